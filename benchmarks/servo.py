@@ -158,7 +158,7 @@ class Episode:
                 lost = rng.uniform() < 0.4
             if rng.uniform() < 0.003:
                 top = self.top * rng.uniform(0.5, 1.0, 3)
-                servo.limit(velocity=top[0], acceleration=top[1], jerk=None if np.isinf(top[2]) else top[2])
+                servo.change(velocity=top[0], acceleration=top[1], jerk=None if np.isinf(top[2]) else top[2])
                 now = top
             else:
                 now = limits[-1]

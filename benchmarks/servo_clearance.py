@@ -64,6 +64,7 @@ def places(rest, hands, way, ticks, seed):
 def dragged(body, goals, hands, targets, jerk):
     """Return the times of ticks (µs), the commands (ticks, nq), and the servo."""
     servo = sy.Servo(body, goals, rate=RATE, root="free", jerk=jerk, **LIMITS)
+    servo.reset()
     spent, q = np.empty(len(targets)), []
     for k, pair in enumerate(targets):
         wanted = dict(zip(hands, pair, strict=True))

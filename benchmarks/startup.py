@@ -33,6 +33,7 @@ SERVO = """
 import synovia as sy
 arm = sy.bundled("arm7")
 servo = sy.Servo(arm, sy.PoseGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
+servo.reset()
 servo.step()
 """
 DRAG = """

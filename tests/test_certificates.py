@@ -186,6 +186,7 @@ def servo(target, ticks=1):
     """Return the command after some ticks towards a target; without one, after it is held."""
     goals = [sy.PositionGoal("tip"), sy.ClearanceGoal(0.01)]
     live = sy.Servo(arm(HALF, (), HALF), goals, rate=50, velocity=3.0, acceleration=20.0)
+    live.reset()
     if target is None:
         live.hold()
         return live.step()

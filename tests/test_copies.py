@@ -25,6 +25,7 @@ def results() -> dict[str, Any]:
     ik = sy.IK(arm, sy.PositionGoal("tool"))
     many = ik.solve_many([(0.4, 0.1, 0.5), (9.0, 0.0, 0.0), (np.nan, 0.0, 0.0)], on_error="skip")
     servo = sy.Servo(arm, sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=10.0)
+    servo.reset()
     live = sy.LiveRetarget(free, body, rate=30, learn=0)
     hand = sy.hands.LiveHand(hands, rate=30, side="right")
     marks = sy.hands.hand_landmarks(hands.rest_pose(), "right")

@@ -52,6 +52,17 @@ def test_names_degrees_and_the_way_back():
     assert repr(lerobot) == "JointOrder('arm7', 7 values)"
 
 
+@pytest.mark.parametrize("kind", [sy.Kind.HINGE, sy.Kind.SLIDE])
+def test_lerobot_has_a_gripper_from_0_to_100_between_its_limits(kind):
+    jaw = sy.Joint("gripper_joint", "tool", kind, axis=(0, 0, 1), limit=sy.Interval(-0.2, 1.8))
+    order = sy.simulators.JointOrder(ARM.with_joints([*ARM.joints, jaw]), "lerobot")
+    for value, percent in ((-0.2, 0.0), (0.8, 50.0), (1.8, 100.0)):
+        values = order.values(sy.Pose(order.skeleton, {"gripper_joint": value, "joint1": 0.5}))
+        assert values[-1] == pytest.approx(percent)
+        assert values[0] == pytest.approx(np.degrees(0.5))
+        assert order.pose(values)["gripper_joint"] == pytest.approx(value)
+
+
 def test_isaac_goes_by_breadth_and_mujoco_by_depth():
     hinge = {"kind": sy.Kind.HINGE, "axis": (0, 0, 1)}
     tree = [("a", None), ("a1", "a"), ("a2", "a1"), ("b", None), ("b1", "b")]

@@ -73,6 +73,7 @@ def test_other_verbs_take_a_body_of_size_0(name: str, tmp_path: Path) -> None:
     assert sy.IK(body, sy.PositionGoal(tip)).track(path).reached.all()
     assert sy.IK(body, sy.PositionGoal(tip)).track(path, smoothness=0.1).reached.all()
     servo = sy.Servo(body, sy.PositionGoal(tip), rate=100, velocity=1.0, acceleration=5.0)
+    servo.reset()
     assert servo.step((0.0, 0.0, 0.1)).explain()
     np.testing.assert_allclose(sy.fit_positions(clip.positions(), body, body.joint_names).errors, 0.0, atol=1e-12)
     edited = sy.edit(clip, [sy.Layer({tip: (0, 0, 0)}, frames=(3, 6), blend=2)])

@@ -52,9 +52,11 @@ def plain_signature(app, what, name, thing, options, signature, returned):
 
 
 def norms(app, what, name, thing, options, lines):
-    """Keep the bars of |a x b|: they mark no substitution."""
+    """Keep the bars of |a x b|: they mark no substitution. Those in literals are kept by these."""
     del app, what, name, thing, options
-    lines[:] = [line.replace("|", r"\|") if "``" not in line else line for line in lines]
+    for k, line in enumerate(lines):
+        parts = line.split("``")  # every second one is a literal
+        lines[k] = "``".join(part if i % 2 else part.replace("|", r"\|") for i, part in enumerate(parts))
 
 
 def _alias(thing):

@@ -584,3 +584,25 @@ def test_a_goal_of_a_joint_that_no_joint_of_its_limb_turns_moves_the_rest_of_the
     edited = sy.edit(still, look)
     assert edited.reached.all()
     assert [finding.cause for finding in edited.findings] == ["body"]
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["lafan1_walk1_head", "bandai2_walk_turn", "rokoko_jesse_dance"])
+def test_a_look_finds_the_face_in_a_clip_whose_rest_pose_does_not_stand(name, shared_data):
+    clip = sy.load_motion(shared_data / "motion" / f"{name}.bvh")[:120]
+    ahead = [_ahead(clip[k]) for k in range(len(clip))]
+    face = np.mean([clip[k].matrix("head")[:3, :3].T @ way for k, way in enumerate(ahead)], axis=0)
+    face /= np.linalg.norm(face)
+    frame = 60
+    point = clip[frame].position("head") + 3.0 * clip.skeleton.size * ahead[frame]
+    edited = sy.edit(clip, sy.Layer(goals=[sy.AimGoal("head", point)], frames=(frame, frame + 2)))
+    pose = edited.motion[frame]
+    gaze, away = pose.matrix("head")[:3, :3] @ face, point - pose.position("head")
+    assert np.degrees(np.arccos(gaze @ away / np.linalg.norm(away))) < 5.0
+    assert any("has no limits" in finding.text for finding in edited.findings)
+
+
+def _ahead(pose):
+    """Return the horizontal direction in which the hips face, with y up."""
+    way = np.cross(pose.position("left_upper_leg") - pose.position("right_upper_leg"), (0.0, 1.0, 0.0))
+    return way / np.linalg.norm(way)

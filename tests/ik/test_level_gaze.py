@@ -150,3 +150,78 @@ def test_files_and_texts_have_up_and_top(tmp_path):
 def test_wrong_values_are_refused(values, words):
     with pytest.raises(InputError, match=words):
         sy.AimGoal("head", (1, 2, 3), **values)
+
+
+EYES = ["left_eye", "LeftEye", "mixamorig:LeftEye", "eye_l", "eye.L", "DEF-eye.L", "lEye", "J_Adj_L_FaceEye"]
+
+
+def with_eye(name, turn=None):
+    """Return the bundled body with an eye whose frame is turned."""
+    body = sy.bundled("humanoid")
+    place = np.eye(4)
+    place[:3, :3], place[:3, 3] = np.eye(3) if turn is None else turn, (0.03, 0.09, 0.08)
+    return body.with_joints([*body.joints, sy.Joint(name, "head", sy.Kind.BALL, rest=place)])
+
+
+@pytest.mark.parametrize("name", EYES)
+def test_an_eye_is_known_by_its_name(name):
+    assert with_eye(name).roles["left_eye"] == name
+
+
+@pytest.mark.parametrize("name", ["left_eyelid", "eyebrow.L", "LeftEyeLid"])
+def test_lids_and_brows_are_no_eyes(name):
+    assert "left_eye" not in with_eye(name).roles
+
+
+@pytest.mark.parametrize("axes", ["x", "y", "z"])
+def test_an_eye_looks_where_the_face_does_however_its_frame_is_turned(axes):
+    turn = sy.Rotation.from_euler(axes, -90, degrees=True).as_matrix()
+    body = with_eye("left_eye", turn)
+    point = np.array([1.0, 1.6, 2.0])
+    pose = sy.solve(body, sy.AimGoal("left_eye", point), moving=["left_eye"]).pose
+    ahead = pose.matrix("left_eye")[:3, :3] @ turn.T @ (0.0, 0.0, 1.0)
+    assert np.degrees(np.arccos(ahead @ _towards(pose, point))) < 0.1
+    left = pose.matrix("left_eye")[:3, :3] @ turn.T @ (1.0, 0.0, 0.0)
+    assert abs(left @ UP) < np.sin(BAR)
+
+
+def _towards(pose, point):
+    """Return the direction from the left eye to a point."""
+    away = point - pose.position("left_eye")
+    return away / np.linalg.norm(away)
+
+
+def test_eyes_have_limits_of_people():
+    limited = sy.with_human_limits(with_eye("left_eye"))
+    point = limited.rest_pose().position("left_eye") - np.array((0.0, 0.0, 1.0))
+    answer = sy.solve(limited, sy.AimGoal("left_eye", point), moving=["left_eye"])
+    assert not answer.reached
+    rest, turned = limited.rest_pose().rotation("left_eye"), answer.pose.rotation("left_eye")
+    assert (rest.inv() * turned).magnitude() < np.radians(60.0)
+
+
+def lying_at_rest():
+    """Return the bundled body with all bones along x at rest, as files of zero poses have them."""
+    body = sy.bundled("humanoid").with_root("free")
+    joints = [
+        replace(joint, rest=moved_along_x(joint.rest), limit=None, preferred=None) if k > 1 else joint
+        for k, joint in enumerate(body.joints)
+    ]
+    return sy.Skeleton(joints, name="zero pose")
+
+
+def moved_along_x(rest):
+    """Return the place of a joint at the same distance along x, without a rotation."""
+    out = np.eye(4)
+    out[0, 3] = np.linalg.norm(rest[:3, 3])
+    return out
+
+
+def test_a_rest_pose_that_does_not_stand_is_an_error_for_a_look():
+    with pytest.raises(sy.errors.UnsupportedError, match="rest pose does not show where the head looks"):
+        sy.solve(lying_at_rest(), sy.AimGoal("head", (0.0, 1.0, 3.0)))
+
+
+def test_a_look_with_an_axis_needs_no_rest_pose():
+    body = lying_at_rest()
+    assert sy.solve(body, sy.AimGoal("head", (0.0, 1.0, 3.0), axis=(0.0, 0.0, 1.0))).reached

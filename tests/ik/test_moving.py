@@ -126,6 +126,7 @@ def test_servo_and_other_problems_made_of_one_keep_it() -> None:
         assert other.moving == ik.moving
         assert "moving=" in repr(other)
     servo = sy.Servo(ik, rate=60, velocity=2.0, acceleration=20.0)
+    servo.reset()
     for _ in range(60):
         command = servo.step({"left_hand": (0.4, 1.3, 0.3)})
     assert command.reached

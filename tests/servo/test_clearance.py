@@ -145,6 +145,7 @@ def test_a_whole_body_keeps_its_hands_apart_and_its_feet_planted():
     servo = sy.Servo(
         body, [*feet, *hands, sy.ClearanceGoal(0.005)], rate=100, velocity=3.0, acceleration=20.0, root="free"
     )
+    servo.reset()
     rest = body.rest_pose()
     for tick in range(150):
         swapped = tick >= 75
@@ -176,15 +177,15 @@ def test_a_lower_acceleration_comes_when_the_body_can_brake_with_it(seed):
         if tick % 30 == 0:
             target = sy.bundled("arm7").random_pose(int(rng.integers(1000))).position("tool")
         if tick % 30 == 12:
-            servo.limit(acceleration=2.0)
+            servo.change(acceleration=2.0)
         if tick % 30 == 25:
-            servo.limit(acceleration=40.0)
+            servo.change(acceleration=40.0)
         command = servo.step({"tool": target})
         assert gap(servo.ik, command.q) >= DISTANCE - 2.0 * servo.ik.tolerance[0]
     for _ in range(300):
         command = servo.hold()
     assert np.abs(command.velocity).max() < 1e-6
-    servo.limit(acceleration=2.0)
+    servo.change(acceleration=2.0)
     for _ in range(30):
         command = servo.step({"tool": (0.2, 0.2, 0.5)})
         assert np.abs(command.acceleration).max() <= 2.0 * (1.0 + 1e-6)

@@ -198,6 +198,7 @@ def test_a_path_a_tool_speed_and_a_wall_are_kept():
 def test_loops_stay_closed_while_a_joint_of_them_moves():
     body = four_bar()
     servo = sy.Servo(body, (), rate=100, velocity=2.0, acceleration=10.0)
+    servo.reset()
     joint = next(name for name, kind in zip(body.joint_names, body.joints, strict=True) if kind.kind is sy.Kind.HINGE)
     commands = [servo.step(jog={joint: 0.3}) for _ in range(100)]
     lacks = body.mechanism.lacks(np.array([command.q for command in commands]))
@@ -208,7 +209,7 @@ def test_loops_stay_closed_while_a_joint_of_them_moves():
 BAD = {
     "list": (lambda servo: servo.step(joints=[0.1]), "joints: expected values by joint"),
     "name": (lambda servo: servo.step(jog={"joint9": 0.1}), "no joint named 'joint9'"),
-    "nan": (lambda servo: servo.step(joints={"joint1": float("nan")}), "joints of 'joint1': expected a finite number"),
+    "inf": (lambda servo: servo.step(joints={"joint1": float("inf")}), "joints of 'joint1': expected a finite number"),
     "text": (lambda servo: servo.step(jog={"joint1": "fast"}), "jog of 'joint1': expected a finite number"),
     "fixed": (lambda servo: servo.step(jog={"tool": 0.1}), "expected a HINGE or SLIDE"),
     "both": (lambda servo: servo.step(joints={"joint1": 0.1}, jog={"joint1": 0.1}), "one value or velocity"),
@@ -224,7 +225,7 @@ def test_orders_that_cannot_be_used_change_nothing(case):
     for one in (servo, other):
         one.step(jog={"joint1": 0.5})
     target = np.eye(4)
-    target[0, 3] = np.nan
+    target[0, 3] = np.inf
     with pytest.raises(sy.InputError):
         servo.step({"tool": target}, jog={"joint1": 0.7})
     assert np.array_equal(servo.step(jog={"joint1": 0.5}).q, other.step(jog={"joint1": 0.5}).q)

@@ -211,7 +211,7 @@ def test_a_servo_changes_over_when_the_jerk_is_limited_on_the_way():
     frame = start.transform("tool")
     targets = {"place": frame[:3, 3] + (0.05, -0.1, 0.05), "turn": frame[:3, :3]}
     q = [servo.step(targets).q for _ in range(30)]
-    servo.limit(jerk=80.0)
+    servo.change(jerk=80.0)
     last = [servo.step(targets) for _ in range(400)]
     q = np.array([*q, *(command.q for command in last)])
     assert last[-1].reached
@@ -235,6 +235,61 @@ def test_a_body_with_goals_of_two_levels_holds_to_the_bit():
         assert (commands[-1].velocity == 0.0).all()
 
 
+@pytest.mark.compiled
+@given(seed=st.integers(0, 2**31))
+@settings(max_examples=2 * EXAMPLES, deadline=None)
+def test_an_arm_with_a_limit_of_the_jerk_keeps_its_limits_and_comes_to_rest(seed):
+    """Targets jump, drift or move by themselves, ticks are uneven, and in the end ``hold`` stops it to the bit."""
+    arm, rng = sy.bundled("arm7"), np.random.default_rng(seed)
+    kind = [sy.PositionGoal, sy.RotationGoal, sy.PoseGoal][int(rng.integers(3))]
+    limits = 2.0, 10.0 ** rng.uniform(0.5, 1.5), 10.0 ** rng.uniform(1.5, 3.0)
+    servo = sy.Servo(arm, kind("tool"), rate=100, velocity=2.0, acceleration=limits[1], jerk=limits[2])
+    start = sy.Pose(arm, np.radians([10.0, 40.0, 10.0, -70.0, 10.0, 40.0, 10.0]) + rng.uniform(-0.3, 0.3, 7))
+    servo.reset(start)
+    q, times, moves = [start.q] * 3, [H, H], 0
+    for _ in range(6):
+        there = arm.random_pose(int(rng.integers(10**6))).transform("tool")
+        whole = kind is sy.PoseGoal
+        target = there if whole else there[:3, :3] if kind is sy.RotationGoal else there[:3, 3]
+        jogs = rng.uniform() < 0.4
+        for _ in range(int(rng.integers(2, 60))):
+            times.append(H * rng.uniform(0.7, 1.4))
+            linear, angular = 0.1 * rng.normal(size=3), 0.3 * rng.normal(size=3)
+            linear *= kind is not sy.RotationGoal
+            angular *= kind is not sy.PositionGoal
+            aim = sy.Twist(linear, angular) if jogs else target
+            command = servo.step(aim, dt=times[-1])
+            moves += bool(command.velocity.any())
+            q.append(command.q)
+            assert "recovering" not in command.limited.values()
+    for _ in range(400):
+        times.append(H)
+        q.append(servo.hold().q)
+    assert (q[-1] == q[-20]).all()
+    assert moves > 6
+    found = differences(np.array(q), np.array(times))
+    assert excesses(found, limits, np.full(7, 1e-15), 0.7 * H) <= 0.0
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(4))
+def test_with_a_limit_of_the_jerk_other_joints_make_up_for_a_slow_one(seed):
+    """So the tool stays nearer to its target than it would if each joint went to the answer for itself."""
+    arm, rng = sy.bundled("arm7"), np.random.default_rng(seed)
+    start = sy.Pose(arm, np.radians([10.0, 40.0, 10.0, -80.0, 10.0, 40.0, 10.0]) + rng.uniform(-0.3, 0.3, 7))
+    slow = dict.fromkeys(arm.joint_names, 2.0) | {"joint1": 0.02}
+    servo = sy.Servo(arm, sy.PositionGoal("tool"), rate=100, velocity=slow, acceleration=20.0, jerk=400.0)
+    servo.reset(start)
+    errors, turned = [], start.q[0]
+    for k in range(400):
+        swing = 0.06 * np.sin(0.02 * max(k - 50, 0))
+        target = start.position("tool") + np.array([0.0, swing, 0.0])
+        command = servo.step(target)
+        errors.append(np.linalg.norm(command.pose.position("tool") - target))
+    assert abs(command.q[0] - turned) <= 0.02 * 4.0 + 1e-6
+    assert max(errors) < 0.01
+
+
 def spherical_wrist():
     """Return an arm of six hinges whose last three axes meet."""
     axes = [(0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0), (0, 1, 0), (1, 0, 0)]
@@ -249,14 +304,15 @@ def spherical_wrist():
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("jerk", [None, 100.0])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_turn_about_the_axis_that_a_wrist_has_lost_keeps_the_place(seed):
+def test_a_turn_about_the_axis_that_a_wrist_has_lost_keeps_the_place(seed, jerk):
     """The wrist turns first, as that moves nothing; then the tool turns, and does not leave its place or its axis."""
     arm, rng = spherical_wrist(), np.random.default_rng(seed)
     start = sy.Pose(arm, np.array([0.0, 0.3, 0.9, 0.0, 0.0, 0.0]) + rng.uniform(-0.4, 0.4, 6) * (1, 1, 1, 1, 0, 1))
     lost = np.linalg.svd(start.jacobian("tool"))[0][:, -1][3:]
     lost /= np.linalg.norm(lost)
-    servo = sy.Servo(arm, sy.PoseGoal("tool"), rate=125, velocity=1.5, acceleration=8.0)
+    servo = sy.Servo(arm, sy.PoseGoal("tool"), rate=125, velocity=1.5, acceleration=8.0, jerk=jerk)
     servo.reset(start)
     first, off, beside = start.transform("tool"), 0.0, 0.0
     for _ in range(400):

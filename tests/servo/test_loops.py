@@ -20,7 +20,9 @@ CENTER, BELOW = (1.5, 0.5, 0.0), (1.5, 0.0, 0.0)
 
 def servo_of(body: sy.Skeleton, goals: Any, **changes: Any) -> sy.Servo:
     """Return a servo that starts at rest."""
-    return sy.Servo(body, goals, **({"rate": 100, "velocity": V, "acceleration": A} | changes))
+    servo = sy.Servo(body, goals, **({"rate": 100, "velocity": V, "acceleration": A} | changes))
+    servo.reset()
+    return servo
 
 
 def place(body: sy.Skeleton, q: Any, joint: str, offset: tuple[float, float, float]) -> Array:
@@ -188,7 +190,7 @@ def test_lower_limits_are_a_recovery() -> None:
     target = place(body, body.random_pose(3).q, "coupler", CENTER)
     fast = [servo.step(target) for _ in range(25)]
     assert np.abs(fast[-1].velocity).max() > 0.6
-    servo.limit(velocity=0.3)
+    servo.change(velocity=0.3)
     slow = [servo.step(target) for _ in range(40)]
     assert "recovering" in slow[0].limited.values()
     assert np.abs(slow[-1].velocity).max() <= 0.3

@@ -101,7 +101,7 @@ def test_beyond_the_bound_the_body_holds_says_so_and_goes_on_when_the_robot_is_b
     assert f"commanded {commands[-1].pose['joint2']:.4g}" in words
     assert "0.05" in words
     with pytest.raises(sy.InputError, match="target of 'tool': expected finite numbers"):
-        servo.step({"tool": np.full((4, 4), np.nan)})
+        servo.step({"tool": np.full((4, 4), np.inf)})
     servo.measured(held[-1].q)
     assert servo.step(None).status is sy.Status.HOLDING  # it waits for a target
     back = run(servo, 300, {"tool": NEAR})
@@ -116,6 +116,7 @@ def test_turns_of_a_whole_circle_are_no_difference():
         sy.Joint("tip", "turn", rest=np.eye(4) + 0.5 * np.eye(4, k=3)),
     ]
     servo = sy.Servo(sy.Skeleton(joints), sy.PositionGoal("tip"), rate=100, velocity=1.0, acceleration=8.0)
+    servo.reset()
     command = servo.step((0.0, 0.5, 0.0))
     servo.measured(command.q + 2.0 * np.pi)
     assert servo.step((0.0, 0.5, 0.0)).status is sy.Status.LATE
@@ -125,6 +126,8 @@ def test_a_whole_body_is_measured_too():
     body = sy.bundled("humanoid")
     goals = [sy.PoseGoal("left_foot"), sy.PoseGoal("right_foot"), sy.PositionGoal("right_hand", priority=1)]
     servo, plain = (sy.Servo(body, goals, rate=100, velocity=2.0, acceleration=10.0, root="free") for _ in range(2))
+    for one in (servo, plain):
+        one.reset()
     hand = servo.skeleton.rest_pose().position("right_hand") + np.array((0.1, -0.2, 0.2))
     commands = []
     for _ in range(200):

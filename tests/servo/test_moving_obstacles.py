@@ -195,7 +195,7 @@ def test_a_refused_tick_changes_nothing():
     places = {"ball": (0.3, 0.3, 0.7)}
     for one in (servo, other):
         one.step({"tool": HOME, "clearance": places})
-    for targets in ({"tool": (0, np.nan, 0), "clearance": {"ball": (0.0, 0.3, 0.6)}}, {"clearance": {"bal": HOME}},
+    for targets in ({"tool": (0, np.inf, 0), "clearance": {"ball": (0.0, 0.3, 0.6)}}, {"clearance": {"bal": HOME}},
                     {"clearance": {"ball": (np.inf, 0, 0)}}):  # fmt: skip
         with pytest.raises(sy.SynoviaError):
             servo.step(targets)

@@ -39,6 +39,7 @@ _RAISED, _CROSSED = 180.0, 45.0  # abduction; adduction, by Kurz
 _LATERAL, _MEDIAL = 90.0, 70.0  # rotation of the upper arm
 _COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)  # up by 30, as Inman et al. (1944); else rounded down
 _KNEE_TWIST, _WRIST_TWIST = 10.0, 10.0  # chosen: what soft tissue gives
+_EYE: Final[_Range] = (30.0, 45.0), (45.0, 45.0), (10.0, 10.0)  # up and down, aside, twist; chosen
 _SIDEWAYS: Final = 2.0  # degrees that a knee or an elbow gives to the sides; chosen
 _DOWN: Final = 0.7  # cosine with the downward direction from which a leg counts as standing
 
@@ -46,7 +47,7 @@ _DOWN: Final = 0.7  # cosine with the downward direction from which a leg counts
 def with_human_limits(skeleton: Skeleton) -> Skeleton:
     """Return a human skeleton whose ball joints have the joint limits of an adult.
 
-    Trunk, neck, collar bones, arms, hands, legs and feet get ranges by their roles, about the pose of the file:
+    Trunk, neck, eyes, collar bones, arms, hands, legs and feet get ranges by their roles, about the pose of the file:
     standing, with the arms anywhere from hanging to level at the sides. The trunk and the neck share out their ranges
     among their joints. Where a knee or an elbow is bent at rest, what is left of its range counts. Joints that have
     limits keep them; hinges, fingers and toes stay as they are.
@@ -58,10 +59,10 @@ def with_human_limits(skeleton: Skeleton) -> Skeleton:
     Association, the tilt of the sole (35 inwards, 25 outwards) is from the Merck Manual. In arms, Boone and Azen
     measured means that differ from these by up to 14 degrees.
 
-    Some values are choices, because sources differ or give none: the twist of the neck (70), the arm across the body
-    and level (45; 135 and 45), the collar bone (30 up, else 5 to 15), the foot about its leg (15), the twist of knees
-    and wrists (10), and 2 degrees to the sides of knees and elbows. Twists count from the pose of the file. Hands bend
-    as if their thumbs pointed ahead in that pose.
+    Some values are choices, because sources differ or give none: the twist of the neck (70), the eyes (30 up, 45 down
+    and aside), the arm across the body and level (45; 135 and 45), the collar bone (30 up, else 5 to 15), the foot
+    about its leg (15), the twist of knees and wrists (10), and 2 degrees to the sides of knees and elbows. Twists count
+    from the pose of the file. Hands bend as if their thumbs pointed ahead in that pose.
 
     Args:
         skeleton: The skeleton.
@@ -135,6 +136,9 @@ class _Person:
             self._share(out, self._between(neck, self._found.get("head", neck), first=True), _NECK)
         for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
             out |= self._leg(side, sign, left, ahead) | self._arm(side, sign, up, ahead)
+            if (eye := self._found.get(f"{side}_eye")) is not None:
+                up_down, aside, (one, two) = _EYE
+                out[eye] = self._limit(eye, ahead, left, up_down, aside, (-one, two))
         return out
 
     def _between(self, top: int, end: int, *, first: bool = False) -> list[int]:

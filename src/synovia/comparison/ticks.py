@@ -77,10 +77,12 @@ def _servo(body: Skeleton) -> tuple[Servo, list[str], str]:
             depth[row] = depth[parent] + 1 if parent >= 0 else 0
         end = body.joint_names[int(np.argmax(depth))]
         servo = Servo(body, PoseGoal(end), rate=_RATE, velocity=_VELOCITY, acceleration=_ACCELERATION)
+        servo.reset()
         return servo, [end], f"pose of {end}"
     names = [[body.joint_names[row] for row in part if row is not None] for part in (feet, hands)]
     goals = [*(PoseGoal(name) for name in names[0]), *(PoseGoal(name, priority=1) for name in names[1])]
     servo = Servo(body, goals, rate=_RATE, velocity=_VELOCITY, acceleration=_ACCELERATION, root="free")
+    servo.reset()
     return servo, names[1], "two feet, then two hands"
 
 

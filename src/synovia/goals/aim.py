@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.errors import InputError
+from synovia.errors import InputError, UnsupportedError
 from synovia.goals import describe
 from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Place, Sketch, View
@@ -99,10 +99,16 @@ class AimGoal(Goal):
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with its axis, as the z axis of its frame, and its top as the y axis if it has an up."""
         row, place = skeleton.locate(self.joints[0])
+        if self.axis is None and _looks(skeleton, row) and not _shows_face(skeleton):
+            raise UnsupportedError(
+                "the rest pose does not show where the head looks", where=f"goal on {self.joint!r}",
+                expected="axis=, the direction in the joint's frame, or a rest pose that stands",
+                hint="sy.skeletons.stand_at_rest(motion) returns a clip with one",
+            )  # fmt: skip
         axis, top = axis_of(skeleton, row) if self.axis is None else self.axis, self.top
         free = self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis)
         asked = bool(self.given & ROTATION)
-        if not asked and (self.roll is not None or not _keeps_level(skeleton, row)):
+        if not asked and (self.roll is not None or not (self.top is not None or _keeps_level(skeleton, row))):
             return free
         rises = None if asked and top is not None else _rises_at_rest(skeleton)
         if top is None and rises is not None:
@@ -122,6 +128,13 @@ class AimGoal(Goal):
         side = unit(np.cross(top, axis))
         offset = rigid(self.offset[:3, 3], np.column_stack([side, np.cross(axis, side), axis]))
         return self._with(offset=offset, axis=axis, top=top, target=target, given=self.given | ROTATION)
+
+    def facing(self, axis: Array, top: Array) -> Goal:
+        """Return the same goal with the axis and top of a head, if it has no axis of its own."""
+        if self.axis is not None:
+            return self
+        top = self.top if self.top is not None else top
+        return self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis, top=top)
 
     def rolling_freely(self) -> Goal:
         """Return the same goal without an up."""
@@ -190,6 +203,19 @@ def _rises_at_rest(skeleton: Skeleton) -> Array | None:
     return found.vector if found.certainty >= SHOWN else None
 
 
+def _looks(skeleton: Skeleton, row: int) -> bool:
+    """Return whether a joint is a head or an eye."""
+    return row in {skeleton.role_rows.get(role) for role in ("head", "left_eye", "right_eye")}
+
+
+def _shows_face(skeleton: Skeleton) -> bool:
+    """Return whether the file says where a person looks, or the rest pose stands and shows it; True for others."""
+    from synovia.model.anatomy.up import SHOWN, find_up
+
+    person = {"hips", "left_upper_leg", "right_upper_leg"} <= skeleton.role_rows.keys()
+    return not person or skeleton.forward is not None or find_up(skeleton).certainty >= SHOWN
+
+
 def _keeps_level(skeleton: Skeleton, row: int) -> bool:
     """Return whether a joint is a head that shows its face, or an eye, and it can turn in all directions."""
     roles = skeleton.role_rows
@@ -205,6 +231,11 @@ def _keeps_level(skeleton: Skeleton, row: int) -> bool:
 
 
 def axis_of(skeleton: Skeleton, row: int) -> Array:
-    """Return the axis of a joint that aims, in its frame: the face of a head, else the z axis."""
-    face = skeleton.face if skeleton.role_rows.get("head") == row else None
-    return np.array(_Z) if face is None else face
+    """Return the axis of a joint that aims, in its frame: where a head or an eye looks at rest, else the z axis."""
+    face, head = skeleton.face, skeleton.role_rows.get("head")
+    if face is None or head is None or not _looks(skeleton, row):
+        return np.array(_Z)
+    if row == head:
+        return face
+    rest = skeleton.rest_pose()
+    return np.asarray(np.round(rest.matrix(row).T @ rest.matrix(head) @ face, 12))

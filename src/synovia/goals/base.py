@@ -228,6 +228,17 @@ class Goal(_Immutable):
         """Return the goal with other values of some attributes."""
         return _restore(type(self), {**self._values(), **values})
 
+    def changed(self, **values: Any) -> Self:
+        """Return the same goal with other values of ``weight``, ``priority`` or ``world``.
+
+        Raises:
+            InputError: If a value cannot be used.
+        """
+        new = self._with(**values)
+        with self._named_in_errors():
+            Goal.__post_init__(new)
+        return new
+
     def at_priority(self, priority: int) -> Self:
         """Return the same goal with another priority."""
         return self._with(priority=priority)

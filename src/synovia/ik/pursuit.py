@@ -22,8 +22,8 @@ from synovia.kernels.layout import (
     POSITION,
     PURSUED,
     PURSUIT_DAMPING,
+    PURSUIT_REST_STEP,
     PURSUIT_SETTINGS,
-    PURSUIT_SETTLED,
     PURSUIT_STAY,
     PURSUIT_STEPS,
     TARGET_WIDTH,
@@ -35,7 +35,7 @@ from synovia.model.tables import Ints
 from synovia.problem.pack import table_of
 from synovia.solver import FullBody
 
-SETTLED: Final = 1e-3  # radians
+REST_STEP: Final = 1e-3  # radians
 STAY: Final = 0.01  # pull to the frame before
 _DAMPING: Final = 0.02
 _FIRST_STEPS: Final = 200
@@ -73,7 +73,7 @@ class Pursuit:
         }  # fmt: skip
         self._memory = np.zeros(size_of_all(PURSUED, sizes))
         self._scratch = new_scratch(self.ik.scratch_size)
-        self._first = pursuit_settings(_FIRST_STEPS, 0.1 * SETTLED, 1e-3 * STAY)
+        self._first = pursuit_settings(_FIRST_STEPS, 0.1 * REST_STEP, 1e-3 * STAY)
         table, weights = self.table(0)
         none = np.zeros((1, skeleton.nq))
         self._call = ready(pursue, ints, floats, table, weights, self._first, self._memory, self._scratch, none)
@@ -108,13 +108,18 @@ class Pursuit:
         return out[1:]
 
 
-def pursuit_settings(steps: int, settled: float = SETTLED, stay: float = STAY) -> Array:
+def pursuit_settings(steps: int, rest_step: float = REST_STEP, stay: float = STAY) -> Array:
     """Return the settings of a pursuit: most steps of a frame, radians at which it ends, and pull to the frame before.
 
     The pull is relative to goals of weight 1, for a reach or a radian.
     """
     out = np.zeros(PURSUIT_SETTINGS)
-    out[PURSUIT_STEPS], out[PURSUIT_SETTLED], out[PURSUIT_STAY], out[PURSUIT_DAMPING] = steps, settled, stay, _DAMPING
+    out[PURSUIT_STEPS], out[PURSUIT_REST_STEP], out[PURSUIT_STAY], out[PURSUIT_DAMPING] = (
+        steps,
+        rest_step,
+        stay,
+        _DAMPING,
+    )
     return out
 
 

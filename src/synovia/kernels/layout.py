@@ -202,7 +202,7 @@ GRADIENT_WEIGHT = 12  # 1 with a secondary objective of the user, else 0
 CALLBACK = 15  # address of the Python function that calls the user's functions
 PARAMS_WIDTH = 16
 # Full body
-LARGEST_STEP, LARGEST_MOVE, SETTLED, SOFT = 3, 4, 5, 6  # LARGEST_MOVE: the least of all ``moves``
+LARGEST_STEP, LARGEST_MOVE, REST_STEP, SOFT = 3, 4, 5, 6  # LARGEST_MOVE: the least of all ``moves``
 # Heuristics
 SMALLEST_TURN, STIFFNESS_FACTOR = 1, 2  # of CCD
 ROUNDS = 1  # of particles; 0 chooses it by the length of the chains
@@ -365,7 +365,7 @@ MOST_FEATURES = 36  # of four positions and rotations
 
 # --- Pursuit: settings of ``pursuit.follow`` ------------------------------------------------------------------------
 PURSUIT_STEPS = 0  # most steps of a frame
-PURSUIT_SETTLED = 1  # a frame ends after a step of at most so much (radians, reaches)
+PURSUIT_REST_STEP = 1  # a frame ends after a step of at most so much (radians, reaches)
 PURSUIT_STAY = 2  # pull of every column to the frame before
 PURSUIT_DAMPING = 3  # factor of the squared error
 PURSUIT_SETTINGS = 4

@@ -9,6 +9,7 @@ import numpy as np
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
+from synovia.model.anatomy.names import words_of
 from synovia.model.geometry import Array, as_numbers, dimensions
 from synovia.model.joint import Kind
 from synovia.model.motion import Motion
@@ -31,8 +32,9 @@ class JointOrder(ChecksArguments):
     Args:
         skeleton: The robot.
         order: ``"isaac"`` (Isaac Lab: the joints nearest to the base first), ``"mujoco"`` or ``"unitree"`` (limb by
-            limb, as in the file), ``"lerobot"`` (the same in degrees, without mimic joints), the names of the joints in
-            any other order, or a ``mujoco.MjModel``, for its controls (``data.ctrl``).
+            limb, as in the file), ``"lerobot"`` (the same in degrees, without mimic joints; joints named "gripper" from
+            0 to 100 between their limits, as motors with the norm mode ``RANGE_0_100``), the names of the joints in any
+            other order, or a ``mujoco.MjModel``, for its controls (``data.ctrl``).
         degrees: Whether hinges have degrees; None for radians, and degrees with ``"lerobot"``.
 
     Attributes:
@@ -68,7 +70,8 @@ class JointOrder(ChecksArguments):
         for k, (parts, offset) in enumerate(rows):
             self._offset[k] = offset
             for row, factor in parts:
-                turns = in_degrees and skeleton.joints[row].kind is Kind.HINGE
+                percent = order == "lerobot" and _is_gripper(skeleton, row)
+                turns = in_degrees and not percent and skeleton.joints[row].kind is Kind.HINGE
                 self._matrix[skeleton.q_slice(row).start, k] += factor * (float(np.degrees(1.0)) if turns else 1.0)
         self._alone = [parts[0][0] if len(parts) == 1 else None for parts, _ in rows]
 
@@ -126,7 +129,10 @@ def _joints(skeleton: Skeleton, order: Any) -> tuple[list[str], list[_Row]]:
         rows = robot_of(skeleton, "breadth" if order == "isaac" else "depth", where).joints
         if order == "lerobot":
             rows = [row for row in rows if skeleton.joints[row].mimic is None]
-        return [skeleton.joint_keys[row] for row in rows], [([(row, 1.0)], 0.0) for row in rows]
+        percent = {row: _percent(skeleton, row) for row in rows if order == "lerobot" and _is_gripper(skeleton, row)}
+        scaled = [percent.get(row, (1.0, 0.0)) for row in rows]
+        found = [([(row, factor)], offset) for row, (factor, offset) in zip(rows, scaled, strict=True)]
+        return [skeleton.joint_keys[row] for row in rows], found
     if not isinstance(order, Sequence) or not all(isinstance(name, str) for name in cast("Sequence[object]", order)):
         kind = type(cast("object", order))
         raise InputError("order", value=kind, expected=f"{listed(_NAMED)}, names of joints, or a MjModel")
@@ -136,6 +142,20 @@ def _joints(skeleton: Skeleton, order: Any) -> tuple[list[str], list[_Row]]:
     if wrong:
         raise UnsupportedError(f"{listed(wrong)} has several values or none", where=where, expected="hinges and slides")
     return names, [([(row, 1.0)], 0.0) for row in rows]
+
+
+def _is_gripper(skeleton: Skeleton, row: int) -> bool:
+    """Return whether a joint opens a gripper, by its name, between two limits."""
+    at = skeleton.q_slice(row).start
+    lower, upper = (float(limit[at]) for limit in skeleton.limits)
+    return "gripper" in words_of(skeleton.joint_names[row]) and 0.0 < upper - lower < np.inf
+
+
+def _percent(skeleton: Skeleton, row: int) -> tuple[float, float]:
+    """Return factor and offset that take a value from 0 at its lower limit to 100 at its upper one."""
+    lower, upper = (float(limit[skeleton.q_slice(row).start]) for limit in skeleton.limits)
+    factor = 100.0 / (upper - lower)
+    return factor, -factor * lower
 
 
 def _controls(skeleton: Skeleton, model: Any) -> tuple[list[str], list[_Row]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -61,6 +61,11 @@ class Clutch:
         if self.engaged:
             self.engaged, self._begin = False, None
             self._let_go()
+
+    def bound(self, let_go: Callable[[], None]) -> Self:
+        """Return the clutch, after which something else happens at a release."""
+        self._let_go = let_go
+        return self
 
     def begin(self) -> None:
         """Begin anew: the next target is where the controller is."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,38 +25,30 @@ _STAMPS: Final = {
     "late": "A target of {!r} came later than its time; the body goes on to it smoothly.",
     "too late": "A target of {!r} does not count: it came too late.",
     "out of order": "A target of {!r} does not count: it is older than the last one.",
+    "NaN": "A target of {!r} does not count: it has NaN.",
 }
 _ARRIVED: Final = 1e-9  # radians, length units: as near to the place where the body goes, it is there
 _STILL: Final = 1e-9  # per second
 _SHOWN: Final = 6  # most joints that a sentence names
 
 
-class Body(Protocol):
-    """The part of a servo that its commands need."""
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """What commands need of a servo with its present goals.
 
-    @property
-    def skeleton(self) -> Skeleton:
-        """The skeleton that is solved."""
-        ...
+    Args:
+        skeleton: The skeleton.
+        axes: The axes of the body.
+        probe: Looks at the goals.
+        problem: The problem.
+        classified: Returns an answer, a row of results, with the reason for a miss, among obstacles at some places.
+    """
 
-    @property
-    def axes(self) -> Axes:
-        """The axes of the body."""
-        ...
-
-    @property
-    def probe(self) -> Probe:
-        """Looks at goals without a solve."""
-        ...
-
-    @property
-    def problem(self) -> CompiledProblem:
-        """The problem that is solved."""
-        ...
-
-    def classified(self, row: Array, places: Places | None = None) -> Array:
-        """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
-        ...
+    skeleton: Skeleton
+    axes: Axes
+    probe: Probe
+    problem: CompiledProblem
+    classified: Callable[..., Array]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -94,11 +86,12 @@ class Command:
         acceleration: Its change, (nv,), per second.
         time: Time on the clock of the servo, seconds.
         stamps: By goal, what was wrong with the time of its targets: "doubled", "out of order" or "too late" for one
-            that does not count, "late" for one that is reached later than at its time.
+            that does not count ("NaN" if it has no numbers), "late" for one that is reached later than at its time.
 
     Example:
         >>> import synovia as sy
         >>> servo = sy.Servo(sy.bundled("arm7"), sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
+        >>> servo.reset("rest")
         >>> command = servo.step((0.4, 0.1, 0.5))
         >>> command.status.name, command.q.shape
         ('LATE', (7,))
@@ -112,7 +105,7 @@ class Command:
 
     def __init__(
         self,
-        servo: Body,
+        servo: View | _Kept,
         q: Array,
         velocity: Array,
         acceleration: Array,
@@ -224,7 +217,8 @@ class Command:
         - "late": it is not met, and the body is on its way, or a twist is faster than the body.
         - "missed": it is not met, and the body does not come nearer; ``explain()`` says why.
         - "waiting": it has got no target since the reset, and keeps its place.
-        - "lost": its targets have stopped coming, or its clutch is released: it keeps the place where it stopped.
+        - "lost": its targets have stopped coming, or its clutch is released: it keeps the place where it stopped. In a
+          tick in which its target has NaN, it is lost, too, and goes on to the last one.
         - "holding": the body holds.
 
         A driven joint has "reached" its value or velocity, is "late" until then, and "missed" if the end of its range

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,6 +39,7 @@ class OneEuro(ChecksArguments):
         >>> goal = sy.PositionGoal("tool")
         >>> smooth = sy.live.OneEuro()
         >>> servo = sy.Servo(sy.bundled("arm7"), goal, rate=100, velocity=1.0, acceleration=5.0, filter=smooth)
+        >>> servo.reset("rest")
         >>> servo.step((0.4, 0.1, 0.5)).status.name
         'LATE'
     """
@@ -71,6 +73,12 @@ class TargetFilter:
         self._smooth = np.zeros((goals, 4, 4))
         self._speeds = np.zeros((goals, 2))
         self._times = np.zeros(goals)
+
+    def take_over(self, other: TargetFilter, pairs: Sequence[tuple[int, int]]) -> None:
+        """Take over the memory of goals, by pairs of them now and before."""
+        for new, old in pairs:
+            self._raw[new], self._times[new] = other._raw[old], other._times[old]
+            self._smooth[new], self._speeds[new] = other._smooth[old], other._speeds[old]
 
     def forget(self, goals: Bools) -> None:
         """Forget some goals: their next target counts as it is."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from synovia.servo.clutch import Clutch
 from synovia.servo.curve import Curve
 from synovia.servo.filter import OneEuro, TargetFilter
 from synovia.servo.live import LiveTargets
+from synovia.servo.slips import question_twist
 from synovia.servo.twist import Drift, Twist
 
 _FARTHEST: Final = 60.0  # seconds ahead of the clock of the servo: a time stamp beyond is one of another clock
@@ -27,6 +29,7 @@ LATE: Final = "late"
 TOO_LATE: Final = "too late"
 DOUBLED: Final = "doubled"
 UNORDERED: Final = "out of order"
+NO_NUMBER: Final = "NaN"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class News:
     given: Bools
     twists: Mapping[int, Twist]
     at: float | None
+    unseen: Bools  # goals whose targets have NaN
 
 
 class Moving(Protocol):
@@ -103,8 +107,35 @@ class Inputs:
         self._filter = None if self._noise is None else TargetFilter(self._noise, n, self._ik.reach)
         self._told: dict[str, str] = {}
         self.told: dict[str, str] = {}
+        self.unseen: Bools = self._none
         for clutch in self._clutches.values():
             clutch.begin()
+
+    def take_over(self, other: Inputs, pairs: Sequence[tuple[int, int]]) -> None:
+        """Take over what goals do that were there before.
+
+        Args:
+            other: The inputs before.
+            pairs: Goals now, and which they were.
+        """
+        for new, old in pairs:
+            if old in other._curves:
+                self._curves[new] = other._curves[old]
+            if old in other._drifts:
+                self._drifts[new] = other._drifts[old]
+            if old in other._scheduled:
+                self._scheduled[new] = other._scheduled[old]
+            self._stamps[new] = other._stamps[old]
+            if old in other._clutches:
+                self._clutches[new] = other._clutches[old].bound(self._release(new))
+        if self._filter is not None and other._filter is not None:
+            self._filter.take_over(other._filter, pairs)
+
+    def _release(self, g: int) -> Callable[[], None]:
+        """Return what lets goal g go when its clutch is released."""
+        mask = np.zeros(len(self._keys), bool)
+        mask[g] = True
+        return partial(self._body.let_go, mask, f"Holding: the clutch of {self._keys[g]!r} is released.")
 
     def forget(self, goals: Bools) -> None:
         """Forget what some goals do from now on."""
@@ -123,12 +154,10 @@ class Inputs:
             UnknownNameError: If there is no such goal.
         """
         g = self._goal(goal, "clutch")
-        mask = np.zeros(len(self._keys), bool)
-        mask[g] = True
-        why = f"Holding: the clutch of {self._keys[g]!r} is released."
-        clutch = Clutch(scale, lambda: self._body.let_go(mask, why))
+        release = self._release(g)
+        clutch = Clutch(scale, release)
         if g in self._clutches or self._live.seen[g] > -np.inf:
-            self._body.let_go(mask, why)
+            release()
         self._clutches[g] = clutch
         return clutch
 
@@ -179,9 +208,38 @@ class Inputs:
                     self._add(twists, self._goal(key, "twist"), twist)
                 targets = {key: value for key, value in mapping.items() if key not in moving}
         if twists and not targets:
-            return News(self._live.table, np.zeros(len(self._keys), bool), twists, at)
+            return News(self._live.table, self._none, twists, at, self._none)
+        try:
+            table, given = self._live.read(targets)
+            numbers = table.ravel()
+            if numbers.dot(numbers) < math.inf:  # a quick look for NaN
+                return News(table, given, twists, at, self._none)
+        except InputError:
+            pass  # a target with NaN does not count
+        targets, unseen = self._seen(targets)
+        if unseen.any() and not targets:
+            return News(self._live.table, self._none, twists, at, unseen)
         table, given = self._live.read(targets)
-        return News(table, given, twists, at)
+        return News(table, given, twists, at, unseen)
+
+    def _seen(self, targets: Any) -> tuple[Any, Bools]:
+        """Return the targets without those that have NaN, and which goals these are.
+
+        Raises:
+            InputError: If a target has NaN that belongs to no goal.
+            UnknownNameError: Likewise.
+        """
+        unseen = self._none.copy()
+        if not isinstance(targets, Mapping):
+            if self._only is None or not _has_nan(targets):
+                return targets, self._none
+            unseen[self._only] = True
+            return {}, unseen
+        pairs = dict(cast("Mapping[Any, Any]", targets))
+        for key in [key for key, value in pairs.items() if _has_nan(value)]:
+            unseen[self._ik.writer.goal_of(key, POSITION | ROTATION)] = True
+            del pairs[key]
+        return pairs, unseen
 
     def _add(self, twists: dict[int, Twist], g: int, twist: Twist) -> None:
         """Check a twist of goal g, and add it.
@@ -204,6 +262,7 @@ class Inputs:
             )
         if twist.frame not in ("world", "local"):
             self._body.axes_of(twist.frame)
+        question_twist(goal.label, twist, self._ik.reach)
         twists[g] = twist
 
     def schedule(self, targets: Any, times: Any, fade: Any, now: float) -> None:
@@ -250,7 +309,11 @@ class Inputs:
             now: Time at its end, seconds.
             h: How long it takes, seconds.
         """
-        self.told, self._told = self._told, {}
+        self.unseen = self._none if news is None else news.unseen
+        late, self._told = self._told, {}
+        if self.unseen is not self._none:
+            late |= {self._keys[g]: NO_NUMBER for g in np.flatnonzero(self.unseen).tolist()}
+        self.told = late
         table, fresh = (None, self._none) if news is None else (news.table, news.given)
         if news is not None and (news.twists or news.at is not None or self._works):
             table, fresh = self._taken(news, now, h)
@@ -373,6 +436,16 @@ class Inputs:
                 stops = self._body.stop_places(goes_on=drift.goes_on)
                 drift.advance(self._frame(table, g), h, lead, stops[g].reshape(4, 4))
         return table
+
+
+def _has_nan(value: Any) -> bool:
+    """Return whether a target has NaN: numbers, an array, or a pair of them; rotations have none."""
+    if isinstance(value, np.ndarray):
+        numbers = cast("Array", value)
+        return numbers.dtype.kind == "f" and bool(np.isnan(numbers).any())
+    if isinstance(value, list | tuple):
+        return any(map(_has_nan, cast("Sequence[Any]", value)))
+    return is_number(value) and math.isnan(value)
 
 
 def _check_clock(name: str, time: float, now: float) -> None:

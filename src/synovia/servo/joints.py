@@ -35,10 +35,11 @@ from synovia.kernels.layout import (
     VARIABLE_WIDTH,
 )
 from synovia.model import Kind
-from synovia.model.geometry import Array, Bools, is_finite
+from synovia.model.geometry import Array, Bools, is_finite, is_number
 from synovia.model.tables import Ints
 from synovia.servo.limits import Axes
 from synovia.servo.pace import Pace
+from synovia.servo.slips import question_jogs, question_values
 
 _AHEAD: Final = 1e6  # radians, length units: where a velocity leads that no limit of the position ends
 _MOST: Final = 1e6  # largest value and velocity
@@ -65,10 +66,11 @@ class Order:
 
 @dataclass(frozen=True)
 class Orders:
-    """What a tick passes: an order for some axes, and axes that the goals lead again."""
+    """What a tick passes: orders for some axes, axes that goals lead again, and joints whose value is NaN."""
 
     given: Mapping[int, Order]
     free: tuple[int, ...] = ()
+    unseen: tuple[int, ...] = ()
 
 
 @dataclass
@@ -112,7 +114,8 @@ class Drives:
         tolerance: Within which a joint is at its value: length units, radians.
 
     Attributes:
-        states: The state of each joint that has got an order since the reset, by its name; see ``Command.states``.
+        tolerance: The same.
+        unseen: Joints whose value in this tick is NaN.
     """
 
     def __init__(
@@ -123,7 +126,7 @@ class Drives:
         tolerance: tuple[float, float],
     ) -> None:
         """Begin without any."""
-        self._axes, self._kernels, self._timeout, self._tolerance = axes, kernels, timeout, tolerance
+        self._axes, self._kernels, self._timeout, self.tolerance = axes, kernels, timeout, tolerance
         t = axes.skeleton.tables
         scalar = t.variables[:, BLOCK] == SCALAR
         self._limits = dict(zip(axes.numbers.tolist(), t.limits[scalar][:, [LOWER, UPPER]].tolist(), strict=True))
@@ -142,8 +145,17 @@ class Drives:
         self._drives: dict[int, _Drive] = {}
         self._ended: dict[int, Order] = {}
         self._now = 0.0
+        self.unseen: tuple[int, ...] = ()
         self._pace, self._waits = Pace(self._axes.table), False
-        self.states: dict[str, str] = {}
+        self._states: dict[str, str] = {}
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The state of each joint that has got an order since the reset, by its name; see ``Command.states``."""
+        if not self._drives and not self._ended and not self.unseen:
+            return {}
+        lost = (*(one.row for one in self._ended.values()), *self.unseen)
+        return (self._states if self._drives else {}) | {self._key(row): "lost" for row in lost}
 
     @property
     def active(self) -> bool:
@@ -178,6 +190,7 @@ class Drives:
             return None
         given: dict[int, Order] = {}
         free: list[int] = []
+        unseen: list[int] = []
         for name, values in (("joints", joints), ("jog", jog)):
             if values is None:
                 continue
@@ -194,6 +207,9 @@ class Drives:
                 if value is None:
                     free.append(axis)
                     continue
+                if is_number(value) and math.isnan(value):
+                    unseen.append(row)
+                    continue
                 if not is_finite(value) or abs(value) > _MOST:
                     unit = "radians or length units" if name == "joints" else "per second"
                     raise InputError(f"{name} of {self._key(row)!r}", value=value, expected=f"a finite number, {unit}")
@@ -201,7 +217,9 @@ class Drives:
                     given[axis] = Order(row, (float(value) - offset) / ratio)
                 else:
                     given[axis] = Order(row, None, float(value) / ratio)
-        return Orders(given, tuple(free))
+        question_values(self._axes, {axis: one.value for axis, one in given.items() if one.value is not None})
+        question_jogs(self._axes, {axis: one.speed for axis, one in given.items() if one.value is None})
+        return Orders(given, tuple(free), tuple(unseen))
 
     def _key(self, row: int) -> str:
         """Return the name of a joint."""
@@ -296,7 +314,7 @@ class Drives:
         self._pace.adapt(behind, h, led=moved)
         table = self._axes.table
         self._waits = bool((np.abs(behind) > _WAITS * table[:, TOP_SPEED]).any())
-        self.states = {}
+        self._states = {}
         for axis, drive in list(self._drives.items()):
             at = float(led[self._q[axis]])
             blocked = abs(at - float(drive.place[0])) > _AT and not drive.lost
@@ -306,7 +324,7 @@ class Drives:
             reason = 0.0 if blocked else self._reason(axis, drive)
             if table[axis, REASON] == 0.0:
                 table[axis, REASON] = reason
-            self.states[self._key(drive.order.row)] = (
+            self._states[self._key(drive.order.row)] = (
                 "missed"
                 if self._now - drive.blocked < _BLOCKED
                 else self._state(axis, drive, float(q[self._q[axis]]), reason)
@@ -314,7 +332,6 @@ class Drives:
             if drive.lost and abs(drive.row[0, AXIS_VELOCITY]) <= _AT and abs(table[axis, AXIS_VELOCITY]) <= _AT:
                 del self._drives[axis]
                 self._ended[axis] = drive.order
-        self.states |= {self._key(order.row): "lost" for order in self._ended.values()}
 
     def _reason(self, axis: int, drive: _Drive) -> float:
         """Return the limit that holds the place of an axis back, 0 for none."""
@@ -332,7 +349,7 @@ class Drives:
 
     def _state(self, axis: int, drive: _Drive, q: float, reason: float) -> str:
         """Return the state of a driven joint."""
-        order, near = drive.order, self._tolerance[0 if self._axes.lengths[axis] else 1]
+        order, near = drive.order, self.tolerance[0 if self._axes.lengths[axis] else 1]
         if drive.lost:
             return "lost"
         if order.value is not None:

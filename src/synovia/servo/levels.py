@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
+from synovia.goals import PoseGoal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
@@ -30,6 +32,8 @@ from synovia.servo.limits import Axes
 from synovia.servo.probe import goals_of_rows
 from synovia.solver import FullBody
 
+_SPEED = "speed of "  # names of end effectors in the problem of a tick
+
 
 class TickLevels:
     """The goals of a tick by their priorities, in the box of velocities of all axes.
@@ -37,21 +41,26 @@ class TickLevels:
     Args:
         ik: The problem.
         axes: The axes of the body.
+        tools: Speed limits of end effectors, linear and angular, by name; None for none.
 
     Attributes:
+        tools: Which part of them was used, and 1 for those that slowed down the body, (2, tools).
         states: How each goal takes part, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
         count: How many levels count.
         memory: What a tick takes over from the one before, besides states and axes: targets, and the known stop.
     """
 
-    def __init__(self, ik: CompiledProblem, axes: Axes) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes, tools: Mapping[str, tuple[float, float]] | None = None) -> None:
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.step import servo_step
+        from synovia.kernels.servo.step import STOP_OF_BODY, servo_step
 
-        problem = ik.with_parts(solver=FullBody(attempts=1), tolerance=ik.tolerance)
-        self._obstacles, self._floats = ik.obstacles, problem.floats.copy()
-        goals, nq = len(ik.goals), axes.skeleton.nq
+        tools = tools or {}
+        below = [goal.lowered(1) for goal in ik.goals] if tools else ik.goals
+        measured = [PoseGoal(name, name=f"{_SPEED}{name}") for name in tools]
+        problem = ik.with_parts([*below, *measured], FullBody(attempts=1), tolerance=ik.tolerance)
+        self._obstacles, self._floats = problem.obstacles, problem.floats.copy()
+        aimed, goals, nq = len(ik.goals), len(problem.goals), axes.skeleton.nq
         columns = _columns(problem, axes)
         sizes = {
             "columns": len(columns),
@@ -63,24 +72,29 @@ class TickLevels:
         }
         memory = np.zeros(size_of_all(TICK, sizes))
         start = sum(size_of(table, sizes) for table in TICK[: [table.name for table in TICK].index("last")])
-        self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)
-        self.states = np.zeros((goals, GOAL_STATE_WIDTH))
+        self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)[:aimed]
+        self._speeds, self.tools = np.array(list(tools.values())).reshape(-1, 2), np.zeros((2, len(tools)))
+        self._rates = np.zeros((2, sizes["residuals"]))
+        self._targets = np.zeros((goals, TARGET_WIDTH))
+        self.states = np.zeros((aimed, GOAL_STATE_WIDTH))
         self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1
         t = axes.skeleton.tables
-        self._stops = np.zeros((2, size_of_all(WHOLE, sizes)))
+        self._stops = np.zeros((2, size_of_all(STOP_OF_BODY, sizes)))
+        self._known = size_of_all(WHOLE, sizes) - 1
         self.memory = self._last, self._stops
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
-            np.zeros(len(columns), np.int32), _aimed_rows(problem), self.states, axes.table,
+            np.zeros(len(columns), np.int32), _aimed_rows(problem, aimed), self.states, axes.table,
             *writable(t.variables, t.limits, t.followers, t.coupling),
         )  # fmt: skip
         table, q = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq)
-        like = *arguments[:9], axes.table[:0], *arguments[10:], table, q, q, q, q, q, 1.0, 0, 0
+        given = table, q, q, q, q, q, 1.0, 0, 0, self._speeds, self.tools, self._rates
+        like = *arguments[:9], axes.table[:0], *arguments[10:], *given
         self._solve = partial(ready(servo_step, *like), *arguments)
 
     def forget(self) -> None:
         """Forget the stop that is known, as limits have changed."""
-        self._stops[0, -1] = 0.0
+        self._stops[0, self._known] = 0.0
 
     def put(self, places: Places) -> None:
         """Put obstacles where they stand now."""
@@ -94,10 +108,16 @@ class TickLevels:
             q: Joint values, (nq,).
             rests: Whether it stands still.
         """
-        self.states[:], self._stops[:] = 0.0, 0.0
-        self._stops[0, : len(q)], self._stops[0, -1] = q, float(rests)
+        self.states[:], self._stops[:], self._rates[:] = 0.0, 0.0, 0.0
+        self._stops[0, : len(q)], self._stops[0, self._known] = q, float(rests)
         self.states[:, MODE] = HELD_STILL
         self._last[:] = targets
+
+    def take_over(self, other: TickLevels, pairs: Sequence[tuple[int, int]]) -> None:
+        """Take over the stop that is known, and how goals take part, by pairs of them now and before."""
+        self._stops[:] = other._stops
+        for new, old in pairs:
+            self.states[new], self._last[new] = other.states[old], other._last[old]
 
     def step(
         self, targets: Array, places: tuple[Array, Array], aim: tuple[Array, Array], out: Array, tick: tuple[float, int]
@@ -114,7 +134,8 @@ class TickLevels:
         Returns:
             The number of linear systems that were solved.
         """
-        return self._solve(targets, *places, *aim, out, *tick, self.count)
+        self._targets[: len(targets)] = targets
+        return self._solve(self._targets, *places, *aim, out, *tick, self.count, self._speeds, self.tools, self._rates)
 
 
 def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
@@ -128,8 +149,8 @@ def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
     return columns
 
 
-def _aimed_rows(problem: CompiledProblem) -> Ints:
-    """Return the goal of each residual row, -1 for those without a target."""
+def _aimed_rows(problem: CompiledProblem, aimed: int) -> Ints:
+    """Return which of the first goals each residual row belongs to, -1 for those without a target."""
     out = goals_of_rows(problem)
     takes = np.array([goal.takes > 0 for goal in problem.goals])
-    return np.where((out >= 0) & takes[out], out, -1).astype(np.int32)
+    return np.where((out >= 0) & takes[out] & (out < aimed), out, -1).astype(np.int32)

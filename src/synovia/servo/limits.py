@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import numpy as np
@@ -75,6 +75,7 @@ class Axes:
         firsts: First axis of each variable.
         lengths: Whether each axis has a length, no angle.
         axis: Axis of each velocity of the skeleton; ``factor`` is that of a mimic joint.
+        rows: Limits of all joints, (joints, 2), by name.
         followers: Of each mimic joint: its row, the axis of its leader, and the ratio.
     """
 
@@ -86,7 +87,7 @@ class Axes:
         self.variable = np.repeat(np.arange(len(sizes)), sizes)
         self.joints: Ints = t.owner[self.variable]
         self._moves: Bools = np.isin(self.joints, list(self._moving))
-        self._rows: dict[str, Array] = {}  # limits of all joints
+        self.rows: dict[str, Array] = {}
         self.table = np.zeros((len(self.joints), AXIS_WIDTH))
         self.firsts: NDArray[np.int64] = np.cumsum([0, *sizes])[:-1]
         firsts = self.firsts
@@ -134,10 +135,8 @@ class Axes:
             InputError: If a limit cannot be used, or a joint that moves has none.
             UnknownNameError: If a joint does not exist.
         """
-        new = {
-            name: self.pairs(name, value, self._rows.get(name)) for name, value in given.items() if value is not None
-        }
-        self._write(self._rows | new)
+        new = {name: self.pairs(name, value, self.rows.get(name)) for name, value in given.items() if value is not None}
+        self._write(self.rows | new)
 
     def _write(self, rows: dict[str, Array]) -> None:
         """Write limits of all joints, by name, into the table.
@@ -148,7 +147,7 @@ class Axes:
         columns = {name: self._limit(name, pairs) for name, pairs in rows.items()}
         for name, column in _COLUMNS.items():
             self.table[:, column] = columns.get(name, np.inf)
-        self._rows = rows
+        self.rows = rows
 
     def _limit(self, name: str, rows: Array) -> Array:
         """Return a limit of all axes, from that of all joints, (joints, 2).
@@ -192,13 +191,25 @@ class Axes:
             rows[:] = scales * _pair(given, name, name)
         return rows
 
+    def let_move(self, rows: Iterable[int]) -> None:
+        """Let other joints move, too.
+
+        Raises:
+            InputError: If one has no limit.
+        """
+        others = [int(row) for row in rows if row not in self._moving]
+        for row in others:
+            self.check_limits_of(row)
+        self._moving |= {*others}
+        self._moves |= np.isin(self.joints, others)
+
     def check_limits_of(self, row: int) -> None:
         """Check that a joint has all limits.
 
         Raises:
             InputError: If it has not.
         """
-        for name, rows in self._rows.items():
+        for name, rows in self.rows.items():
             self._check_complete(name, rows, [row])
 
     def drive(self, axis: int) -> None:

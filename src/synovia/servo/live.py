@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -50,6 +51,20 @@ class LiveTargets:
         self.table = self._own.copy()
         self.seen[:] = _NEVER
         self.keep(self.anchored, places)
+
+    def take_over(self, other: LiveTargets, pairs: Sequence[tuple[int, int]]) -> None:
+        """Take over the targets of goals that were there before, unless they have got another one of their own.
+
+        Args:
+            other: The targets before.
+            pairs: Goals now, and which they were.
+        """
+        table = self.table.copy()
+        for new, old in pairs:
+            own = self._own[0, new]
+            if not own[GIVEN] or np.array_equal(own, other._own[0, old]):
+                table[0, new], self.seen[new] = other.table[0, old], other.seen[old]
+        self.table = table
 
     def keep(self, goals: Bools, places: Array) -> None:
         """Give some goals a target: their places, (goals, 16)."""

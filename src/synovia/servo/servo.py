@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,11 +22,16 @@ from synovia.kernels.layout import (
     ADVANCE,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
+    EMERGENCY,
     FAR,
     MEETS,
     MODE,
+    PLAN_FIRST,
+    PLAN_LAST,
+    PLAN_MIDDLE,
     PROPOSE,
     REASON,
+    RECOVERING,
     SPIN,
     STOP,
     TOP_ACCELERATION,
@@ -37,10 +42,12 @@ from synovia.kernels.layout import (
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
 from synovia.model.root import Root, free_root
+from synovia.model.shapes.world import World
 from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
+from synovia.servo.changes import changed_goals, same_goals
 from synovia.servo.clutch import Clutch
-from synovia.servo.command import Command
+from synovia.servo.command import Command, View
 from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
 from synovia.servo.follow import Follow
@@ -55,11 +62,12 @@ from synovia.servo.loops.closed import ClosedTick, Judge
 from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path
 from synovia.servo.probe import Probe
+from synovia.servo.slips import question_rate, question_start, question_time, question_velocities
 from synovia.servo.stops import Stops
 from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
 from synovia.servo.way import Way
-from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
+from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName, as_solver
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
 _BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
@@ -68,6 +76,8 @@ _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint
 _MARGIN: Final = 10  # ticks
 _SLOW_LEAD: Final = 0.3  # of the time that a twist may be ahead, for a body that stays on its path
 _SMALL_PART: Final = 1e-4  # of the way to a stop: so far, goals go straight
+_LONGEST_STOP: Final = 2000  # ticks
+_ROUNDING: Final = 1e-9
 _NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
@@ -79,11 +89,11 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the answer of the tick before. Then each joint moves towards its answer, as fast as its
     limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
-    follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
-    the body can always stop inside the limits of its joints.
+    follow, the others make up for it, by the priorities of the goals; with a limit of the jerk, if an arm has one goal.
+    Whatever comes next, the body can always stop inside the limits of its joints.
 
-    Goals keep their priorities in every tick, unless jerk, tool speeds or clearance are limited: goals that hold, or
-    are followed, are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
+    Goals keep their priorities in every tick, unless jerk or clearance are limited: goals that hold, or are followed,
+    are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
     body cannot follow, as in singular poses, and hardly leaves its line or turn.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
@@ -164,8 +174,7 @@ class Servo(ChecksArguments):
         following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
-        plain = tool_speed is None and jerk is None
-        kernels = (*_KERNELS, _LEVELS) if plain else _KERNELS
+        kernels = (*_KERNELS, _LEVELS)
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
@@ -177,30 +186,28 @@ class Servo(ChecksArguments):
             goals = (goals,) if isinstance(goals, Goal) else tuple(goals)
             self._goalless = not goals
             goals = goals or (RestGoal(),)
-            if solver is None:
-                solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
             with needed_next(*kernels):
-                self.ik = IK(skeleton, goals, solver, root=root)
+                self.ik = IK(skeleton, goals, _default_solver(goals) if solver is None else solver, root=root)
         self._q = self.problem.default_start.values
+        self._solver = self.ik.solver if isinstance(skeleton, IK) else solver
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
         self.skeleton = self.ik.skeleton
         self.rate = _positive("rate", rate, "ticks per second")
+        question_rate(self.rate)
         self.timeout = _positive("timeout", timeout, "seconds")
         self.deadline = None if deadline is None else _positive("deadline", deadline, "seconds")
         self.axes = Axes(self.skeleton, self.ik.moving, self.ik.reach)
         self.axes.set_limits(velocity, acceleration, jerk)
-        self._given_limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        self._live = LiveTargets(self.problem)
-        self.probe = Probe(self.problem)
+        question_velocities(self.skeleton, self.axes.rows["velocity"])
+        self._limits_jerk = jerk is not None
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
-        self._answers = Answers(self.problem, self.axes, self.deadline)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
+        self._brake = self._tick  # each joint for itself
         self._replan = _replan_of(self.axes.table)
         self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed, tick=self._tick)
         self._clear: ClosedGuard | None = None
         self._closed = self._new_closed(late)
-        self._branch = None if self._closed is None else Branch(self.problem, self.axes, self._closed)
         if self._closed is None and self._tools is not None:
             self._tick = self._tools
         if filter is not None:
@@ -208,43 +215,56 @@ class Servo(ChecksArguments):
         self.filter = filter
         if not is_number(interpolation) or not 0.0 <= interpolation < math.inf:
             raise InputError("interpolation", value=interpolation, expected="seconds, 0 or more")
-        lag = float(interpolation)
-        self._inputs = Inputs(self.problem, self._live, self, lag=lag, noise=filter, timeout=self.timeout)
-        self._drives = Drives(self.axes, self._path_kernels, self.timeout, self.ik.tolerance)
-        free = free_root(self.skeleton.joints, self.skeleton.parents)
-        self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
-        self._driven = False  # whether joints are driven and no goal leads the others
+        self._lag = float(interpolation)
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
         self._stops = Stops(self.axes)
-        self._places: Places | None = None
-        self._choose_tick()
-        self._guard = self._new_guard(self._stops, tool_speed)
-        self._obstacles = self.problem.obstacles
+        self._drives = Drives(self.axes, self._path_kernels, self.timeout, self.ik.tolerance)
+        self._driven = False  # whether joints are driven and no goal leads the others
+        free = free_root(self.skeleton.joints, self.skeleton.parents)
+        self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
+        self._recovers = np.zeros(len(self.axes.joints), bool)  # axes that keep lower limits only later
+        self._braked = False  # whether the body has braked for them
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
-        self._path = self._slow = None
-        if late == "slow":
-            self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
+        self._build()
         self.reset()
         self._load()
         self.reset()
+        self._placed = False  # whether the user has said where the body begins
+
+    def _build(self) -> None:
+        """Make the parts that depend on the goals."""
+        self._live = LiveTargets(self.problem)
+        self.probe = Probe(self.problem)
+        self._answers = Answers(self.problem, self.axes, self.deadline)
+        self._view = View(self.skeleton, self.axes, self.probe, self.problem, self._answers.classified)
+        self._branch = None if self._closed is None else Branch(self.problem, self.axes, self._closed)
+        self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
+        self._places: Places | None = None
+        self._obstacles = self.problem.obstacles
+        self._clear = None
+        if self._avoids and self._closed is not None:
+            self._clear = ClosedGuard(self.problem, self._feedback.body)
+        self._path = self._slow = None
+        self._choose_tick()
+        self._guard = self._new_guard(self._stops)
+        if self.late == "slow":
+            self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
 
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those without a limit of the jerk, tool speeds, loops and clearance. If the body stays on a path,
-        they do so while twists lead it (``_twisting``): these have paths of their own.
+        Levels take those that can (``_has_levels``). If the body stays on a path, they do so while twists lead it
+        (``_twisting``): these have paths of their own.
         """
         deviates = self.late == "deviate" and self._closed is None
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        free = self._tools is None and self._brakes_at_once and not clear
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if self._closed is None and free:
-            levels = TickLevels(self.problem, self.axes)
+        if self._has_levels:
+            levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits)
             if deviates:
                 self._levels = levels
                 return
@@ -254,6 +274,20 @@ class Servo(ChecksArguments):
         if deviates and self._tools is None:
             self._follow = Follow(self.problem, self.axes, self.probe, self._stops)
         self._following = False
+
+    @property
+    def _has_levels(self) -> bool:
+        """Whether goals go level by level: without loops and clearance.
+
+        With a limit of the jerk, they do so if there is one goal, all joints are hinges and slides, and no end effector
+        has a limit. With limits of end effectors, the body may leave its path (``late="deviate"``).
+        """
+        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
+        is_arm = len(self.ik.goals) == 1 and len(self.axes.numbers) == len(self.axes.table)
+        named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
+        limited = self._tools is not None and bool(self._tools.limits)
+        can = self._brakes_at_once or (is_arm and not limited)
+        return self._closed is None and not clear and can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return what takes the ticks of a body with loops, None without any.
@@ -273,9 +307,7 @@ class Servo(ChecksArguments):
                 hint="interpolation= and slower targets keep a body nearer to their path",
             )
         judges: list[Judge] = [] if self._tools is None else [self._tools.keeps]
-        if self._avoids:
-            self._clear = ClosedGuard(self.problem, self._feedback.body)
-            judges.append(self._clear.keeps)
+        judges.append(lambda poses, times: self._clear is None or self._clear.keeps(poses, times))
         closed = ClosedTick(self.axes, self.ik.moving, mechanism, self._path_kernels, judges)
         self._tick, self._rest = closed, closed.rest
         return closed
@@ -295,7 +327,7 @@ class Servo(ChecksArguments):
                 part.put(self._places)
         self._go_on(1.0 / self.rate)
 
-    def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
+    def _new_guard(self, stops: Stops) -> Guard | None:
         """Return what keeps the distances of clearance goals, None without one.
 
         Raises:
@@ -303,7 +335,7 @@ class Servo(ChecksArguments):
         """
         if not self._avoids or self._closed is not None:
             return None
-        if self.late == "slow" or tool_speed is not None:
+        if self.late == "slow" or self._tools is not None:
             raise UnsupportedError(
                 "a servo with a clearance goal has neither late='slow' nor tool_speed",
                 where="Servo",
@@ -317,6 +349,7 @@ class Servo(ChecksArguments):
         if self._obstacles is not None:
             self._put(self._obstacles.none)
             self._places = None
+        self._placed = True
         self.step()
         self._answers.load(self._q, self._live.table)
 
@@ -401,30 +434,117 @@ class Servo(ChecksArguments):
         if self._clear is not None:
             self._clear.reset(self._q)
         self._last = self._command()
+        self._placed = True
 
-    def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
-        """Change limits from the next tick on; those that are left out stay as they are, and so do joints.
+    def change(
+        self,
+        goals: Goal | Iterable[Goal] | None = None,
+        *,
+        weights: Mapping[str, float] | None = None,
+        priorities: Mapping[str, int | None] | None = None,
+        velocity: Any = None,
+        acceleration: Any = None,
+        jerk: Any = None,
+        world: World | None = None,
+    ) -> None:
+        """Change goals, limits or the world from the next tick on; the motion goes on without a jump.
 
-        If the body is faster than a new limit, it slows down as fast as the others allow: a recovery.
+        What is left out stays as it is. Goals that stay, by their name, keep their targets; new ones without a target
+        keep the place where the body stops. Limits that are raised hold at once. A lowered one holds as soon as the
+        body can stop inside the limits of its joints with it, and with a clearance goal without coming too near; until
+        then the old one holds. ``limited`` says "recovering" until the motion keeps it.
 
-        With a clearance goal they change as soon as the body can brake with the new ones without coming too near. On
-        its way that may be a few ticks later.
+        Goals are packed again, which takes some milliseconds.
+
+        Args:
+            goals: All goals from now on.
+            weights: Other weights, by the names of goals.
+            priorities: Other priorities, likewise: a hand-over of two hands exchanges them.
+            velocity: As in the constructor, or of some joints by name.
+            acceleration: Likewise.
+            jerk: Likewise.
+            world: Obstacles of all clearance goals.
 
         Raises:
-            InputError: If a limit cannot be used.
+            InputError: If a value cannot be used. The servo then is as before.
+            UnknownNameError: If there is no such goal or joint.
+            UnsupportedError: If the servo does not support these goals.
         """
-        new = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        kept = self.axes.table[:, _LIMITS]
-        self.axes.change_limits(**new)
-        self._given_limits |= {name: value for name, value in new.items() if value is not None}
-        levels = self._levels or self._twisting
-        if levels is not None:
-            levels.forget()
-            if jerk is not None:
-                self._go_by_joints()
+        kept, table = dict(self.__dict__), self.axes.table.copy()
+        before = self.axes.rows
+        try:
+            if goals is not None or weights or priorities or world is not None:
+                wanted = changed_goals(self.ik.goals, goals, weights or {}, priorities or {}, world)
+                self._adopt(self._packed(wanted))
+            self._take_limits(velocity=velocity, acceleration=acceleration, jerk=jerk)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(kept)
+            self.axes.table[:], self.axes.rows = table, before
+            raise
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Name what a former attribute is called now."""
+            hint = ". servo.change(velocity=...) changes limits" if name == "limit" else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+
+    def _packed(self, goals: tuple[Goal, ...]) -> IK:
+        """Return the problem with other goals."""
+        solver = _default_solver(goals) if self._solver is None else as_solver(self._solver, goals)
+        with needed_next(*_KERNELS, _LEVELS):
+            return IK.of(self.problem.with_parts(goals, solver, tolerance=self.ik.tolerance))
+
+    def _adopt(self, ik: IK) -> None:
+        """Go on with another problem of the same body, from the present state."""
+        stop, answer, live, inputs = self._stopped(), self._answers.q, self._live, self._inputs
+        lost, levels, places, path = self._lost, self._levels, self._places, self._path
+        pairs = same_goals(self.ik.goals, ik.goals)
+        self.axes.let_move(ik.moving)
+        self.ik, self._goalless = ik, False
+        self._drives.tolerance = ik.tolerance
+        self._build()
+        self._live.reset(self.probe.places(stop, self._live.unanchored(self._live.anchored)))
+        self._live.take_over(live, pairs)
+        self._inputs.take_over(inputs, pairs)
+        self._lost = np.zeros(len(ik.goals), bool)
+        for new, old in pairs:
+            self._lost[new] = lost[old]
+        if {new for new, goal in enumerate(ik.goals) if goal.given} - {new for new, _ in pairs}:
+            self._held = ""  # a new goal has a target
+        self._answers.reset(answer)
+        if self._branch is not None:
+            self._branch.reset(answer)
         if self._guard is not None:
-            self._coming = self.axes.table[:, _LIMITS]
-            self.axes.table[:, _LIMITS] = kept
+            self._guard.reset(self._feedback.body(self._q))
+        if self._clear is not None:
+            self._clear.reset(self._q)
+        if places is not None and self._obstacles is not None:
+            self._put(places.of(self._obstacles, [old for _, old in pairs]))
+        if self._slow is not None and (path is not None or self._twisting is None):
+            self._path = self._slow
+        elif self._slow is not None:
+            self._levels = self._twisting
+        self._go_on(1.0 / self.rate)
+        if self._levels is not None and levels is not None:
+            self._levels.take_over(levels, pairs)
+
+    def _take_limits(self, **new: Any) -> None:
+        """Take other limits, those that are not None, as soon as the body can."""
+        if all(value is None for value in new.values()):
+            return
+        table = self.axes.table
+        kept = table[:, _LIMITS]
+        self.axes.change_limits(**new)
+        if new["velocity"] is not None:
+            question_velocities(self.skeleton, self.axes.rows["velocity"])
+        self._coming = table[:, _LIMITS]
+        if new["jerk"] is not None and not self._limits_jerk:
+            self._limits_jerk = True
+            if (self._levels is not None or self._twisting is not None) and not self._has_levels:
+                self._go_by_joints()
+        table[:, _LIMITS] = kept
 
     @property
     def time(self) -> float:
@@ -450,6 +570,7 @@ class Servo(ChecksArguments):
             targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal that gets none keeps
                 its last one for ``timeout`` seconds. A goal that never had one keeps its place. An obstacle that gets
                 a place, by the name of its ``ClearanceGoal``, stands there from this tick on, and keeps its last place.
+                A target with NaN counts as none, and the state of its goal in this tick is "lost".
             dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
             at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
                 newer than the last ones of their goal do not count, and ``Command.stamps`` says so.
@@ -469,8 +590,13 @@ class Servo(ChecksArguments):
             targets = found[0] or None
         news = self._inputs.read(targets, at, now)
         orders = self._drives.read(joints, jog)
+        if dt is not None:
+            question_time(h, self.rate)
         if h <= 0.0:
             return self._last
+        if not self._placed:
+            self._placed = True
+            question_start()
         if orders is not None or self._drives.active:
             if news is not None:
                 self.check_targets(news.table)
@@ -518,6 +644,7 @@ class Servo(ChecksArguments):
             fresh: Which goals get targets in it.
         """
         drives, answers = self._drives, self._answers
+        drives.unseen = () if orders is None else orders.unseen
         if orders is None and not drives.active and not self._driven:
             return
         leads = self._goals_lead(fresh)
@@ -818,15 +945,10 @@ class Servo(ChecksArguments):
             if self._follow is not None and not same:
                 self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
-    def classified(self, row: Array, places: Places | None = None) -> Array:
-        """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
-        return self._answers.classified(row, places)
-
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the answer, or brake."""
         out = np.empty(len(self._q))
-        if self._guard is not None and self._coming is not None:
-            self._change_limits(self._guard, self._coming, out, h)
+        brakes = self._coming is not None and self._change_limits(self._coming, out, h)
         if self._clear is not None:
             self._clear.note(self._q)
         stop, way = STOP if self._held and not self._driven else 0, self._way
@@ -834,7 +956,9 @@ class Servo(ChecksArguments):
         if way is not None and stop and self._time > self._hold_until:
             self._go_ahead_anew(way, h)  # each joint for itself: then the body is still
             way = None
-        if self._driven:
+        if brakes:
+            self._go(out, h, STOP)
+        elif self._driven:
             self._go_driven(out, h)
         elif self._path is not None and (not stop or self._time <= self._hold_until):
             self._follow_path(self._path, out, h, stop)
@@ -847,6 +971,9 @@ class Servo(ChecksArguments):
         if self._closed is not None and self._tools is not None:
             self._tools.tell(q, out, h, self._closed.slowed)
         self._q = out
+        if self._coming is not None:
+            reasons = self.axes.table[:, REASON]
+            reasons[self._recovers] = np.maximum(reasons[self._recovers], RECOVERING)
         if self._drives.active:
             answers = self._answers
             moved = None if self._driven or self._levels is not None else self.axes.way(answers.before, answers.q)
@@ -861,18 +988,72 @@ class Servo(ChecksArguments):
         self._aim = there, before
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
 
-    def _change_limits(self, guard: Guard, limits: Array, out: Array, h: float) -> None:
-        """Take other limits (axes, 3) if the body can brake with them in ticks of time h; ``out`` is scratch memory."""
-        table, q = self.axes.table, self._q
-        kept, state = table.copy(), guard.state
-        table[:, _LIMITS] = limits
-        self._replan()
-        planned = table.copy()
-        self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
-        able = guard.allows(q, out, h, self._feedback)
-        table[:], guard.state = planned if able else kept, state
-        if able:
+    def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
+        """Take other limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
+
+        An axis that would leave the limits of its position keeps its own acceleration until it would not. If that is
+        not enough, or with a limit of the jerk, the body brakes with its own limits until it can keep the others.
+
+        Returns:
+            Whether the body has to brake in this tick.
+        """
+        table, q, guard = self.axes.table, self._q, self._guard
+        kept, planned = table.copy(), table.copy()
+        v, a = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION]
+        able = np.ones(len(table), bool)
+        if self._limits_jerk:
+            most = limits * (1.0 + _ROUNDING)
+            able = (np.abs(v) <= most[:, 0]) & (np.abs(v + 0.5 * a * np.abs(a) / most[:, 2]) <= most[:, 0])
+            able &= np.abs(a) <= most[:, 1]
+            if not able.all():
+                self._recovers, self._braked = (limits < kept[:, _LIMITS]).any(axis=1), True
+                return True
+        held = kept[:, _LIMITS].copy()
+        held[:, 0] = 0.0  # lower velocities hold at once
+        state = None if guard is None else guard.state
+        before = failed = self._leaves_limits(h)
+        for _ in range(2):
+            planned[:] = kept
+            planned[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
+            table[:] = planned
+            self._replan()
+            planned[:] = table
+            failed = self._leaves_limits(h) & ~before
+            if not failed.any():
+                break
+            able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
+        brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
+        clear = True
+        if guard is not None and state is not None:
+            table[:] = planned
+            self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
+            clear = guard.allows(q, out, h, self._feedback)
+            guard.state = state
+        takes = clear and not brakes
+        self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
+        table[:] = planned if takes else kept
+        levels = self._levels or self._twisting
+        if takes and levels is not None:
+            levels.forget()
+        if takes and able.all():
             self._coming = None
+            if self._braked:
+                self._braked = False
+                self._go_on(h)
+        self._braked |= brakes
+        return brakes
+
+    def _leaves_limits(self, h: float) -> Bools:
+        """Return which axes leave limits of positions if each brakes from now on, in ticks of time h; changes them."""
+        table, q = self.axes.table, self._q
+        leaves = np.zeros(len(table), bool)
+        lasts = float(table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(axis=1).max(initial=0.0))
+        for _ in range(min(math.ceil(lasts / h) + 1, _LONGEST_STOP)):
+            out = np.empty(len(q))
+            self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
+            leaves |= table[:, REASON] == EMERGENCY
+            q = out
+        return leaves
 
     def _keep_clear(self, guard: Guard, kept: Array, q: Array, out: Array, h: float) -> None:
         """Change a tick from joint values q to ``out`` (nq,) that clearance goals do not allow.
@@ -934,9 +1115,12 @@ class Servo(ChecksArguments):
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
         places = self._feedback.body(self._q), self._q
-        meets = MEETS if self._led is not None or self._answers.reaches else 0
+        leads = (self._led is not None or self._answers.reaches) and not self._inputs.twisted().any()
+        meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
+        if self._tools is not None:
+            self._tools.note_shares(*levels.tools)
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and not self._drives.active and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
@@ -982,7 +1166,7 @@ class Servo(ChecksArguments):
         With one, the box of a tick is so narrow that a choice by goals of this tick alone leads to ticks without a
         good one.
         """
-        return self._given_limits["jerk"] is None
+        return not self._limits_jerk
 
     def _follow_targets(
         self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
@@ -1054,7 +1238,7 @@ class Servo(ChecksArguments):
         """Return the command of the present state."""
         axes = self.axes
         return Command(
-            self,
+            self._view,
             self._q.copy(),
             axes.by_column(AXIS_VELOCITY),
             axes.by_column(AXIS_ACCELERATION),
@@ -1065,7 +1249,7 @@ class Servo(ChecksArguments):
             offset=self._feedback.found,
             beside=self._feedback.beside,
             holding=self._held,
-            lost=self._lost.copy(),
+            lost=self._lost | self._inputs.unseen,
             aimed=self._live.seen > -np.inf,
             waiting=self._inputs.waiting(),
             stamps=self._inputs.told,
@@ -1104,6 +1288,12 @@ _KERNELS: Final = (  # entry points that every servo needs besides the one of it
     "hierarchy.full_body.full_body",
 )
 _LEVELS: Final = "servo.step.servo_step"
+
+
+def _default_solver(goals: tuple[Goal, ...]) -> Solver:
+    """Return the solver of a servo that is given none."""
+    plain = len(goals) == 1 and goals[0].needs in _ARM_GOALS and goals[0].rank == 0
+    return LevenbergMarquardt() if plain else FullBody()
 
 
 def _positive(name: str, value: Any, unit: str) -> float:

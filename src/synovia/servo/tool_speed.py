@@ -76,6 +76,7 @@ class ToolSpeed:
         UnknownNameError: If there is no such end effector.
 
     Attributes:
+        limits: Linear and angular limits, by end effector.
         told: By end effector, "tool speed" if that limited the last tick, "recovering" if it was too fast.
     """
 
@@ -89,6 +90,7 @@ class ToolSpeed:
         self._rows = np.array([row for row, _ in places], np.int64)
         self._places = np.array([np.eye(4) if place is None else place for _, place in places])
         self._limits = np.array(list(given.values()))  # (tools, 2)
+        self.limits = given
         variables, firsts = skeleton.tables.variables, axes.firsts
         scalar = variables[:, BLOCK] == SCALAR
         self._scalar_q, self._scalar_axis = variables[scalar, BLOCK_Q], firsts[scalar]
@@ -241,11 +243,18 @@ class ToolSpeed:
     def tell(self, q: Array, out: Array, h: float, slowed: bool) -> None:
         """Find out which end effectors limited the tick, or were too fast."""
         shares = self.seconds(np.array([q, out]))[0] / h
+        self.note_shares(shares, (slowed or self._leads) * (shares > _TOLD))
+
+    def note_shares(self, shares: Array, slows: Array) -> None:
+        """Note which end effectors limited a tick, or were too fast, from the parts of their limits (tools,) they used.
+
+        Those that slow the body down have a number other than 0 in ``slows``.
+        """
         self.told = {}
-        for name, share in zip(self._names, shares.tolist(), strict=True):
+        for name, share, slow in zip(self._names, shares.tolist(), slows.tolist(), strict=True):
             if share > 1.0 + _SLACK:
                 self.told[name] = "recovering"
-            elif (slowed or self._leads) and share > _TOLD:
+            elif slow:
                 self.told[name] = "tool speed"
 
 

@@ -21,8 +21,8 @@ from synovia.kernels.layout import (
     IS_ANGLE,
     LARGEST_MOVE,
     LARGEST_STEP,
+    REST_STEP,
     SCALAR,
-    SETTLED,
     SOFT,
 )
 from synovia.model import Kind, Skeleton
@@ -178,7 +178,7 @@ class FullBody(IteratingSolver):
             ERROR_DAMPING: self.error_damping,
             LARGEST_STEP: self.largest_step,
             LARGEST_MOVE: math.inf,  # the compiled problem writes the least of the moves
-            SETTLED: self.rest_step,
+            REST_STEP: self.rest_step,
             SOFT: self.softening,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,11 +17,11 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import contact_spans, feet_of
 from synovia.model.anatomy.up import SHOWN, Up, find_up
-from synovia.model.geometry import Array, axis_vector
+from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.limits import Limit, SwingTwist
 from synovia.model.loops.tables import joints_of
 from synovia.model.motion import Motion
-from synovia.model.pose import clamped
+from synovia.model.pose import clamped, world_frames
 from synovia.model.root import free_root
 from synovia.model.tree import ancestors
 
@@ -57,7 +58,8 @@ class Body:
         looks: Whether a layer turns the head to a point.
 
     Attributes:
-        bounded: Rows of trunk and neck that have no limits in the file and get those of people for looks.
+        bounded: Rows of trunk, neck and eyes without limits in the file, which get those of people for looks.
+        unbounded: Whether looks have no limits, as neither the file nor its rest pose shows any.
     """
 
     def __init__(
@@ -68,6 +70,9 @@ class Body:
         self.outside = _outside(motion)
         self.skeleton = _with_wider_limits(motion, self.outside)
         self.bounded: dict[int, Limit] = _limits_of_looks(motion) if looks else {}
+        head = self.skeleton.joints[motion.skeleton.role_rows["head"]] if looks else None
+        free = head is not None and head.kind in (Kind.BALL, Kind.FREE) and head.limit is None
+        self.unbounded = free and not self.bounded and find_up(motion.skeleton).certainty < SHOWN
         if self.bounded:
             joints = [replace(joint, limit=self.bounded.get(row, joint.limit)) for row, joint in
                       enumerate(self.skeleton.joints)]  # fmt: skip
@@ -101,6 +106,26 @@ class Body:
         if body.up is not None or self.up is None:
             return body
         return Skeleton(body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=self.up)
+
+    def gaze(self, row: int) -> tuple[Array, Array] | None:
+        """Return where a head or an eye looks, and its top, in its frame, from the clip.
+
+        They are the means of where the hips face and of upwards. None for other joints, and if the rest pose stands or
+        the file says it, since the goal then finds them.
+        """
+        roles = self.given.role_rows
+        looks = row in {roles.get(role) for role in ("head", "left_eye", "right_eye")}
+        legs = [roles.get(f"{side}_upper_leg") for side in ("left", "right")]
+        known = self.given.forward is not None or find_up(self.given).certainty >= SHOWN
+        if not looks or known or self.up is None or None in legs:
+            return None
+        frames = world_frames(self.given, self._motion.q)
+        up = axis_vector(self.up)
+        ahead = np.cross(frames[:, legs[0], 9:] - frames[:, legs[1], 9:], up)
+        inward = frames[:, row, :9].reshape(-1, 3, 3).swapaxes(1, 2)
+        top, axis = (inward @ up).mean(axis=0), np.einsum("tij,tj->i", inward, ahead)
+        axis = axis - (axis @ top) / (top @ top) * top
+        return unit(axis), unit(top)
 
     @cached_property
     def trunk(self) -> frozenset[int]:
@@ -244,7 +269,7 @@ def _outside(motion: Motion) -> dict[int, Bools]:
 
 
 def _limits_of_looks(motion: Motion) -> dict[int, Limit]:
-    """Return the limits of people for the joints of trunk and neck that have none, wide enough for the clip, by row.
+    """Return the limits of people for joints of trunk, neck and eyes that have none, wide enough for the clip, by row.
 
     None for a body whose rest pose does not show them.
     """
@@ -254,9 +279,9 @@ def _limits_of_looks(motion: Motion) -> dict[int, Limit]:
     except InputError:
         return {}
     out: dict[int, Limit] = {}
-    for row in ancestors(skeleton.parents, roles["head"]):
-        if row == roles["hips"]:
-            break
+    trunk = itertools.takewhile(lambda row: row != roles["hips"], ancestors(skeleton.parents, roles["head"]))
+    eyes = (roles[role] for role in ("left_eye", "right_eye") if role in roles)
+    for row in (*trunk, *eyes):
         limit = limited.joints[row].limit
         if skeleton.joints[row].limit is None and limit is not None:
             at = skeleton.q_slice(row)

@@ -496,6 +496,12 @@ def _about_the_clip(motion: Motion, body: Body, q: Array, acts: Bools) -> list[F
             text = f"the file has no limits for {names}: to look, they turn no farther than those of people"
             frames = np.any([held[row] for row in rows], axis=0)
             out.append(Finding("body", "limits", "look", tuple(np.flatnonzero(frames).tolist()), text))
+    if body.unbounded:
+        text = (
+            "the rest pose does not stand, so the head has no limits: look whether it turns too far;"
+            " sy.skeletons.stand_at_rest(motion) returns a clip whose looks have those of people"
+        )
+        out.append(Finding("head", "limits", "look", tuple(np.flatnonzero(acts).tolist()), text))
     if motion.stretch is not None:
         text = "goals were met on rigid bones: animated scale may move them"
         out.append(Finding("body", "stretch", "look", tuple(np.flatnonzero(acts).tolist()), text))

@@ -25,7 +25,7 @@ from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
 from synovia.clips.editing.problems import Asked, Options, Problems, Stage, errors_of
 from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
-from synovia.goals import ClearanceGoal, Goal, PoseGoal, PositionGoal, RotationGoal
+from synovia.goals import AimGoal, ClearanceGoal, Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.layers import Layer, LayerTarget
 from synovia.model import Skeleton
@@ -267,6 +267,8 @@ class LayerOnClip:
         """
         if isinstance(goal, ClearanceGoal):
             goal = goal.on_rows(self._body.given)
+        if isinstance(goal, AimGoal) and (axes := self._body.gaze(goal.located(self._skeleton)[1][0])) is not None:
+            goal = goal.facing(*axes)
         asked, (goal, rows) = goal, goal.resolved(self._body.upright).located(self._skeleton)
         now, others = self._frames_of(goal, rows, frames)
         wanted = self._full_targets(goal, target, now, others)

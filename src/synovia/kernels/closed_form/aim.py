@@ -174,7 +174,7 @@ def attempt(problem, work, targets, q):
 
 @algorithm
 def prove(problem, work, targets, q):
-    """Return 0: no proof here; descent finds whether a limit, or a target beside the axis, prevents the aim."""
+    """Return 0: no proof here; descent finds whether a limit, or a target near the axis, prevents the aim."""
     return 0, F(0)
 
 

@@ -159,7 +159,7 @@ def lowest_between(a, b, s, m, best, where):
     """Return the lower of the best so far and of where both edges touch."""
     u = a[0]
     v = cross(m, u)
-    for k in range(4):  # between the axes, however near they are, and beside what was found
+    for k in range(4):  # between the axes, however near they are, and next to the direction found
         n = scale(F(2 * k - 1), b[0]) if k < 2 else where
         n = add(n, u) if k < 2 else axpy(NUDGE * F(2 * k - 5), m, n)
         n = scale(-math.copysign(F(1) / max(norm(n), ROUND), dot(n, s)) if k < 2 else F(1) / norm(n), n)

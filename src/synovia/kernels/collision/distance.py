@@ -140,7 +140,7 @@ def middle(x, h, k):
 
 @device
 def parallel_cylinders(p, h, r, k, t):
-    """Return signed distance, normal and point of a cylinder at p beside one at the origin, both along z.
+    """Return signed distance, normal and point from a cylinder at the origin to one at p, both along z.
 
     The first one has the half length h and the radius r, the second one k and t. The set of all differences is a
     cylinder, too, with the sums of both.

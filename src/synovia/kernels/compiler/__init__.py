@@ -5,7 +5,7 @@ Kernels run in one of four ways, which ``SYNOVIA_KERNELS`` may choose:
 ``prebuilt``  the machine code that came with the package, for the processor's level or a level that is named
 ``jit``       compiled by numba at their first use
 ``python``    as plain Python, slowly; NUMBA_DISABLE_JIT=1 means the same
-``none``      not at all: they raise an error that tells what to install
+``none``      not at all: they raise an error that says what to install
 
 By default, the first of ``prebuilt``, ``jit`` and ``python`` that is possible is taken; the last one warns at the first
 call. ``compiled`` takes the first of ``prebuilt``, ``jit`` and ``none``. ``uncompiled`` chooses the first of

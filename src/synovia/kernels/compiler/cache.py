@@ -2,7 +2,7 @@
 
 The cache has one folder for each kernel file. Its name ends in a hash of everything that determines the code (see
 ``sources``), where numba hashes the path. In the folder, a file is named by argument types and processor. (numba
-numbers its files and keeps an index beside them, which fails when two processors share a home folder.)
+numbers its files and keeps an index next to them, which fails when two processors share a home folder.)
 
 Each file starts with a checksum. A file that is cut short, damaged or does not match is compiled again and replaced. If
 the folder cannot be written, cached code is still read, and new code lasts for its process only.

@@ -1,7 +1,7 @@
 """Kernels that came compiled with the package: which there are, whether they fit, and their functions.
 
 A platform wheel holds an extension module for each level of the instruction set (``packaging/kernels.py`` writes them).
-They are used if they were made from the very sources that lie beside them, so that an edited kernel is never passed
+They are used if they were made from the very sources that lie next to them, so that an edited kernel is never passed
 over, and if they are whole. Otherwise those are used that a clone of the same sources has compiled for this processor,
 since the script also puts them into the cache folder. Nothing here imports numba.
 """
@@ -35,7 +35,7 @@ class Prebuilt(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """The description that ``packaging/kernels.py`` writes beside the modules."""
+    """The description that ``packaging/kernels.py`` writes next to the modules."""
 
     sources: dict[str, str]  # hashes of the kernels' files
     levels: list[str]  # the lowest first

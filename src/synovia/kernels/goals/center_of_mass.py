@@ -143,7 +143,7 @@ def support_error(problem, frames, term):
 def support_rows(problem, q, frames, term, J):
     """Add to two Jacobian rows of zeros those of the vector to a support polygon; call ``sum_masses`` before.
 
-    Beside a corner the vector changes as that to a point. Beside an edge only its part normal to the edge changes.
+    Near a corner the vector changes as that to a point. Near an edge only its part normal to the edge changes.
     """
     general = problem.general
     k, w = general.ints[term, FIRST], general.data[term, WEIGHT] / problem.reach

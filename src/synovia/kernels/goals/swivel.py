@@ -86,7 +86,7 @@ def excess_turn(work, i, r, m, t, pole):
 def swivel_to_pole(problem, work, targets, term):
     """Return the angle (radians) by which the limb of a term should turn about its line. work.frames are at q.
 
-    Beside a previous frame, note in ``work.points`` whether that limits the turn.
+    After a previous frame, note in ``work.points`` whether that limits the turn.
     """
     r, m, t, pole = limb(problem, work.frames, targets, term)
     bend = bend_of(r, m, t, pole)

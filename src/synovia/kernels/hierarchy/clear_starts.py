@@ -21,7 +21,7 @@ from synovia.kernels.tree.problem import copy, with_steps
 DRAWS = 24  # random poses of one restart, at most; the first one that keeps its distance is the last
 STEPS = 25  # of each descent without clearance: 97 % of those that meet the goals take fewer
 HOPELESS = 16  # draws one after the other that missed other goals; then a restart has one draw
-MISSED_DRAWS = OTHERS + 1  # place in the watch of their number, beside that of the next restart
+MISSED_DRAWS = OTHERS + 1  # place in the watch of their number, after that of the next restart
 MISSED = F(1e30)  # in place of the distance that a pose lacks, in tolerances, if it misses another goal
 GIVEN, CLEAREST = 1, 2  # rows of the stored poses, which only finishing needs: the start of the problem, the best pose
 

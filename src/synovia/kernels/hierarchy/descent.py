@@ -1,7 +1,7 @@
 """The descent of a full body: damped steps of all levels until every goal is met.
 
 Poses are compared level by level: errors of a lower level count only if the errors above are equal. So this descent
-has a loop of its own beside ``search.descent``.
+has a loop of its own, not that of ``search.descent``.
 """
 
 from synovia.kernels.compiler.jit import F, apart, inline
@@ -18,7 +18,7 @@ from synovia.kernels.hierarchy.step import (
     smallest_tolerance,
     take_step,
 )
-from synovia.kernels.layout import LARGEST_MOVE, NO_POSTURE, SETTLED
+from synovia.kernels.layout import LARGEST_MOVE, NO_POSTURE, REST_STEP
 from synovia.kernels.loops.closing import CLOSED, close_again, keep_pose, remember_start
 from synovia.kernels.search.descent import INSIDE, falls_slowly
 from synovia.kernels.tree.chart import INFINITE
@@ -51,7 +51,7 @@ def evaluate_closed(problem, work, targets, q, h, exactly):
     """Evaluate q after a step, as ``evaluate_levels``; close its loops first if they lack too much.
 
     The next step also reduces what the loops lack, so closing them after each step would do the same work twice. They
-    are closed where they lack so much that the errors of the goals tell little, where the goals are met, and, if
+    are closed where they lack so much that the errors of the goals mean little, where the goals are met, and, if
     ``exactly``, in any case. A pose that cannot be closed returns to the last one that was closed.
 
     Returns:
@@ -78,7 +78,7 @@ def descend_levels(problem, work, targets, q, h, count):
     """Descend from q until every goal is met, the error falls too slowly, or the steps are spent.
 
     Only the first ``count`` levels take part; the posture is the last level. With a posture the descent goes on until
-    no column moves by more than ``SETTLED`` in a step.
+    no column moves by more than ``REST_STEP`` in a step.
 
     Returns:
         (steps, combined error of the best pose); q is that pose.
@@ -120,7 +120,7 @@ def descend_levels(problem, work, targets, q, h, count):
                 damping = max(INCREASE * damping, MIN_DAMPING)
                 copy(work.trial, q)
                 reached = evaluate_closed(problem, work, targets, q, h, False)[0] <= INSIDE and count > levels
-        if reached and (h.errors[levels] == F(0) or (k > 0 and size <= problem.params[SETTLED])):
+        if reached and (h.errors[levels] == F(0) or (k > 0 and size <= problem.params[REST_STEP])):
             break
         if limited_move:  # the largest move, not slow convergence, limits the fall of the error
             if damping > MAX_DAMPING:

@@ -2,7 +2,7 @@
 
 Where links keep apart, ``clear_starts`` chooses among random poses.
 
-A body whose limbs are straight, or at a limit, may miss a target beside it: the error falls to no side there. The
+A body whose limbs are straight, or at a limit, may miss a target close to it: the error falls to no side there. The
 nearest poses that reach it are found from starts a little aside. A random pose would find an answer far away, and less
 often.
 """

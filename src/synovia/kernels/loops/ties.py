@@ -159,7 +159,8 @@ def add_between(problem, q, frames, t, b, wrench, k, J):
 def frame_rows(problem, q, frames, t, J):
     """Add the Jacobian rows of the two frames of loop t.
 
-    Along an axis that turns with the first frame, the second origin moves as it moves beside a point of the first link.
+    Along an axis that turns with the first frame, the second origin moves as it does relative to a point of the first
+    link.
     """
     loops = problem.loops
     place, turn, k = loops.ints[t, TIED_PLACE], loops.ints[t, TIED_TURN], loops.ints[t, TIED_ROW]

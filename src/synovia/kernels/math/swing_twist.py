@@ -17,7 +17,7 @@ from synovia.kernels.math.rotations import PI, quat_apply, quat_conj, quat_exp, 
 from synovia.kernels.math.vectors import norm, scale
 
 EDGE = F(1e-9)  # excess (radians) that still counts as inside
-FOLDED = PI - F(4e-6)  # largest swing beside another limit: beyond, rounding changes its direction and twist by EDGE
+FOLDED = PI - F(4e-6)  # largest swing near another limit: beyond, rounding changes its direction and twist by EDGE
 ROUNDS = 100  # most Newton steps for the multiplier of the ellipse; a few are usual, about 40 on a very thin ellipse
 
 

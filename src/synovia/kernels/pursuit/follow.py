@@ -30,7 +30,7 @@ from synovia.kernels.layout import (
     LEVEL,
     PURSUED,
     PURSUIT_DAMPING,
-    PURSUIT_SETTLED,
+    PURSUIT_REST_STEP,
     PURSUIT_STAY,
     PURSUIT_STEPS,
     RESIDUALS,
@@ -200,7 +200,7 @@ def go(problem, work, p, weights, settings, q):
         hard, soft = weigh_errors(problem, work, weights)
         cost = HARD * hard + soft + pull_error(problem, p, q, settings[PURSUIT_STAY])
         if k == 0 or cost <= best:
-            if k > 0 and size <= settings[PURSUIT_SETTLED] and hard <= MET * MET:
+            if k > 0 and size <= settings[PURSUIT_REST_STEP] and hard <= MET * MET:
                 break
             best = cost
             copy(q, work.trial)

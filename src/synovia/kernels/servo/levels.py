@@ -74,6 +74,7 @@ from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_n
 from synovia.kernels.servo.axis import acceleration_of, reason_of
 from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.servo.tools import CRUISE, most_used, write_tools
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
@@ -90,6 +91,7 @@ ROOM = F(1.2)  # times the way to the stop, as that may take longer
 ELSEWHERE = F(0.2)  # radians, reaches: an answer that is farther away moves otherwise than the body would
 SLOW = F(1e-3)  # of the highest velocity: an axis that is not faster stands still
 REST = F(1e-9)  # radians, length units: a body that would go no farther in a tick does not move
+SMOOTH = F(0.01)  # of its square: a velocity that changes by less in a tick is one of a target that does not jump
 MET, ARRIVED = F(0.02), F(1e-3)  # tolerances; radians, reaches: goals are met, and joints are where they go
 ALONG = F(0.1)  # weight of the error of a turning twist about its axis, beside those across it
 STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
@@ -230,7 +232,7 @@ def add_lead(h, J, tick, together, goal_of_row, states, j):
 
 
 @device
-def write_row(h, J, tick, i, mode, time):
+def write_row(h, J, tick, rates, i, mode, time):
     """Write row i of the levels, relative to the velocities that are chosen, from its residual at the next sample."""
     n = J.shape[1]
     ahead = F(0)
@@ -245,7 +247,7 @@ def write_row(h, J, tick, i, mode, time):
     if mode == FAR:
         h.e[i] = ahead
     elif mode == FOLLOWED:
-        h.e[i] += ahead
+        h.e[i] += ahead + (tick.slope[0] - time) * rates[0, i]
 
 
 @device
@@ -299,7 +301,7 @@ def assemble(held, together, time, levels, stays):
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
     """
-    problem, work, h, tick, axis_of, goal_of_row, states, _ = held
+    problem, work, h, tick, axis_of, goal_of_row, states, _, tools, rates = held
     m, n = work.J.shape
     columns = h.v.shape[1]
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -321,7 +323,7 @@ def assemble(held, together, time, levels, stays):
     for i in range(m):
         h.constrains[i] = F(1)
         mode = FOLLOWED if goal_of_row[i] < 0 else int(states[goal_of_row[i], MODE])
-        write_row(h, work.J, tick, i, mode, time)
+        write_row(h, work.J, tick, rates, i, mode, time)
         if mode == FAR and i >= holds:  # the joints go to the answer as far as what is above allows
             h.e[i] = F(0)
             for j in range(n):
@@ -329,6 +331,7 @@ def assemble(held, together, time, levels, stays):
     for j in range(n):
         if tick.lead[j] != F(0):
             add_lead(h, work.J, tick, together, goal_of_row, states, j)
+    write_tools(problem, work, h, tick, tools[0], n + slack_count(problem), time)
     for i in range(problem.levels[min(levels, problem.levels.shape[0] - 1)], m):
         h.e[i] = F(0)
         for k in range(columns):
@@ -378,7 +381,7 @@ def promised_residual(held, pose, share):
         pose: A pose on the stop.
         share: The part of its way that is behind; less than 0 if only goals that are held count.
     """
-    problem, work, _, tick, _, goal_of_row, states, (still, led) = held
+    problem, work, _, tick, _, goal_of_row, states, (still, led), _, _ = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     most = F(0)
@@ -401,7 +404,7 @@ def promised_step(held, follows):
     They keep their levels. The pose is ``tick.pose``, and ``tick.least`` and ``tick.most`` are bounds, per unit; goals
     that are followed count if it ``follows`` them.
     """
-    problem, work, h, tick, _, goal_of_row, states, (still, led) = held
+    problem, work, h, tick, _, goal_of_row, states, (still, led), _, _ = held
     m, n = work.J.shape
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
@@ -425,7 +428,7 @@ def promised_step(held, follows):
 @apart
 def note_first_rows(held, pose):
     """Note the errors of all rows, and their derivatives, at the pose where a stop begins."""
-    problem, work, h, tick, _, _, _, _ = held
+    problem, work, h, tick, _, _, _, _, _, _ = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -478,10 +481,30 @@ def leads_promised(held):
 
 
 @inline
-def open_held(problem, work, tick, columns, goal_of_row, states, stops):
-    """Return what solves the levels of a tick: (problem, work, h, tick, columns, goal_of_row, states, promised)."""
-    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
-    return problem, work, h, tick, columns, goal_of_row, states, promised_rows(problem, goal_of_row, states, stops)
+def limits_tools(held):
+    """Return whether the speed of an end effector is limited."""
+    return held[8][0].shape[0] > 0
+
+
+@device
+def has_promise(held):
+    """Return whether a tick needs a stop of the whole body."""
+    return limits_tools(held) or holds_promised(held) or leads_promised(held)
+
+
+@inline
+def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
+    """Return what solves the levels of a tick.
+
+    That is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates), the last two from ``live``.
+    ``tools`` are the limits of end effectors, and what is noted about them, see ``servo.tools``; for ``rates`` see
+    ``note_rates``.
+    """
+    tools, rates = live
+    slacks = slack_count(problem) + 2 * tools[0].shape[0]
+    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
+    promised = promised_rows(problem, goal_of_row, states, stops)
+    return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates
 
 
 @device
@@ -498,12 +521,13 @@ def mode_after(problem, state, away, turned, same, now):
         away: How far it is now, length units.
         turned: The same, radians.
         same: Whether the target is that of the tick before.
-        now: Whether the body stands still, whether joints lead the only goal elsewhere, and the time of the tick.
+        now: Whether the body stands still, whether joints lead the only goal elsewhere, whether the jerk has a limit,
+            and the time of the tick.
     """
-    rests, elsewhere, h = now
+    rests, elsewhere, jerk, h = now
     mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
-    if mode == HELD_STILL and same and off <= NEARLY:
+    if mode == HELD_STILL and same and off <= (F(1) if jerk else NEARLY):  # no single tick with jerk brings it back
         return HELD_STILL
     far, before = (
         max(away / problem.reach, F(0.5) * turned),
@@ -512,9 +536,11 @@ def mode_after(problem, state, away, turned, same, now):
     if elsewhere and same and off > F(1) and not spins(state) and (mode == FAR or before - far <= h * far):
         return FAR
     stuck = same and ((mode == FAR and rests) or (mode == FOLLOWED and far <= before))
+    if jerk and same and not rests and mode == FAR and not spins(state):
+        return FAR
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck:
         return FAR
-    still = same and off <= F(1) and abs(away - state[AWAY]) <= STILL * problem.tolerance
+    still = same and off <= F(1) and (rests or not jerk) and abs(away - state[AWAY]) <= STILL * problem.tolerance
     return HELD_STILL if still and mode == FOLLOWED else FOLLOWED
 
 
@@ -523,7 +549,8 @@ def stands(axes, h):
     """Return whether the body stands still, or nearly, so that it does not just begin to move."""
     for i in range(axes.shape[0]):
         row = axes[i]
-        if abs(row[AXIS_VELOCITY]) > min(SLOW * row[TOP_SPEED], F(0.25) * row[TOP_ACCELERATION] * h):
+        gains = min(row[TOP_ACCELERATION], F(0.25) * row[TOP_JERK] * h) * h
+        if abs(row[AXIS_VELOCITY]) > min(SLOW * row[TOP_SPEED], F(0.25) * gains):
             return False
     return True
 
@@ -550,15 +577,44 @@ def leads_elsewhere(tick, axes, columns):
 
 
 @device
+def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
+    """Note how fast the residuals of goals grow as their targets move; not of those that jump.
+
+    ``tick.last`` has the targets of the tick before.
+    """
+    update_frames(problem, q, work.frames)
+    complete_targets(problem, work.frames, tick.last, tick.aimed)
+    residual(problem, q, work.frames, tick.aimed, work.e)
+    for i in range(rates.shape[1]):
+        rates[0, i] = -work.e[i]
+    complete_targets(problem, work.frames, targets, tick.aimed)
+    residual(problem, q, work.frames, tick.aimed, work.e)
+    for g in range(targets.shape[0]):
+        size = change = F(0)
+        for i in range(rates.shape[1]):
+            if goal_of_row[i] == g:
+                rates[0, i] = (rates[0, i] + work.e[i]) / h
+                size += rates[0, i] * rates[0, i]
+                change += (rates[0, i] - rates[1, i]) * (rates[0, i] - rates[1, i])
+        for i in range(rates.shape[1]):
+            if goal_of_row[i] == g:
+                rates[1, i] = rates[0, i]
+                rates[0, i] = rates[0, i] if change <= SMOOTH * size else F(0)
+    for i in range(rates.shape[1]):
+        if goal_of_row[i] < 0:
+            rates[0, i] = F(0)
+
+
+@device
 def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Decide how each goal takes part.
 
-    ``now`` is whether the body is to stop, whether it stands still, whether the answer meets the targets elsewhere, and
-    the time of the tick. If it stops, only held goals keep targets.
+    ``now`` is whether the body is to stop, whether it stands still, whether the answer meets the targets elsewhere,
+    whether the jerk has a limit, and the time of the tick. If the body stops, only held goals keep targets.
 
     Below a goal that is far none is followed, as that would lead the joints off their way to the answer.
     """
-    stops, rests, elsewhere, h = now
+    stops, rests, elsewhere, jerk, h = now
     alone = elsewhere and is_alone(goal_of_row)
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
@@ -569,7 +625,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
             same = same and targets[g, i] == tick.last[g, i]
             tick.last[g, i] = targets[g, i]
         away, turned = tick.errors[2 * g], tick.errors[2 * g + 1]
-        mode = mode_after(problem, states[g], away, turned, same, (rests, alone, h))
+        mode = mode_after(problem, states[g], away, turned, same, (rests, alone, jerk, h))
         if stops and mode != HELD_STILL:
             mode = FAR
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned
@@ -607,7 +663,7 @@ def any_far(states):
 @device
 def go_to_sample(held, axes, together, q, time, fixed):
     """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
-    problem, work, _, tick, columns, _, _, _ = held
+    problem, work, _, tick, columns, _, _, _, _, _ = held
     write_stops(tick, axes, columns, together, time, fixed)
     write_sample(problem, tick, q, time)
     update_frames(problem, tick.pose, work.frames)
@@ -642,16 +698,52 @@ def keep_turns(problem, tick, q, h):
 
 
 @device
-def begin_tick(held, axes, q):
-    """Take the box and the proposed velocities of a tick from the state of all axes."""
-    _, _, _, tick, columns, _, states, _ = held
+def tool_part(held, velocities, q, h):
+    """Return the largest part of its limits that an end effector would use with some velocities, (columns,)."""
+    problem, work, _, tick, _, _, _, _, tools, _ = held
+    copy(velocities, tick.choice)
+    write_sample(problem, tick, q, h)
+    update_frames(problem, tick.pose, work.frames)
+    return most_used(problem, tick, work.frames, tools, h)
+
+
+@device
+def slow_down(held, axes, q, h):
+    """Let no axis go faster than its part of the straight way to the answer, on which end effectors keep their limits.
+
+    So all axes arrive together, as without these limits.
+    """
+    tick, columns = held[3], held[4]
+    longest = fastest = F(0)
+    for j in range(columns.shape[0]):
+        longest = max(longest, abs(axes[columns[j], AXIS_TARGET]))
+        fastest = max(fastest, abs(tick.reference[j]))
+    if longest <= F(0):
+        return
+    for j in range(columns.shape[0]):
+        tick.shift[j] = axes[columns[j], AXIS_TARGET] * fastest / longest
+    part = tool_part(held, tick.shift, q, h)
+    for j in range(columns.shape[0]):
+        row = axes[columns[j]]
+        most = abs(tick.shift[j]) * CRUISE / part if part > F(0) else F(math.inf)
+        tick.reference[j] = min(max(min(max(row[NEXT], -most), most), row[NEXT_LOWER]), row[NEXT_UPPER])
+
+
+@device
+def begin_tick(held, axes, q, h):
+    """Take the proposed velocities of a tick from the state of all axes, as fast as end effectors may go."""
+    _, _, _, tick, columns, _, states, _, _, rates = held
     elsewhere = any_far(states) or leads_elsewhere(tick, axes, columns)
+    if not any_far(states):
+        rates[0, :] = F(0)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
         if elsewhere:  # the answer is elsewhere: its motion does not move the goals here as it does there
             row[FEED] = row[FEED_ACCELERATION] = F(0)
         tick.reference[j] = row[NEXT]
     copy(q, tick.pose)
+    if limits_tools(held) and tool_part(held, tick.reference, q, h) > CRUISE:
+        slow_down(held, axes, q, h)
 
 
 @device
@@ -661,7 +753,7 @@ def may_rest(held, axes, h):
     The chosen velocities are rounding, or all goals are met and joints are where they go: a body that is to go on to
     the last digit may go to and fro in a singular pose.
     """
-    problem, _, _, tick, columns, _, states, _ = held
+    problem, _, _, tick, columns, _, states, _, _, _ = held
     there = True
     for g in range(states.shape[0]):
         off = max(states[g, AWAY] / problem.tolerance, states[g, TURNED_AWAY] / problem.tolerance_angle)
@@ -691,9 +783,9 @@ def solve_tick(held, axes, together, q, time, levels, stays):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, _, states, _ = held
+    problem, work, h, tick, columns, _, states, _, _, _ = held
     n = columns.shape[0]
-    promises = holds_promised(held)
+    promises = limits_tools(held) or holds_promised(held)
     far = any_far(states)
     for j in range(n):
         row = axes[columns[j]]
@@ -720,7 +812,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
             tick.choice[j] = F(0)
     changed = False
     for j in range(n):
-        changed = changed or tick.choice[j] != tick.reference[j]
+        changed = changed or tick.choice[j] != axes[columns[j], NEXT]
         axes[columns[j], NEXT] = tick.choice[j]
     if changed:
         give_reasons(tick, axes, columns, time)

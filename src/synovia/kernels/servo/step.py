@@ -2,31 +2,41 @@
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, WHOLE
+from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
+from synovia.kernels.servo.axis import choose
 from synovia.kernels.servo.levels import (
+    any_far,
     begin_tick,
     choose_modes,
+    has_promise,
     holds_promised,
     leads_elsewhere,
-    leads_promised,
+    note_rates,
     open_held,
     open_tick,
     solve_tick,
     stands,
     write_units,
 )
-from synovia.kernels.servo.tick import advance, move, take_tick
-from synovia.kernels.servo.whole import KNOWN, accept_tick
+from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.servo.tick import advance, move, stretch, take_tick
+from synovia.kernels.servo.tools import measure_tools
+from synovia.kernels.servo.whole import KNOWN, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
 
-Whole = record("Whole", WHOLE)
-_open = cutter(Whole, WHOLE, ("nq", "axes"))
+STOP_OF_BODY = (  # the memory of a stop of a whole body
+    *WHOLE,
+    Table("shapes", (2, 7)),  # stops of one axis: how the velocities and the accelerations end; the length of each
+    Table("marks", (28, 9)),  # of both, at instants: place, velocity, acceleration and jerk; the time
+)
+Whole = record("Whole", STOP_OF_BODY)
+_open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
 
 
 @inline
 def open_stop(memory, nq, axes):
-    """Return a stop of a whole body, see ``layout.WHOLE``."""
+    """Return a stop of a whole body, see ``STOP_OF_BODY``."""
     return _open(memory, (nq, axes))
 
 
@@ -49,7 +59,7 @@ def is_same(a, b):
 @entry
 def servo_step(
     ints, floats, scratch, memory, stops, columns, together, goal_of_row, states, axes, variables, limits, followers,
-    coupling, targets, place, q, wanted, before, out, time, parts, levels,
+    coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, used, rates,
 ):  # fmt: skip
     """Take one tick, or a part of it, in which goals keep their priorities.
 
@@ -58,17 +68,17 @@ def servo_step(
         floats: Its numbers.
         scratch: Its scratch memory.
         memory: That of ``layout.TICK``.
-        stops: Two stops of the whole body, see ``layout.WHOLE``: the one that is known, and scratch memory, (2, size).
+        stops: Two stops of the whole body, see ``STOP_OF_BODY``: the one that is known, and scratch memory, (2, size).
         columns: The axis of each column of the problem, (columns,).
         together: A number for each column; axes of the same number come to rest in the same time.
         goal_of_row: The goal of each residual row, -1 for none, (residuals,).
-        states: How each goal takes part, (goals, GOAL_STATE_WIDTH); changed.
+        states: How each goal takes part, (goals, GOAL_STATE_WIDTH), end effectors apart; changed.
         axes: The state of all axes.
         variables: All variables of the skeleton.
         limits: Their limits.
         followers: Mimic joints and their leaders.
         coupling: Their ratios and offsets.
-        targets: Targets of all goals, (goals, 17).
+        targets: Targets of all goals, (goals, 17); end effectors whose speed is limited are the last ones.
         place: Joint values of the robot, (nq,).
         q: Those that are commanded, (nq,).
         wanted: Joint values to go to, (nq,), at the end of the tick.
@@ -77,6 +87,9 @@ def servo_step(
         time: Of the tick, seconds.
         parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before. And MEETS.
         levels: How many levels count.
+        speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
+        used: Which part of them was used, and 1 for those that slow down the body, (2, tools); written.
+        rates: How fast residuals grow as targets move, and in the tick before, (2, residuals); written.
 
     Returns:
         The number of linear systems that were solved.
@@ -88,24 +101,33 @@ def servo_step(
         take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
-    tick = open_tick(
-        memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1])
-    )
+    rows, tools = problem.levels[problem.levels.shape[0] - 1], (speeds, used)
+    tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, rows))
+    used[1, :] = F(0)
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
-    now = parts & STOP != 0, stands(axes, time), leads, time
+    jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
+    now = brakes, stands(axes, time), leads, jerk, time
+    note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
-    begin_tick(held, axes, place)
-    solved = solve_tick(held, axes, together, place, time, levels, False)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), brakes)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if holds_promised(held) or leads_promised(held):
-        solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
-    else:
-        known.clock[KNOWN] = F(0)
+    if jerk and not brakes and holds_promised(held) and any_far(states):
+        stretch(axes, time)  # what is held has led the joints off their ways
+        for i in range(n):
+            choose(axes[i], time)
+    begin_tick(held, axes, place, time)
+    solved = F(0)
+    if not (brakes and brake_tick(held, variables, axes, known, time)):
+        solved = solve_tick(held, axes, together, place, time, levels, False)
+        if has_promise(held):
+            solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
+        else:
+            known.clock[KNOWN] = F(0)
     move(variables, axes, q, out, time)
     if parts & ADVANCE:
         proven = known.clock[KNOWN] != F(0) and is_same(place, q)
-        advance((variables, limits), axes, q, wanted, out, time, parts & STOP != 0, proven)
+        advance((variables, limits), axes, q, wanted, out, time, brakes, proven)
     follow_leaders(followers, coupling, out)
+    measure_tools(problem, work, tick, tools, q, out, time)
     return int(solved)

@@ -97,6 +97,13 @@ def rest_of(profile, t):
 
 
 @device
+def motion_at(profile, t):
+    """Return the velocity, the acceleration and the jerk of a stop at a time."""
+    u, a, j, t1, t2, t3 = rest_of(profile, t)
+    return u, a, (j if t1 > F(0) else F(0) if t2 > F(0) or t3 <= F(0) else -j)
+
+
+@device
 def stretched(profile, T, A, J):
     """Return the stop from the same velocity and acceleration that takes the time T, with less jerk.
 

@@ -1,9 +1,13 @@
 """The stop of a whole body: all axes come to rest in the same time, and goals that are held stay held.
 
-With τ = t / T the body is at q ⊕ (d r + r² (b₀ + b₁ r + b₂ r²)), r = τ (2 - τ), from its last sample q at τ = 0 to rest
-at τ = 1: without bends b, velocities fall evenly. d continues the last samples. With a limit of the jerk it is at
-q ⊕ (d r + a g + r³ (b₀ + b₁ r + b₂ r²)), r = 2 τ (1 + τ² (τ / 2 - 1)), g = τ² (1 / 2 + τ (τ / 4 - 2 / 3)): it begins
-with the velocity 2 d / T and the acceleration a / T² of the last samples, and ends without either.
+Without a limit of the jerk, the body is at q ⊕ (d r + r² (b₀ + b₁ r + b₂ r²)), r = τ (2 - τ), τ = t / T, from its last
+sample q at τ = 0 to rest at τ = 1: without bends b, velocities fall evenly. d continues the last samples.
+
+With one, the cubic through the last three samples, which has a part of the last jerks, the same for all axes, ends with
+velocities u and accelerations a - c u. From there on the body is at q ⊕ (u p(t) + a g(t) + r³ (b₀ + b₁ r + b₂ r²)), r =
+p / p(T). p is the stop of one axis (``stop``) from the velocity 1 and the acceleration -c, g that from the acceleration
+1. Each has a part of the limits, so that both end together. As u and a are motions of the body, a motion that leaves
+rows unchanged does so until the end.
 
 Bends put nodes of the stop onto the rows that are held, by Newton steps of least norm within the limits of positions.
 One node, the end, suffices for a short way: what rows lack in between has the order of d³. Otherwise there are three
@@ -18,12 +22,15 @@ are held, or it follows that stop.
 import math
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.hierarchy.step import smallest_tolerance
+from synovia.kernels.hierarchy.step import smallest_tolerance, update_frames
 from synovia.kernels.layout import (
+    AXIS_ACCELERATION,
     AXIS_LOWER,
     AXIS_UPPER,
+    AXIS_VELOCITY,
     BLOCK,
     BLOCK_Q,
+    GAP,
     NEXT,
     NEXT_LOWER,
     NEXT_UPPER,
@@ -44,21 +51,28 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.swing_twist import signed_excess
 from synovia.kernels.math.vectors import norm
-from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of
+from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of, jerk_of
 from synovia.kernels.servo.levels import (
+    has_promise,
     holds_promised,
     leads_promised,
+    limits_tools,
     note_first_rows,
     promised_residual,
     promised_step,
     solve_tick,
     sync_time,
 )
-from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.servo.stop import NO_LIMIT, duration, motion_at, stop_profile, travelled
+from synovia.kernels.servo.tick import move
+from synovia.kernels.servo.tools import most_used, note_places
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
-INSTANTS = 12  # parts of a stop in which extremes of its places and velocities are sought, and of derivatives with jerk
+BENT = F(1.1)  # times accelerations and jerks of bends, as they are seen at instants
+PARTS = 3  # parts of a part of a stop, at whose ends motions with jerk are seen
+SPLITS = 12  # steps of a search for the part of the limits with which velocities end
+INSTANTS = 12  # parts of a stop in which extremes of its places and velocities are sought, without a limit of the jerk
 HALVINGS = 30  # of such a part around an extreme
 NODES = 3  # most nodes of a stop
 MOST_OFF = (F(0.667), F(0.885))  # parts of the way at which rows are off most, with one node and with three
@@ -74,28 +88,40 @@ CLOSED = F(0.02)  # tolerances: rows that are held to this are closed
 OPEN = F(0.5)  # tolerances: what they may lack on the stop
 SHARES = 4  # parts of the way from the known stop to a tick that are tried: 1, 1/2, 1/4, 1/8
 MORE_SHARES = 8  # the same, if the body would rest else
+SAMPLES = 16  # of a stop on which the speed of end effectors is measured
+AHEAD = F(0.995)  # part of their limits that is kept there
 ENDS_IN, PASSED, KNOWN = 0, 1, 2  # numbers of a stop: its time, the time since its start, 1 if it is a promise
+LENGTH = 6  # of a shape: how far it goes
 
 
 @inline
-def progress(tau, jerk):
-    """Return (r, g) of a stop at an instant, 0 to 1."""
-    if jerk:
-        return F(2) * tau * (F(1) + tau * tau * (F(0.5) * tau - F(1))), tau * tau * (
-            F(0.5) + tau * (F(0.25) * tau - F(2) / F(3))
-        )
-    return tau * (F(2) - tau), F(0)
+def shape_of(stop, k):
+    """Return the stop of one axis that is shape k of a stop of the body."""
+    row = stop.shapes[k]
+    return row[0], row[1], row[2], row[3], row[4], row[5]
 
 
 @device
-def instant_of(r, jerk):
-    """Return the instant, 0 to 1, at which a stop has gone the part r of its way."""
-    if not jerk:
-        return F(1) - math.sqrt(F(1) - r)
-    low, high = F(0), F(1)
+def store_shape(stop, k, profile):
+    """Store the stop of one axis that is shape k of a stop of the body."""
+    for n in range(6):
+        stop.shapes[k, n] = profile[n]
+
+
+@device
+def progress(stop, t):
+    """Return (r, g) of a stop after a time: the part of its way, and how far an acceleration of 1 has gone."""
+    way = shape_of(stop, 0)
+    return travelled(way, t) / stop.shapes[0, LENGTH] if t < duration(way) else F(1), travelled(shape_of(stop, 1), t)
+
+
+@device
+def instant_of(stop, r):
+    """Return the time after which a stop has gone the part r of its way."""
+    low, high = F(0), duration(shape_of(stop, 0))
     for _ in range(HALVINGS):
         middle = F(0.5) * (low + high)
-        if progress(middle, True)[0] < r:
+        if progress(stop, middle)[0] < r:
             low = middle
         else:
             high = middle
@@ -159,36 +185,188 @@ def even_extremes(stop, i, T):
 
 
 @device
-def curved_extremes(stop, i, T):
+def mark_instants(stop):
+    """Write the motion of both shapes at instants of a stop; return how many there are, of each part of it PARTS + 1.
+
+    Within a part, both have the same jerk.
+    """
+    T, t, count = stop.clock[ENDS_IN], F(0), 0
+    while t < T and count + PARTS + 1 < stop.marks.shape[0]:
+        end = T
+        for k in range(2):
+            knot = F(0)
+            for n in range(3, 6):
+                knot += stop.shapes[k, n]
+                if knot > t + F(1e-9) * T:
+                    end = min(end, knot)
+        _, _, r3 = motion_at(shape_of(stop, 0), F(0.5) * (t + end))
+        _, _, g3 = motion_at(shape_of(stop, 1), F(0.5) * (t + end))
+        for n in range(PARTS + 1):
+            mark_at(stop, stop.marks[count], t + (end - t) * F(n) / F(PARTS))
+            stop.marks[count, 3], stop.marks[count, 7] = r3 / stop.shapes[0, LENGTH], g3
+            count += 1
+        t = end
+    return count
+
+
+@device
+def mark_at(stop, mark, t):
+    """Write the motion of both shapes at an instant, without jerks."""
+    per = F(1) / stop.shapes[0, LENGTH]
+    mark[0], mark[4] = progress(stop, t)
+    r1, r2, _ = motion_at(shape_of(stop, 0), t)
+    mark[5], mark[6], _ = motion_at(shape_of(stop, 1), t)
+    mark[1], mark[2], mark[8] = r1 * per, r2 * per, t
+
+
+@device
+def moves_at(stop, i, mark):
+    """Return the place, the velocity and the acceleration of axis i at an instant, and what limits see of the others.
+
+    These are the acceleration and the jerk; more of them where the axis bends, as that is seen at instants only.
+    """
+    p, q, s = stop.bends[0, i], stop.bends[1, i], stop.bends[2, i]
+    r, r1, r2, r3 = mark[0], mark[1], mark[2], mark[3]
+    d, a = stop.way[i], stop.push[i]
+    x1 = r * r * (F(3) * p + r * (F(4) * q + F(5) * r * s))
+    x2, x3 = r * (F(6) * p + r * (F(12) * q + F(20) * r * s)), F(6) * p + r * (F(24) * q + F(60) * r * s)
+    push, jolt = x2 * r1 * r1 + x1 * r2, x3 * r1 * r1 * r1 + F(3) * x2 * r1 * r2 + x1 * r3
+    even = d * r2 + a * mark[6]
+    return (
+        place_of(stop, i, r, mark[4], True),
+        (d + x1) * r1 + a * mark[5],
+        even + push,
+        abs(even) + BENT * abs(push),
+        abs(d * r3 + a * mark[7]) + BENT * abs(jolt),
+    )
+
+
+@device
+def turning_place(stop, i, before, after, mark):
+    """Return where axis i turns between two instants; ``mark`` is scratch memory."""
+    rises = moves_at(stop, i, after)[1] > F(0)
+    low, high = before[8], after[8]
+    for _ in range(HALVINGS):
+        middle = F(0.5) * (low + high)
+        mark_at(stop, mark, middle)
+        if (moves_at(stop, i, mark)[1] > F(0)) == rises:
+            high = middle
+        else:
+            low = middle
+    return moves_at(stop, i, mark)[0]
+
+
+@device
+def curved_extremes(stop, i, count):
     """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest place, with jerk."""
-    d, a, p, q, s = stop.way[i], stop.push[i], stop.bends[0, i], stop.bends[1, i], stop.bends[2, i]
     speed, push, jolt, low, high = F(0), F(0), F(0), F(0), F(0)
-    for n in range(INSTANTS + 1):
-        t = F(n) / F(INSTANTS)
-        r, g = progress(t, True)
-        r1, r2, r3 = F(2) + t * t * (F(4) * t - F(6)), F(12) * t * (t - F(1)), F(24) * t - F(12)
-        g1, g2, g3 = t * (F(1) - t) * (F(1) - t), F(1) - t * (F(4) - F(3) * t), F(6) * t - F(4)
-        x1 = d + r * r * (F(3) * p + r * (F(4) * q + F(5) * r * s))
-        x2, x3 = r * (F(6) * p + r * (F(12) * q + F(20) * r * s)), F(6) * p + r * (F(24) * q + F(60) * r * s)
-        x = place_of(stop, i, r, g, True)
+    v, a = F(0), F(0)
+    for n in range(count):
+        mark = stop.marks[n]
+        before, gained = v, a
+        x, v, a, pushes, jolts = moves_at(stop, i, mark)
         low, high = min(low, x), max(high, x)
-        speed = max(speed, abs(x1 * r1 + a * g1) / T)
-        push = max(push, abs(x2 * r1 * r1 + x1 * r2 + a * g2) / (T * T))
-        jolt = max(jolt, abs(x3 * r1 * r1 * r1 + F(3) * x2 * r1 * r2 + x1 * r3 + a * g3) / (T * T * T))
+        speed, push, jolt = max(speed, abs(v)), max(push, pushes), max(jolt, jolts)
+        if n % (PARTS + 1) == 0:
+            continue
+        last = stop.marks[n - 1]
+        if v * before < F(0):
+            x = turning_place(stop, i, last, mark, stop.marks[count])
+            low, high = min(low, x), max(high, x)
+        if a * gained < F(0):
+            speed = max(speed, abs(before + F(0.5) * gained * gained * (mark[8] - last[8]) / (gained - a)))
     return push, jolt, speed, low, high
 
 
 @device
-def begin_ways(stop, axes, h, T):
-    """Write the ways of a stop of time T after the velocities that are chosen (``NEXT``), for its bends."""
+def share_jerk(axes, h):
+    """Return the part of the last jerks with which all axes go on until the next sample, and the time of it.
+
+    Any part of them will do, as later samples see only the last three (see ``axis``).
+    """
+    part, c = F(1), F(0)
     for i in range(axes.shape[0]):
         row = axes[i]
-        v = row[NEXT]
-        if row[TOP_JERK] >= NO_LIMIT:
+        a = acceleration_of(row, row[NEXT], h)
+        j = abs(jerk_of(row, a, h))
+        c = (F(2) * h + row[GAP]) / F(3)
+        part = min(part, row[TOP_JERK] / max(j, row[TOP_JERK]))
+        if a * (a - row[AXIS_ACCELERATION]) > F(0) and j > F(0):
+            part = min(part, max(row[TOP_ACCELERATION] - abs(a), F(0)) / (j * c))
+    return part, c
+
+
+@device
+def begin_shapes(stop, axes, h):
+    """Write the velocities (``way``) and accelerations (``push``) with which a stop with a limit of the jerk begins.
+
+    Returned is how fast the accelerations brake along the velocities, 1/s.
+    """
+    part, c = share_jerk(axes, h)
+    along = total = F(0)
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        a = acceleration_of(row, row[NEXT], h)
+        j = part * jerk_of(row, a, h)
+        a += j * c
+        stop.push[i], stop.way[i] = a, row[NEXT] + F(0.5) * h * a - j * h * h / F(6)
+        per = F(1) / (row[TOP_SPEED] * row[TOP_SPEED])
+        along += per * stop.way[i] * a
+        total += per * stop.way[i] * stop.way[i]
+    return -along / total if total > F(0) else F(0)
+
+
+@device
+def choose_shapes(stop, axes, brake, spare):
+    """Choose how the velocities and accelerations of a stop end: each with a part of the limits, in the same time.
+
+    Args:
+        stop: Its ways and pushes are the velocities and accelerations with which it begins; written.
+        axes: The state of all axes.
+        brake: How fast velocities fall, 1/s.
+        spare: The part of the limits that is used.
+    """
+    part = most = u = ju = p = jp = F(1)
+    for turn in range(2):
+        u = ju = p = jp = F(1e-9)
+        for i in range(axes.shape[0]):
+            A, J = axes[i, TOP_ACCELERATION], axes[i, TOP_JERK]
+            rest = abs(stop.push[i] + brake * stop.way[i])
+            u, ju = max(u, abs(stop.way[i]) / A), max(ju, abs(stop.way[i]) / J)
+            p, jp = max(p, rest / A), max(jp, rest / J)
+        low, high, part = F(0.02), F(0.98), F(0.5)
+        for _ in range(SPLITS):
+            part = F(0.5) * (low + high)
+            ends = duration(stop_profile(F(1), -brake, spare * part / u, spare * part / ju))
+            left = spare * (F(1) - part)
+            if ends > duration(stop_profile(F(0), F(1), left / p, left / jp)):
+                low = part
+            else:
+                high = part
+        most = math.sqrt(F(2) * spare * part / ju)
+        if brake <= most or turn == 1:
+            break
+        brake = most  # braking faster, the body would turn back
+    left = spare * (F(1) - part)
+    way = stop_profile(F(1), -min(brake, most), spare * part / u, spare * part / ju)
+    push = stop_profile(F(0), F(1), left / p, left / jp)
+    store_shape(stop, 0, way)
+    store_shape(stop, 1, push)
+    stop.clock[ENDS_IN], stop.shapes[0, LENGTH] = max(duration(way), duration(push)), travelled(way, duration(way))
+    brake = min(brake, most)
+    for i in range(axes.shape[0]):
+        stop.push[i] += brake * stop.way[i]
+        stop.way[i] *= stop.shapes[0, LENGTH]
+
+
+@device
+def begin_ways(stop, axes, h):
+    """Write the ways of a stop without a limit of the jerk, for its bends."""
+    T = stop.clock[ENDS_IN]
+    for i in range(axes.shape[0]):
+        if axes[i, TOP_JERK] >= NO_LIMIT:
+            v = axes[i, NEXT]
             stop.way[i], stop.push[i] = (v * T * T + F(4) * h * stop.bends[0, i]) / (F(2) * T + h), F(0)
-        else:
-            a = acceleration_of(row, v, h)
-            stop.way[i], stop.push[i] = F(0.5) * (v + F(0.5) * h * a) * T, a * T * T
 
 
 @device
@@ -215,21 +393,29 @@ def move_node(stop, i, k, count, shift, per, jerk):
 
 @device
 def needed_time(axes, h):
-    """Return the time in which a body can come to rest after the velocities that are chosen, without a bend."""
+    """Return the time in which a body without a limit of the jerk can come to rest, without a bend."""
     T = F(0)
     for i in range(axes.shape[0]):
-        row = axes[i]
-        a = acceleration_of(row, row[NEXT], h)
-        A, J = row[TOP_ACCELERATION], row[TOP_JERK]
-        u = row[NEXT] if J >= NO_LIMIT else row[NEXT] + F(0.5) * h * a
-        T = max(T, sync_time(u, a, A, J, h))
+        T = max(T, sync_time(axes[i, NEXT], F(0), axes[i, TOP_ACCELERATION], NO_LIMIT, h))
     return SPARE * T
 
 
 @device
-def write_place(variables, stop, tau, jerk, out):
-    """Write the pose of a stop at an instant to ``out`` (nq,)."""
-    r, g = progress(tau, jerk)
+def shape_stop(stop, axes, h, longer):
+    """Write how a stop ends that takes longer by a factor than limits ask for, without a bend."""
+    if axes[0, TOP_JERK] >= NO_LIMIT:
+        T = longer * needed_time(axes, h)
+        store_shape(stop, 0, (F(1), -F(1) / T if T > F(0) else F(0), F(0), F(0), T, F(0)))
+        stop.clock[ENDS_IN], stop.shapes[0, LENGTH] = T, F(0.5) * T
+        return
+    brake = begin_shapes(stop, axes, h)
+    choose_shapes(stop, axes, brake, F(1) / longer)
+
+
+@device
+def write_place(variables, stop, t, jerk, out):
+    """Write the pose of a stop after a time to ``out`` (nq,)."""
+    r, g = progress(stop, t)
     i = 0
     for row in range(variables.shape[0]):
         at = variables[row, BLOCK_Q]
@@ -243,24 +429,10 @@ def write_place(variables, stop, tau, jerk, out):
 
 
 @device
-def first_samples(row, stop, i, h, T):
-    """Return the largest acceleration and jerk of an axis between samples before and on a stop, 1 at the limit."""
-    x, v = F(0), row[NEXT]
-    a, worst = acceleration_of(row, v, h), F(0)
-    for n in range(1, 4):
-        r, g = progress(min(F(n) * h / T, F(1)), True)
-        there = place_of(stop, i, r, g, True)
-        speed = (there - x) / h
-        push = (speed - v) / h
-        worst = max(worst, abs(push - a) / (h * row[TOP_JERK]), abs(push) / max(row[TOP_ACCELERATION], abs(a)))
-        x, v, a = there, speed, push
-    return worst
-
-
-@device
-def excess_of(stop, axes, h, T):
+def excess_of(stop, axes, h):
     """Return by how much a stop exceeds accelerations and jerks, 1 at the limit, and whether it keeps other limits."""
-    worst, keeps = F(0), True
+    worst, keeps, T = F(0), True, stop.clock[ENDS_IN]
+    count = mark_instants(stop) if axes[0, TOP_JERK] < NO_LIMIT else 0
     for i in range(axes.shape[0]):
         row = axes[i]
         A, J, V = row[TOP_ACCELERATION], row[TOP_JERK], row[TOP_SPEED]
@@ -268,12 +440,12 @@ def excess_of(stop, axes, h, T):
             push, jolt, speed, low, high = even_extremes(stop, i, T)
             worst = max(worst, push / A)
         else:
-            push, jolt, speed, low, high = curved_extremes(stop, i, T)
-            begins = abs(acceleration_of(row, row[NEXT], h))
-            worst = max(worst, push / max(A, begins), jolt / J, first_samples(row, stop, i, h, T))
-        x, most = row[NEXT] * h, max(V * (F(1) + ROUNDING), abs(row[NEXT]))
+            push, jolt, speed, low, high = curved_extremes(stop, i, count)
+            begins = min(abs(acceleration_of(row, row[NEXT], h)), abs(row[AXIS_ACCELERATION]))
+            worst = max(worst, push / max(A, begins), jolt / J)
+        x, most = row[NEXT] * h, max(V * (F(1) + ROUNDING), min(abs(row[NEXT]), abs(row[AXIS_VELOCITY])))
         inside = x + high <= row[AXIS_UPPER] + WITHIN and x + low >= row[AXIS_LOWER] - WITHIN
-        keeps = keeps and inside and speed <= most
+        keeps = keeps and inside and max(speed, abs(row[NEXT])) <= most
     return worst, keeps
 
 
@@ -285,7 +457,7 @@ def turns_inside(variables, limits, stop, jerk, q, pose):
             most = max(signed_excess(limits, row, load_quat(q, variables[row, BLOCK_Q])), F(0)) + WITHIN
             before = load_quat(stop.start, variables[row, BLOCK_Q])
             for n in range(INSTANTS + 1):
-                write_place(variables, stop, F(n) / F(INSTANTS), jerk, pose)
+                write_place(variables, stop, stop.clock[ENDS_IN] * F(n) / F(INSTANTS), jerk, pose)
                 turn = load_quat(pose, variables[row, BLOCK_Q])
                 way = norm(quat_log(quat_mul(quat_conj(before), turn)))
                 if signed_excess(limits, row, turn) > most - way * way:
@@ -297,21 +469,12 @@ def turns_inside(variables, limits, stop, jerk, q, pose):
 @device
 def write_lines(tick, columns, stop):
     """Write how far the rows go on a stop along which their goals go straight on."""
+    _, g = progress(stop, stop.clock[ENDS_IN])
     for i in range(tick.line.shape[0]):
         tick.line[i] = F(0)
         for j in range(columns.shape[0]):
-            tick.line[i] += tick.gains[i, j] * (stop.way[columns[j]] + stop.push[columns[j]] / F(12)) / tick.unit[j]
-
-
-@device
-def begin_stop(variables, axes, q, stop, sample, h):
-    """Let a stop begin at the next sample after the velocities that are chosen, without a bend."""
-    copy(q, stop.start)
-    for i in range(axes.shape[0]):
-        stop.way[i], stop.push[i] = axes[i, NEXT] * h, F(0)
-        for n in range(NODES):
-            stop.bends[n, i] = F(0)
-    write_place(variables, stop, F(1), False, sample)
+            way = stop.way[columns[j]] + g * stop.push[columns[j]]
+            tick.line[i] += tick.gains[i, j] * way / tick.unit[j]
 
 
 @device
@@ -346,10 +509,10 @@ def bend_stop(held, variables, axes, stop, count, h):
     most = F(0)
     for k in range(NODES - count, NODES):
         part = F(k + 1) / F(NODES)
-        tau = instant_of(part, jerk)
-        write_place(variables, stop, tau, jerk, tick.pose)
+        t = instant_of(stop, part) if k < NODES - 1 else T
+        write_place(variables, stop, t, jerk, tick.pose)
         left = promised_residual(held, tick.pose, part)
-        if not bound_node(tick, axes, columns, stop, part, progress(tau, jerk)[1], jerk, h):
+        if not bound_node(tick, axes, columns, stop, part, progress(stop, t)[1], jerk, h):
             most = F(math.inf)
         most = max(most, left)
         if most <= CLOSED * smallest_tolerance(held[0]):
@@ -357,7 +520,7 @@ def bend_stop(held, variables, axes, stop, count, h):
         promised_step(held, follows)
         for j in range(columns.shape[0]):
             move_node(stop, columns[j], k, count, tick.shift[j], per, jerk)
-        begin_ways(stop, axes, h, T)
+        begin_ways(stop, axes, h)
     return most
 
 
@@ -375,11 +538,14 @@ def find_stop(held, body, axes, q, stop, h):
     """
     variables, limits = body
     tick = held[3]
-    begin_stop(variables, axes, q, stop, tick.sample, h)
+    move(variables, axes, q, tick.sample, h)
     copy(tick.sample, stop.start)
-    jerk = axes[0, TOP_JERK] < NO_LIMIT
-    T = needed_time(axes, h)
-    stop.clock[ENDS_IN], stop.clock[PASSED] = T, F(0)
+    for n in range(NODES):
+        for i in range(axes.shape[0]):
+            stop.bends[n, i] = F(0)
+    jerk, longer = axes[0, TOP_JERK] < NO_LIMIT, F(1)
+    shape_stop(stop, axes, h, longer)
+    T, stop.clock[PASSED] = stop.clock[ENDS_IN], F(0)
     if T <= F(0):
         for i in range(axes.shape[0]):
             stop.way[i] = F(0)
@@ -388,21 +554,20 @@ def find_stop(held, body, axes, q, stop, h):
     if follows:
         note_first_rows(held, stop.start)
     for _ in range(ROUNDS):
-        begin_ways(stop, axes, h, T)
-        worst, keeps = excess_of(stop, axes, h, T)
-        if worst > F(1):
-            longer = LONGER * worst
-            T *= longer
-            stop.clock[ENDS_IN] = T
-            lengthen(stop, longer, jerk)
+        begin_ways(stop, axes, h)
+        worst, keeps = excess_of(stop, axes, h)
+        if worst > F(1) + ROUNDING:
+            longer *= LONGER * worst
+            before = stop.shapes[0, LENGTH]
+            shape_stop(stop, axes, h, longer)
+            lengthen(stop, stop.shapes[0, LENGTH] / before, jerk)
             continue
         if follows:
             write_lines(tick, held[4], stop)
         if bend_stop(held, variables, axes, stop, count, h) > CLOSED * smallest:
             continue
         part = MOST_OFF[0 if count == 1 else 1]
-        tau = instant_of(part, jerk)
-        write_place(variables, stop, tau, jerk, tick.pose)
+        write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
         if promised_residual(held, tick.pose, part) <= OPEN * smallest:
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         if count == NODES:
@@ -412,30 +577,30 @@ def find_stop(held, body, axes, q, stop, h):
 
 
 @device
-def plan_tick(variables, axes, known, q, pose, h):
-    """Choose the velocities of the next sample of the stop that is known, and write that sample to ``pose``."""
-    T, t = known.clock[ENDS_IN], known.clock[PASSED] + h
-    tau = min(t / T, F(1)) if T > F(0) else F(1)
-    write_place(variables, known, tau, axes[0, TOP_JERK] < NO_LIMIT, pose)
+def plan_tick(variables, axes, known, tick, h):
+    """Choose the velocities of the next sample of the stop that is known."""
+    jerk, t = axes[0, TOP_JERK] < NO_LIMIT, known.clock[PASSED]
+    write_place(variables, known, t, jerk, tick.pose)
+    write_place(variables, known, t + h, jerk, tick.sample)
     i = 0
     for row in range(variables.shape[0]):
         at = variables[row, BLOCK_Q]
         if variables[row, BLOCK] == SCALAR:
-            axes[i, NEXT] = (pose[at] - q[at]) / h
+            axes[i, NEXT] = (tick.sample[at] - tick.pose[at]) / h
             i += 1
             continue
-        w = quat_log(quat_mul(quat_conj(load_quat(q, at)), load_quat(pose, at)))
+        w = quat_log(quat_mul(quat_conj(load_quat(tick.pose, at)), load_quat(tick.sample, at)))
         for c in range(3):
             axes[i + c, NEXT] = w[c] / h
         i += 3
 
 
 @device
-def put_back(held, variables, axes, stop, q, h):
+def put_back(held, variables, axes, q, h):
     """Change the velocities that are chosen so that the next sample is on the rows that are held; return whether."""
     tick, columns, smallest = held[3], held[4], smallest_tolerance(held[0])
     for n in range(3):
-        begin_stop(variables, axes, q, stop, tick.pose, h)
+        move(variables, axes, q, tick.pose, h)
         left = promised_residual(held, tick.pose, F(-1))
         if left <= CLOSED * smallest or n == 2:
             return left <= OPEN * smallest
@@ -451,15 +616,45 @@ def put_back(held, variables, axes, stop, q, h):
 
 
 @device
+def tools_keep(held, variables, stop, jerk, q, h):
+    """Return whether end effectors keep their limits in a tick from q, and on the stop after it, by samples of that.
+
+    Samples are denser where the stop begins, as most stops are fastest there. Where it becomes faster between two of
+    them, it may go on so until the next one.
+    """
+    if not limits_tools(held):
+        return True
+    problem, work, tick, tools = held[0], held[1], held[3], held[8]
+    update_frames(problem, stop.start, work.frames)
+    keeps = most_used(problem, tick, work.frames, tools, h) <= F(1)
+    T, last = stop.clock[ENDS_IN], F(0)
+    for n in range(1, SAMPLES + 1 if keeps and T > F(0) else 1):
+        note_places(problem, tick, work.frames, tools)
+        begin, end = F(n - 1) / F(SAMPLES), F(n) / F(SAMPLES)
+        write_place(variables, stop, end * end * T, jerk, tick.pose)
+        update_frames(problem, tick.pose, work.frames)
+        part = most_used(problem, tick, work.frames, tools, (end * end - begin * begin) * T)
+        keeps = keeps and part + (max(part - last, F(0)) if n > 1 else F(0)) <= AHEAD
+        last = part
+    update_frames(problem, q, work.frames)
+    note_places(problem, tick, work.frames, tools)
+    return keeps
+
+
+@device
 def keep_tick(held, body, axes, known, found, q, h):
     """Put the chosen velocities back onto what is held; return whether a stop is found, which is then the known one."""
-    if not (put_back(held, body[0], axes, found, q, h) and find_stop(held, body, axes, q, found, h)):
+    if not (put_back(held, body[0], axes, q, h) and find_stop(held, body, axes, q, found, h)):
+        return False
+    if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h):
         return False
     copy(found.start, known.start)
     copy(found.way, known.way)
     copy(found.push, known.push)
     for n in range(NODES):
         copy(found.bends[n], known.bends[n])
+    for k in range(2):
+        copy(found.shapes[k], known.shapes[k])
     copy(found.clock, known.clock)
     known.clock[KNOWN] = F(1)
     return True
@@ -493,6 +688,19 @@ def take_part(axes, begin, end, share):
 
 
 @device
+def brake_tick(held, variables, axes, known, h):
+    """Choose the velocities of a body that brakes, if that is known; return whether."""
+    if not has_promise(held):
+        known.clock[KNOWN] = F(0)
+        return True
+    if known.clock[KNOWN] == F(0) or axes[0, TOP_JERK] >= NO_LIMIT:
+        return False
+    plan_tick(variables, axes, known, held[3], h)
+    known.clock[PASSED] += h
+    return True
+
+
+@device
 def accept_tick(held, body, axes, together, known, found, q, h):
     """Change the velocities of a tick, if no stop after it is found.
 
@@ -511,13 +719,13 @@ def accept_tick(held, body, axes, together, known, found, q, h):
         tick.chosen[i] = axes[i, NEXT]
         axes[i, NEXT] = axes[i, PLAN_NEXT]
     if known.clock[KNOWN] != F(0):
-        plan_tick(variables, axes, known, q, tick.pose, h)
+        plan_tick(variables, axes, known, tick, h)
     for i in range(n):
         tick.plan[i] = axes[i, NEXT]
         axes[i, NEXT] = tick.chosen[i]
     if keep_tick(held, body, axes, known, found, q, h):
         return F(0)
-    follows, holds = leads_promised(held), holds_promised(held)
+    follows, holds = leads_promised(held), limits_tools(held) or holds_promised(held)
     solved = solve_tick(held, axes, together, q, h, led_level(held) if follows else moving_level(held) + 1, True)
     if follows:
         for i in range(n):

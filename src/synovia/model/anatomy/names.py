@@ -29,6 +29,7 @@ LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "toes": ("toes", "toebase", "toe", "ball", "foot"),
 }
 LIMB_WORDS: Final = frozenset(word for words in LIMBS.values() for word in words)
+EYE: Final = re.compile(r".*eye(ball)?")  # of the words of a joint's name together: not "eyelid" or "eyebrow"
 FINGERS: Final = {
     "thumb": "thumb", "index": "index", "middle": "middle", "ring": "ring", "pinky": "little", "little": "little",
 }  # fmt: skip
@@ -151,6 +152,6 @@ def read_name(name: str, prefix: str = "") -> Word | None:
         elif word not in _MOTION:
             kept.append(word)
     text = "".join(kept)
-    if not side and text[:1] in ("l", "r") and text[1:] in LIMB_WORDS:  # lThigh, RShldr, lhand: a letter for the side
+    if not side and text[:1] in ("l", "r") and (text[1:] in LIMB_WORDS or EYE.fullmatch(text[1:])):  # lThigh: the side
         side, text = ("left" if text[0] == "l" else "right"), text[1:]
     return Word(side, text, number) if text else None

@@ -11,6 +11,7 @@ from synovia.model.anatomy.limbs import PARTS, Shape
 from synovia.model.anatomy.names import (
     ALIASES,
     CENTRE,
+    EYE,
     HIPS,
     LIMBS,
     NUMBERED,
@@ -106,6 +107,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
     _fill_trunk(tree, words, found)
     _lower_to_last_hinges(tree, words, found, declared)
     _fill_fingers(tree, words, found)
+    _fill_eyes(tree, words, found)
     return dict(sorted(found.items(), key=lambda item: item[1][0]))
 
 
@@ -321,6 +323,16 @@ def _fill_head(tree: JointTree, found: Found, top: int) -> None:
 def _arm(found: Found, side: str) -> str:
     """Return the first part of an arm."""
     return "shoulder" if f"{side}_shoulder" in found else "upper_arm"
+
+
+def _fill_eyes(tree: JointTree, words: list[Word | None], found: Found) -> None:
+    """Add the eyes: the first joint below the head that moves and has such a name, of each side."""
+    head = _first(found, "head")
+    for row, word in enumerate(words):
+        if head is None or word is None or not word.side or tree.joints[row].kind is Kind.FIXED:
+            continue
+        if EYE.fullmatch(word.word) and head in ancestors(tree.parents, row)[1:]:
+            found.setdefault(f"{word.side}_eye", [row])
 
 
 def _fill_fingers(tree: JointTree, words: list[Word | None], found: Found) -> None:

@@ -1,0 +1,107 @@
+"""Questions about inputs of a servo that are probably slips: degrees, milliseconds, millimetres, periods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from synovia.arguments import warn
+from synovia.kernels.layout import TOP_SPEED
+from synovia.model import Kind, Skeleton
+from synovia.model.degrees import FAR
+from synovia.model.geometry import Array
+from synovia.servo.limits import Axes
+from synovia.servo.twist import Twist
+
+_FASTER: Final = 10.0  # times the velocity of the file, or that of the servo
+_SLOWEST: Final = 1.0  # ticks per second
+_LONGEST: Final = 1.0  # seconds of a tick
+_MANY: Final = 20.0  # ticks that one stands for
+_SPIN: Final = 6.0 * math.pi  # radians per second
+_REACHES: Final = 20.0  # per second
+_SHOWN: Final = 4  # names in one warning
+
+
+def question_rate(rate: float) -> None:
+    """Warn of a rate that is rather the time of a tick."""
+    if rate < _SLOWEST:
+        warn(
+            f"rate={rate:g}: that is a tick each {1.0 / rate:g} s."
+            f" rate is in ticks per second. Did you mean rate={1.0 / rate:g}?"
+        )
+
+
+def question_time(dt: float, rate: float) -> None:
+    """Warn of a tick that is so long as milliseconds would be."""
+    if dt >= _LONGEST and dt * rate > _MANY:
+        warn(
+            f"dt={dt:g}: that is {dt * rate:,.0f} ticks in one. dt is in seconds. Did you mean {dt / 1000.0:g}?"
+            f" After a pause, pass no more than the robot can make up for, such as min(dt, {4.0 / rate:g})."
+        )
+
+
+def question_start() -> None:
+    """Warn of a servo that begins at rest while its robot may be elsewhere."""
+    warn(
+        "step() came before reset(): the body begins at its rest pose."
+        " Did you mean servo.reset(pose) first, with the pose of the robot?"
+    )
+
+
+def question_velocities(skeleton: Skeleton, velocities: Array) -> None:
+    """Warn of velocities (joints, 2), of turns and lengths, that are far above those of the file."""
+    names: list[tuple[str, float, float]] = []
+    for joint, key, pair in zip(skeleton.joints, skeleton.joint_keys, velocities.tolist(), strict=True):
+        given = pair[1] if joint.kind is Kind.SLIDE else pair[0]
+        if joint.velocity is not None and 0.0 < joint.velocity < math.inf and given > _FASTER * joint.velocity:
+            names.append((key, given, joint.velocity))
+    if names:
+        name, given, own = names[0]
+        others = f" So are those of {', '.join(repr(one) for one, _, _ in names[1:_SHOWN])}" if names[1:] else ""
+        others += " and others." if len(names) > _SHOWN else "." if others else ""
+        warn(
+            f"velocity of joint {name!r}: {given:g} is far above that of the file, {own:g} per s.{others}"
+            f" Velocities are in radians. Did you mean {given:g} degrees, {math.radians(given):.4g}?"
+            " velocity=None takes those of the file."
+        )
+
+
+def question_twist(name: str, twist: Twist, reach: float) -> None:
+    """Warn of a twist of a goal that is much faster than bodies of this reach are."""
+    spin, speed = float(np.linalg.norm(twist.angular)), float(np.linalg.norm(twist.linear))
+    if spin > _SPIN:
+        warn(
+            f"angular part of the twist of {name!r}: {spin:g} rad/s is {spin / (2.0 * math.pi):.2g} turns a second."
+            f" Did you mean {spin:g} degrees, {math.radians(spin):.4g}?"
+        )
+    if speed > _REACHES * reach:
+        warn(
+            f"linear part of the twist of {name!r}: {speed:g} length units/s is {speed / reach:.3g} times the reach."
+            f" Did you mean millimetres, {speed / 1000.0:.4g}?"
+        )
+
+
+def question_values(axes: Axes, values: Mapping[int, float]) -> None:
+    """Warn of values of axes that are far outside the limits of the joints."""
+    for axis, value in values.items():
+        row = int(axes.joints[axis])
+        low, high = axes.skeleton.value_range(row)
+        if not low - FAR <= value <= high + FAR and not axes.lengths[axis]:
+            warn(
+                f"joints of {axes.skeleton.joint_keys[row]!r}: {value:g} is far outside its limits, {low:g} to {high:g}"
+                f" radians. Did you mean {value:g} degrees, {math.radians(value):.4g}?"
+            )
+
+
+def question_jogs(axes: Axes, speeds: Mapping[int, float]) -> None:
+    """Warn of velocities of axes that are far above their limits."""
+    for axis, speed in speeds.items():
+        top = float(axes.table[axis, TOP_SPEED])
+        if abs(speed) > _FASTER * top and not axes.lengths[axis]:
+            warn(
+                f"jog of {axes.skeleton.joint_keys[int(axes.joints[axis])]!r}: {speed:g} is far above its limit,"
+                f" {top:.4g} rad/s. Did you mean {speed:g} degrees, {math.radians(speed):.4g}?"
+            )
