@@ -83,6 +83,37 @@ def test_a_body_that_cannot_is_told(holding, broad):
     assert "off by up to" in found[0].text
 
 
+@pytest.mark.parametrize("apart", [0.06, 0.2, APART])
+def test_every_prop_is_listed_and_keeps_its_distance_exactly(body, apart):
+    """However small the prop is, and however little other arms change its distance."""
+    clip = clip_of(body, np.full(FRAMES, apart))
+    joints = []
+    for joint in body.joints:
+        rest = joint.rest.copy()
+        rest[:3, 3] *= 0.96 if joint.role and joint.role.endswith("hand") else 1.0
+        joints.append(replace(joint, rest=rest))
+    answer = sy.retarget(clip, body.with_joints(joints), clearance=None)
+    assert [prop.span for prop in answer.props] == [(0, FRAMES)]
+    found = distances(answer.motion)
+    assert np.ptp(found) < 0.02 * found.mean()
+    assert not [one for one in answer.findings if one.cause == "prop"]
+
+
+def test_a_finding_says_that_a_small_prop_is_lost(body, monkeypatch):
+    """A difference of 2 cm is much for hands that are 6 cm apart."""
+    clip = clip_of(body, np.full(FRAMES, 0.06))
+    answer = sy.retarget(clip, body, clearance=None)
+    assert not [one for one in answer.findings if one.cause == "prop"]
+    q = np.array(answer.motion.q)
+    q[40:60, body.q_slice("left_upper_arm")] = q[39, body.q_slice("left_upper_arm")]
+    moved = replace(answer, motion=sy.Motion(answer.motion.skeleton, q, answer.motion.fps))
+    off = np.abs(distances(moved.motion) - 0.06)
+    assert 0.005 < off.max() < 0.03
+    found = [one for one in moved.findings if one.cause == "prop"]
+    assert found
+    assert set(found[0].frames) <= set(range(40, 60))
+
+
 def test_hands_apart_and_still_hands_hold_nothing(body, holding):
     """Hands whose distance changes, hands that rest, and hands that hold for less than a second."""
     person = Body.of(body)

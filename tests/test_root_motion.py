@@ -160,11 +160,95 @@ def test_the_root_of_a_body_that_is_built_alike_is_carried_over(walk, character,
         np.testing.assert_allclose(mine[:, a, 9:], size * own[:, b, 9:], atol=1e-9)
 
 
-def test_a_body_without_such_a_bone_is_as_before(walk):
+def test_a_body_without_such_a_bone_stays_in_its_place_too(walk):
     body = sy.bundled("humanoid")
-    one, other = (sy.retarget(walk, body, root_motion=mode).motion for mode in ("root", "none"))
-    np.testing.assert_array_equal(one.q, other.q)
-    assert [joint.kind for joint in one.skeleton.joints] == [joint.kind for joint in other.skeleton.joints]
+    answers = {mode: sy.retarget(walk, body, root_motion=mode) for mode in ("root", "hips", "none")}
+    np.testing.assert_array_equal(answers["root"].motion.q, answers["hips"].motion.q)
+    place, turn = places(answers["none"], "hips")
+    assert np.ptp(place[:, [0, 2]], axis=0).max() < 1e-9
+    assert np.degrees(np.arctan2(np.abs(turn[:, 0, 2]), turn[:, 2, 2])).max() < 1.0
+    np.testing.assert_allclose(place[:, 1], places(answers["root"], "hips")[0][:, 1], atol=1e-9)
+    assert answers["none"].verdict == answers["root"].verdict
+    back = answers["none"].motion.with_root_motion()
+    np.testing.assert_allclose(back.positions(), answers["root"].motion.positions(), atol=1e-9)
+
+
+def test_a_body_in_its_place_is_judged_with_its_way(walk, answers):
+    """As a clip of ``Motion.in_place``: the way is in the result, and brings it back."""
+    none = answers["none"]
+    assert none.verdict == answers["root"].verdict
+    assert [one.cause for one in none.findings if one.level == "note"].count("in place") == 1
+    np.testing.assert_allclose(
+        none.motion.with_root_motion().positions(), answers["root"].motion.positions(), atol=1e-9
+    )
+    part = none[10:40]
+    assert part.verdict == answers["root"][10:40].verdict
+    np.testing.assert_allclose(
+        part.motion.with_root_motion().positions(), answers["root"].motion.positions()[10:40], atol=1e-9
+    )
+
+
+def below_frames(*above, hips="FREE"):
+    """Return a body whose hips hang below bones of names and kinds, from the top one on."""
+    body = sy.bundled("humanoid")
+    turn = np.eye(4)
+    turn[:3, :3] = sy.Rotation.from_euler("x", 90, degrees=True).as_matrix()
+    joints = [
+        sy.Joint(name, above[row - 1][0] if row else None, rest=np.eye(4) if row else turn, kind=sy.Kind[kind])
+        for row, (name, kind) in enumerate(above)
+    ]
+    first = body.joints[0]
+    joints.append(replace(first, parent=above[-1][0], rest=np.linalg.inv(turn) @ first.rest, kind=sy.Kind[hips]))
+    return sy.Skeleton([*joints, *body.joints[1:]], name="character", meters_per_unit=1.0, up="y", forward="z")
+
+
+@pytest.mark.parametrize(
+    ("above", "hips", "bone"),
+    [
+        ([("root", "FIXED"), ("root.001", "FIXED")], "FREE", "root"),
+        ([("Armature", "FIXED"), ("Root", "FIXED")], "FREE", "Root"),
+        ([("rig:root", "FIXED")], "BALL", "rig:root"),
+        ([("frame", "FIXED"), ("root", "BALL")], "BALL", "root"),
+        ([("frame", "BALL"), ("root", "BALL")], "FREE", "root"),
+        ([("frame", "FREE"), ("root", "BALL")], "BALL", "root"),
+    ],
+)
+def test_the_path_is_on_the_bone_though_no_clip_of_the_file_moves_it(walk, answers, above, hips, bone):
+    body = below_frames(*above, hips=hips)
+    for mode in ("root", "hips", "none"):
+        answer = sy.retarget(walk, body, root_motion=mode)
+        skeleton = answer.motion.skeleton
+        assert skeleton.joint_names == body.joint_names
+        assert {skeleton.joint(name).kind for name in (bone, "hips")} == {sy.Kind.FREE}
+        assert skeleton.joint(bone).kind is sy.Kind.FREE
+        for name, _ in above[: [name for name, _ in above].index(bone)]:
+            own = skeleton.q_slice(name)
+            np.testing.assert_array_equal(answer.motion.q[:, own], np.tile(skeleton.rest_q[own], (FRAMES, 1)))
+        for joint in ("hips", "left_hand"):
+            np.testing.assert_allclose(places(answer, joint)[0], places(answers[mode], joint)[0], atol=1e-9)
+        np.testing.assert_allclose(places(answer, bone)[0], places(answers[mode], "root")[0], atol=1e-9)
+        assert answer.verdict == answers[mode].verdict
+        assert {row for pair in answer.joint_map().values() for row in pair[1:]} <= set(body.joint_names)
+        if mode == "none":
+            back = answer.motion.with_root_motion().positions()
+            for name, other in ((bone, "root"), ("head", "head")):
+                np.testing.assert_allclose(back[:, skeleton.index(name)], places(answers["root"], other)[0], atol=1e-9)
+
+
+def test_an_armature_takes_no_path(walk):
+    """The node above the bones of many characters: engines read the path of their hips."""
+    answer = sy.retarget(walk, below_frames(("Armature", "FIXED")))
+    assert answer.motion.skeleton.joint("Armature").kind is sy.Kind.FIXED
+    assert np.ptp(places(answer, "hips")[0], axis=0).max() > 2.0
+
+
+def test_a_bone_that_its_source_leaves_behind_takes_the_path_again(answers):
+    for mode in ("hips", "root"):
+        again = sy.retarget(answers[mode].motion, answers[mode].motion.skeleton)
+        for name in ("root", "hips", "head"):
+            np.testing.assert_allclose(places(again, name)[0], places(answers["root"], name)[0], atol=0.01)
+    again = sy.retarget(answers["hips"].motion, answers["hips"].motion.skeleton, root_motion="none")
+    assert np.ptp(places(again, "hips")[0][:, [0, 2]], axis=0).max() < 0.06
 
 
 @pytest.mark.parametrize("ending", ["glb", "bvh", "fbx"])

@@ -1,6 +1,7 @@
 """Clips open again: what is written, every verb reads, also with a root that the model has not."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -340,3 +341,17 @@ def test_a_held_t_pose_without_a_jump_is_named(tmp_path):
     ends = find_ends(sy.Motion(body, q, 30.0))
     assert 30 <= ends.first <= 45
     assert "T-pose" in ends.notes[0]
+
+
+def test_the_error_names_the_joints_that_differ():
+    body = sy.bundled("humanoid")
+    clip = sy.Motion(body, [body.rest_q], 30.0)
+    longer = body.with_joints([*body.joints, sy.Joint("tail", "hips")])
+    renamed = body.with_joints([*body.joints[:-1], replace(body.joints[-1], name="fin")])
+    for motion, other, text in (
+        (clip, longer, "It lacks 'tail'"),
+        (sy.Motion(longer, [longer.rest_q], 30.0), body, "Only the clip has 'tail'"),
+        (clip, renamed, rf"Only the clip has '{body.joint_names[-1]}' and it lacks 'fin'"),
+    ):
+        with pytest.raises(sy.InputError, match=text):
+            motion.on(other)

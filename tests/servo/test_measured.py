@@ -40,7 +40,9 @@ def test_a_robot_that_sags_more_than_is_corrected_does_not_reach_its_target_and_
     assert np.linalg.norm(last.velocity) < 1e-9
     assert last.status is not sy.Status.REACHED
     np.testing.assert_allclose(last.errors[0].position, np.linalg.norm(found - NEAR[:3, 3]), atol=1e-3)
-    assert "The robot is 0.17 rad away from its command at joint 'joint2'; 0.1 of that is corrected" in last.explain()[-2]
+    assert (
+        "The robot is 0.17 rad away from its command at joint 'joint2'; 0.1 of that is corrected" in last.explain()[-2]
+    )
     back = drive(servo, lambda q: q, 700, NEAR)[-1]
     assert back.status is sy.Status.REACHED
     assert not any("away from its command" in line for line in back.explain())

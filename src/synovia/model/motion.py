@@ -30,7 +30,7 @@ from synovia.model.pose import checked_q, world_frames
 from synovia.model.rates import RATES, is_rate
 from synovia.model.root import root_of
 from synovia.planting import with_planted_feet
-from synovia.text import counted
+from synovia.text import counted, listed
 
 # kinds that may differ between glTF files of one body, depending on what their clips move
 _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)
@@ -683,13 +683,24 @@ class Motion:
         return number
 
     def _foreign(self, skeleton: Skeleton, joint: str | None = None) -> InputError:
-        """Return the error for a skeleton of another body."""
+        """Return the error for a skeleton of another body: other joints, another joint, or other sizes."""
+        own, other = self.skeleton.joint_names, skeleton.joint_names
+        more, less = [name for name in own if name not in other], [name for name in other if name not in own]
+        found = [
+            f"{text} {listed(names)}" for text, names in (("only the clip has", more), ("it lacks", less)) if names
+        ]
+        if not found and len(own) == len(other) and own != other:
+            row = next(k for k, names in enumerate(zip(own, other, strict=True)) if names[0] != names[1])
+            found = [f"joint {row} is {own[row]!r} in the clip and {other[row]!r} there"]
+        elif not found and joint is None and own == other:
+            found = ["bones of the same names differ in length, as in other units"]
+        differ = f"{' and '.join(found)}: " if found and joint is None else ""
         return InputError(
             "clip belongs to another skeleton" if joint is None else f"clip has another joint {joint!r}",
             where=self.name,
             value=self.skeleton.name,
             expected=f"the joints of {skeleton.name}",
-            hint="view the clip's own file, or retarget the clip first",
+            hint=f"{differ}view the clip's own file, or retarget the clip first",
         )
 
     def frames(self) -> Array:
@@ -725,10 +736,11 @@ class Motion:
 
 
 class InPlace(Motion):
-    """A motion without its motion over the ground; ``Motion.in_place`` creates it.
+    """A motion without its motion over the ground; ``in_place`` and ``retarget(root_motion="none")`` create it.
 
     Attributes:
-        root_motion: The removed motion, as transforms of the world, (T, 4, 4); the identity in the first frame.
+        root_motion: The removed motion, as transforms of the world, (T, 4, 4). That of ``in_place`` begins with the
+            identity.
 
     Example:
         >>> import synovia as sy

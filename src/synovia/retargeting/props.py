@@ -22,6 +22,8 @@ _TRUNK: Final = ("upper_chest", "chest", "spine", "hips")
 _LASTS: Final = 1.0  # seconds for which hands hold a prop at least
 _CONSTANT: Final = 0.02  # of a leg: the distance of hands on a prop changes less
 _MOVES: Final = 8.0  # times this, both hands move relative to the trunk
+_KEPT: Final = 0.02  # of the distance that the hands should have: the finding permits it, and what the source does
+_EXACT: Final = 0.002  # of a leg: hands whose distance changes less, apart from that of the source, are not moved
 _FADES: Final = 0.2  # seconds in which the hands come to their distance and leave it
 
 
@@ -32,10 +34,12 @@ class Prop:
     Args:
         span: First frame and end.
         distance: Distance that the hands of the target should have, length units.
+        spread: How far the distance of the source's hands changes, length units of the target.
     """
 
     span: tuple[int, int]
     distance: float
+    spread: float = 0.0
 
     def lost(self, target: Body, frames: Array) -> tuple[tuple[int, ...], float]:
         """Return the frames in which hands are not as far apart, and by how much they are off at most, length units.
@@ -46,7 +50,8 @@ class Prop:
         """
         first, end = self.span
         off = np.abs(_distance(frames[first:end], _hands(target) or (0, 0)) - self.distance)
-        return tuple((first + np.flatnonzero(off > _CONSTANT * target.leg)).tolist()), float(off.max(initial=0.0))
+        most = min(_CONSTANT * target.leg, max(_KEPT * self.distance, self.spread + _EXACT * target.leg))
+        return tuple((first + np.flatnonzero(off > most)).tolist()), float(off.max(initial=0.0))
 
 
 def props_held(source: Body, frames: Array, fps: float) -> Spans:
@@ -87,16 +92,24 @@ def props_held(source: Body, frames: Array, fps: float) -> Spans:
     return out
 
 
-def keep_props(target: Body, q: Array, fps: float, spans: Spans) -> tuple[Array, tuple[Prop, ...]]:
-    """Return joint values (T, nq) in which the hands stay apart by one distance in each span, and these props.
+def hands_apart(body: Body, frames: Array) -> Array:
+    """Return the distance of the hands, (T,), in lengths of a leg, for world frames (T, n, 12); 0 without hands."""
+    hands = _hands(body)
+    return np.zeros(len(frames)) if hands is None else _distance(frames, hands) / body.leg
 
-    It is the distance that they have most of the time. Both hands give way by half, and only arms move.
+
+def keep_props(target: Body, q: Array, fps: float, spans: Spans, held: Array) -> tuple[Array, tuple[Prop, ...]]:
+    """Return joint values (T, nq) in which the hands stay apart by one distance in each span, and all props.
+
+    It is the distance that they have most of the time. Both hands give way by half, and only arms move. Where the
+    distance changes no more than that of the source, they are left as they are.
 
     Args:
         target: The body that follows.
         q: Joint values, (T, nq).
         fps: Frames per second.
         spans: See ``props_held``.
+        held: Distance of the source's hands; see ``hands_apart``.
     """
     hands, props = _hands(target), list[Prop]()
     if hands is None:
@@ -111,8 +124,11 @@ def keep_props(target: Body, q: Array, fps: float, spans: Spans) -> tuple[Array,
         frames = motion.frames()[first:end][:, list(hands)]
         way = frames[:, 0, 9:] - frames[:, 1, 9:]
         apart = np.linalg.norm(way, axis=1)
-        distance = float(np.median(apart))
-        if np.ptp(apart) <= _CONSTANT * target.leg or not apart.min() > 0.0:
+        distance, spread = float(np.median(apart)), float(np.ptp(held[first:end])) * target.leg
+        if not apart.min() > 0.0:
+            continue
+        props.append(Prop((first, end), distance, spread))
+        if np.ptp(apart) <= spread + _EXACT * target.leg:
             continue
         half, middle = 0.5 * (distance / apart)[:, None] * way, frames[:, :, 9:].mean(axis=1)
         goals: list[Goal] = []
@@ -123,7 +139,6 @@ def keep_props(target: Body, q: Array, fps: float, spans: Spans) -> tuple[Array,
             targets[f"turn {k}"] = frames[:, k, :9].reshape(-1, 3, 3)
         layer = Layer(targets, goals, frames=(first, end - 1), blend=round(_FADES * fps), moving=arms)
         q = np.array(edit(motion, layer, feet=()).motion.q)
-        props.append(Prop((first, end), distance))
     return q, tuple(props)
 
 

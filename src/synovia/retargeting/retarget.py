@@ -18,10 +18,11 @@ from synovia.ik.solution import length_text
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
+from synovia.model.clip_tools.path import free_roots
 from synovia.model.finding import Finding
 from synovia.model.geometry import Array, axis_name, matrix_to_quat, rotation_between, same_side
 from synovia.model.loops.tables import moved_by
-from synovia.model.motion import Motion
+from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
@@ -46,9 +47,16 @@ from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loo
 from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_steps
 from synovia.retargeting.pairing import paired
 from synovia.retargeting.partial import still_rows
-from synovia.retargeting.props import Prop, keep_props, props_held
+from synovia.retargeting.props import Prop, hands_apart, keep_props, props_held
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance
-from synovia.retargeting.root_motion import OnFloor, RootMotion, checked_root_motion, moving_root, root_bone
+from synovia.retargeting.root_motion import (
+    OnFloor,
+    RootMotion,
+    checked_root_motion,
+    moving_root,
+    root_bone,
+    without_added,
+)
 from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
@@ -85,7 +93,7 @@ class Retargeted:
         world: What the feet stand on, in the unit of the target; None for the floor alone.
         footholds: Where each foot stands on it, one for each contact of ankle or toes, by role; empty on a level floor.
         forced: How far loops of the target turned its parts so that they close, (T,), radians.
-        props: Props that the source holds with both hands, whose distance the arms of the target were moved to keep.
+        props: Props that the source holds with both hands, whose distance the arms of the target keep.
         too_fast: Joints that the loops of the target move faster than their velocity limits, such as rods: velocity in
             each frame over the limit, (T,), by joint.
 
@@ -354,8 +362,11 @@ def retarget(
         idle_hands: Hands of the target whose source has no fingers, or fingers that stay straight in all frames: as at
             ``"rest"``, or ``"relaxed"``, a little bent.
         root_motion: What a bone on the floor above the hips takes, as characters for game engines have one: the path on
-            the floor and the heading (``"root"``), or nothing (``"hips"``). With ``"none"``, the body stays in its
-            place, too, and faces as at rest. In the result, the hips of such a body move relative to that bone.
+            the floor and the heading (``"root"``), or nothing (``"hips"``). It is the one that clips of the file move,
+            or a joint of the skin, or a node with the name of a root; in the result, it is free, and the hips move
+            relative to it. With ``"none"``, a body with or without such a bone stays in its place and faces as at rest.
+            The result is then an ``InPlace``, whose ``with_root_motion()`` moves as the body does with ``"root"``, and
+            it is judged with its way.
         threads: Number of threads for feet and clearance; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
@@ -433,8 +444,9 @@ def retarget(
         q, more = _closed(target, roles, q)
         forced = np.maximum(forced, more)
     held = props_held(source, frames, motion.fps) if {f"{side}_hand" for side in SIDES} <= set(roles) else []
-    q, props = keep_props(target, q, motion.fps, held)
-    if props:
+    before = q
+    q, props = keep_props(target, q, motion.fps, held, hands_apart(source, frames))
+    if q is not before:
         q, more = _closed(target, roles, keep_velocity(target, q, bounds))
         forced = np.maximum(forced, more)
     if apart is not None:
@@ -446,19 +458,29 @@ def retarget(
         off = distances_off(target, q, paths)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = _hurried(own, q, bounds) if own.loops else {}
-    if pair.moves and (bone := root_bone(target, len(own) - len(body))) is not None:
-        given = pair.root_frames(bone, frames, world_frames(own, q))
+    added, parts, way = len(own) - len(body), pair.parts, None
+    bone = root_bone(target, added) if pair.moves else None
+    if pair.moves and (bone is not None or root_motion == "none"):
+        given = None if bone is None else pair.root_frames(bone, frames, world_frames(own, q))
         below = ground.ground if ground is not None and footholds else None
-        own, q = moving_root(target, bone, q, root_motion, OnFloor(motion.fps, given, below))
+        own, q, way = moving_root(target, bone, q, root_motion, OnFloor(motion.fps, given, below))
         target = replace(target, skeleton=own)
+        if bone is not None and added:  # the path is that of the bone, and not of the joint that was added
+            q, most = q[:, own.q_slice(added).start :], most[added:]
+            parts = tuple(replace(part, target=part.target - added) for part in parts)
+            target, added = without_added(target, body), 0
+            own = target.skeleton
+    found = Motion(
+        own,
+        _nearest_signs(q, own),
+        motion.fps,
+        name=f"{motion.name} on {body.name}",
+        notes=[note if note.startswith(_SOURCE) else _SOURCE + note for note in motion.notes],
+    )
+    if way is not None and free_roots(own):
+        found = InPlace.made(found, way)
     return Retargeted(
-        Motion(
-            own,
-            _nearest_signs(q, own),
-            motion.fps,
-            name=f"{motion.name} on {body.name}",
-            notes=[note if note.startswith(_SOURCE) else _SOURCE + note for note in motion.notes],
-        ),
+        found,
         parts=parts,
         source=source,
         target=target,
@@ -471,7 +493,7 @@ def retarget(
         original=motion,
         velocity=most,
         moves=pair.moves,
-        added=len(own) - len(body),
+        added=added,
         carried=pair.carried,
         clearance=None if apart is None else apart.distance,
         world=ground if paths else None,

@@ -116,7 +116,7 @@ class Retarget(Saved, Roles, ClipJob):
     )  # fmt: skip
     root_motion: Any = option(
         default="root", help="What a bone on the floor of DST takes: path and heading (root) or nothing (hips); with "
-        "none, the body stays in its place.",
+        "none, any body stays in its place.",
         kind=Word(("root", "hips", "none")), metavar="root|hips|none",
     )  # fmt: skip
 
