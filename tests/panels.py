@@ -117,7 +117,7 @@ def make_page(session, monkeypatch):
     engine = Engine(session.state)
 
     def step():
-        frame, _ = engine.step(1.0)
+        frame, _ = engine.step(0.1)
         page._show_text(frame)
         return frame
 

@@ -1,8 +1,8 @@
 """Find the reasons of missed goals by solving variations of the problem from the pose of the miss.
 
-- Without another goal of the same or a higher priority. If the error falls, that goal is a rival. - Without the limit
-of one joint. If the error falls, that limit hinders the goal. - With the goal's priority below all others. Its pose is
-then the nearest one to which its target could move.
+- Without another goal of the same or a higher priority. If the error falls, that goal is a rival.
+- Without the limit of one joint. If the error falls, that limit hinders the goal.
+- With the goal's priority below all others. Its pose is then the nearest one to which its target could move.
 
 So each suggestion was tried, and works when you follow it. If moving one target is not enough, the targets of all
 missed goals move together, each to the pose of its goal in the best solution.

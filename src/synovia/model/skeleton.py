@@ -1150,10 +1150,10 @@ class Pose(Pictured):
         Rows 0 to 2 are the velocity of its origin (length units), rows 3 to 5 the angular velocity of its frame
         (radians), both in world axes. The columns are in the order of ``skeleton.dof_names``:
 
-        - a hinge (per radian) or slide (per length unit) has one column; - a ball has three, the angular velocity in
-        its own frame after its motion: q becomes q · exp(w); - a free joint has six: the velocity of its origin in its
-        rest frame, which moves with its parent (world axes, unless that frame is rotated), then the angular velocity as
-        for a ball.
+        - a hinge (per radian) or slide (per length unit) has one column;
+        - a ball has three, the angular velocity in its own frame after its motion: q becomes q · exp(w);
+        - a free joint has six: the velocity of its origin in its rest frame, which moves with its parent (world axes,
+          unless that frame is rotated), then the angular velocity as for a ball.
 
         The column of a mimic joint is zero: its motion is part of its leader's column.
 

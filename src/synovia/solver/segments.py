@@ -41,10 +41,10 @@ class Segments(ClosedForm):
     The joints above the goal determine the structure:
 
     - a limb of any body: ball, hinge and ball (or three balls). Shoulder and elbow place the wrist, and the wrist sets
-    the rotation. The elbow swivels about the line from shoulder to wrist, as near to the pole (``PoleGoal``) or to the
-    start pose as the limits of shoulder and wrist allow; - robot arms of six hinges with a spherical wrist (the last
-    three axes meet in a point): Pieper's quartic; - robot arms of six hinges with three parallel axes, the second to
-    fourth, whose last two axes meet, such as those
+      the rotation. The elbow swivels about the line from shoulder to wrist, as near to the pole (``PoleGoal``) or to
+      the start pose as the limits of shoulder and wrist allow;
+    - robot arms of six hinges with a spherical wrist (the last three axes meet in a point): Pieper's quartic;
+    - robot arms of six hinges with three parallel axes, the second to fourth, whose last two axes meet, such as those
       of Universal Robots;
     - robot arms of seven hinges whose first three axes meet in a point, and the fifth and sixth in another, such as
       those of Franka and KUKA's iiwa. The last joint is rotated away from the start, in ever finer steps, until the

@@ -50,7 +50,7 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.swing_twist import signed_excess
-from synovia.kernels.math.vectors import norm
+from synovia.kernels.math.vectors import load, norm
 from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of, jerk_of
 from synovia.kernels.servo.levels import (
     has_promise,
@@ -91,14 +91,14 @@ MORE_SHARES = 8  # the same after the end of the known stop, where the body woul
 SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
 AHEAD = F(0.995)  # part of the speed limits of end effectors that these samples may use
 ENDS_IN, PASSED, KNOWN = 0, 1, 2  # of ``clock``: duration, seconds since the start, 1 if the stop is a promise
+HEAD, TAIL = 0, 3  # first columns of ``shapes`` of both halves of a profile
 LENGTH = 6  # column of ``shapes``: displacement from start to end
 
 
 @inline
 def shape_of(stop, k):
     """Return shape k of a stop of the body: the profile of a stop of one axis."""
-    row = stop.shapes[k]
-    return row[0], row[1], row[2], row[3], row[4], row[5]
+    return load(stop.shapes, k, HEAD) + load(stop.shapes, k, TAIL)
 
 
 @device

@@ -146,10 +146,11 @@ def self_pairs(skeleton: Skeleton) -> SelfPairs:
 
     A pair of links with shapes is excluded for the first of these reasons that applies:
 
-    - no moving joint is between the links, so they cannot move apart; - they are neighbours: a joint connects them, or
-    several joints that are close together, as in a hip or a wrist; - the file excludes the pair
-    (``Skeleton.excluded_pairs``); - they touch in the rest pose, unless they belong to two bodies of ``sy.combine``; -
-    they touch in at least 95 % of 2,000 random poses, which are uniform within the limits.
+    - no moving joint is between the links, so they cannot move apart;
+    - they are neighbours: a joint connects them, or several joints that are close together, as in a hip or a wrist;
+    - the file excludes the pair (``Skeleton.excluded_pairs``);
+    - they touch in the rest pose, unless they belong to two bodies of ``sy.combine``;
+    - they touch in at least 95 % of 2,000 random poses, which are uniform within the limits.
 
     Shapes are a little larger than the body inside, so close links such as thighs may touch at rest, as do the fingers
     of a closed gripper, or hands in the lap. These pairs are excluded and may pass through each other; ``notes`` lists
