@@ -172,7 +172,7 @@ def mujoco_lack(file, q):
     skeleton = sy.load_skeleton(file)
     worst = 0.0
     for values in q:
-        data.qpos[:] = sy.simulators.to_qpos(sy.Pose(skeleton, values), model)
+        data.qpos[:] = sy.to_qpos(sy.Pose(skeleton, values), model)
         mujoco.mj_forward(model, data)
         equal = data.efc_type[: data.nefc] == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
         worst = max(worst, float(np.abs(data.efc_pos[: data.nefc][equal]).max(initial=0.0)))

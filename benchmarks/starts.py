@@ -144,7 +144,7 @@ def main() -> None:
         loads = []
         for _ in range(5):
             begun = time.perf_counter()
-            sy.load_starts(folder / f"{name}.npz")
+            sy.formats.load_starts(folder / f"{name}.npz")
             loads.append(time.perf_counter() - begun)
         learned, plain = (sy.IK(skeleton, goal, "lm", tolerance=FINE, starts=one) for one in (starts, None))
         targets = reachable(skeleton, joint, options.targets)

@@ -86,7 +86,7 @@ def test_controls_hold_the_pose_in_mujoco(tmp_path):
     data = mujoco.MjData(model)
     data.ctrl[:] = order.values(pose)
     mujoco.mj_step(model, data, 8000)
-    assert np.allclose(data.qpos, sy.simulators.to_qpos(pose, model), atol=1e-4)
+    assert np.allclose(data.qpos, sy.to_qpos(pose, model), atol=1e-4)
     with pytest.raises(sy.errors.UnsupportedError, match="grip"):
         order.pose(order.values(pose))
     with pytest.raises(sy.InputError, match="degrees"):
@@ -105,16 +105,16 @@ def test_a_trajectory_is_played_by_position_actuators(shared_data):
     start = body.rest_pose().q
     motion = sy.Motion(body, start + share * 0.5 * (body.random_pose(1).q - start), fps=100)
     data, off = mujoco.MjData(model), []
-    data.qpos[:] = sy.simulators.to_qpos(motion[0], model)
+    data.qpos[:] = sy.to_qpos(motion[0], model)
     steps = round(0.01 / model.opt.timestep)
     for values, pose in zip(order.values(motion), motion, strict=True):
         data.ctrl[:] = values
         mujoco.mj_step(model, data, steps)
-        off.append(np.abs(data.qpos - sy.simulators.to_qpos(pose, model)).max())
+        off.append(np.abs(data.qpos - sy.to_qpos(pose, model)).max())
     data.ctrl[:] = order.values(motion[-1])
     mujoco.mj_step(model, data, 2000)
     assert max(off) < 0.2  # the actuators lag behind what moves
-    assert np.allclose(data.qpos, sy.simulators.to_qpos(motion[-1], model), atol=1e-3)
+    assert np.allclose(data.qpos, sy.to_qpos(motion[-1], model), atol=1e-3)
 
 
 def test_motors_and_balls_are_refused(tmp_path):

@@ -205,8 +205,8 @@ def residual(path: Path, s: Skeleton) -> float:
     worst = 0.0
     for seed in range(5):
         pose = s.random_pose(seed)
-        data.qpos[:] = sy.simulators.to_qpos(pose, model)
-        assert np.abs(sy.simulators.from_qpos(s, data.qpos, model).frames - pose.frames).max() < 1e-9
+        data.qpos[:] = sy.to_qpos(pose, model)
+        assert np.abs(sy.from_qpos(s, data.qpos, model).frames - pose.frames).max() < 1e-9
         mujoco.mj_forward(model, data)
         ties = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
         worst = max(worst, float(np.abs(data.efc_pos[ties]).max(initial=0.0)))

@@ -74,7 +74,7 @@ def check_mujoco(model: Any, skeleton: sy.Skeleton, which: Any, seed: int = 1) -
     """Compare the frames of all bodies with those of MuJoCo, one way and back."""
     pose = some_pose(skeleton, seed)
     data = mujoco.MjData(model)
-    data.qpos[:] = qpos = sy.simulators.to_qpos(pose, which)
+    data.qpos[:] = qpos = sy.to_qpos(pose, which)
     mujoco.mj_kinematics(model, data)
     compared = 0
     for row, joint in enumerate(skeleton.joints):
@@ -86,14 +86,14 @@ def check_mujoco(model: Any, skeleton: sy.Skeleton, which: Any, seed: int = 1) -
             np.testing.assert_allclose(here[:3, :3], data.xmat[body].reshape(3, 3), atol=NEAR)
             compared += 1
     assert compared > 2
-    back = sy.simulators.from_qpos(skeleton, qpos, which)
+    back = sy.from_qpos(skeleton, qpos, which)
     np.testing.assert_allclose(back.frames, pose.frames, atol=NEAR)
 
 
 def check_pinocchio(model: Any, skeleton: sy.Skeleton, which: Any, seed: int = 1) -> None:
     """Compare the frames of all links with those of Pinocchio, one way and back."""
     pose = some_pose(skeleton, seed)
-    q = sy.simulators.to_qpos(pose, which)
+    q = sy.to_qpos(pose, which)
     assert q.shape == (model.nq,)
     data = model.createData()
     pinocchio.framesForwardKinematics(model, data, q)
@@ -101,7 +101,7 @@ def check_pinocchio(model: Any, skeleton: sy.Skeleton, which: Any, seed: int = 1
         if joint.body is not None:
             place = data.oMf[model.getFrameId(joint.body, pinocchio.FrameType.BODY)].homogeneous
             np.testing.assert_allclose(frames_to_transforms(pose.frames[row]), place, atol=NEAR)
-    back = sy.simulators.from_qpos(skeleton, q, which)
+    back = sy.from_qpos(skeleton, q, which)
     np.testing.assert_allclose(back.frames, pose.frames, atol=NEAR)
 
 
@@ -159,24 +159,24 @@ def test_mimic_joints_may_be_in_the_model_or_not(tmp_path: Path) -> None:
     model = pinocchio.buildModelFromXML(text, mimic=True)
     assert model.nq == skeleton.nq + 2  # one joint is not there, three continuous ones have two numbers
     pose = some_pose(skeleton, 3)
-    q = sy.simulators.to_qpos(pose, model)
+    q = sy.to_qpos(pose, model)
     data = model.createData()
     pinocchio.framesForwardKinematics(model, data, q)
     place = data.oMf[model.getFrameId("f", pinocchio.FrameType.BODY)].homogeneous
     np.testing.assert_allclose(pose.transform("f"), place, atol=NEAR)
-    np.testing.assert_allclose(sy.simulators.from_qpos(skeleton, q, model).frames, pose.frames, atol=NEAR)
+    np.testing.assert_allclose(sy.from_qpos(skeleton, q, model).frames, pose.frames, atol=NEAR)
     plain = pinocchio.buildModelFromXML(text)
-    values = np.tile(sy.simulators.to_qpos(pose, plain), (2, 1))
+    values = np.tile(sy.to_qpos(pose, plain), (2, 1))
     at = plain.joints[plain.getJointId("c_follow")].idx_q
     values[1, at] += 0.25
-    motion = sy.simulators.from_qpos(skeleton, values, plain, fps=10)
+    motion = sy.from_qpos(skeleton, values, plain, fps=10)
     np.testing.assert_allclose(motion.q[0], motion.q[1], atol=NEAR)
     assert motion.notes == ("Mimic joints follow their leaders; values of 'c_follow', up to 0.25 away, were not kept.",)
     with pytest.warns(UserWarning, match="values of 'c_follow', up to 0.25 away, were not kept") as caught:
-        one = sy.simulators.from_qpos(skeleton, values[1], plain)
+        one = sy.from_qpos(skeleton, values[1], plain)
     assert len(caught) == 1
     assert np.array_equal(one.q, motion.q[1])
-    short = sy.simulators.from_qpos(skeleton, np.tile(q, (2, 1)), model, fps=10)  # without values of the follower
+    short = sy.from_qpos(skeleton, np.tile(q, (2, 1)), model, fps=10)  # without values of the follower
     assert short.notes == ()
 
 
@@ -186,8 +186,8 @@ def test_an_equality_of_mujoco_that_is_not_kept_is_told(tmp_path: Path) -> None:
       <equality><joint joint1="b" joint2="a" polycoef="0.1 2 0 0 0"/></equality></mujoco>"""
     skeleton, model = load(tmp_path, text, "two.xml"), mujoco.MjModel.from_xml_string(text)
     with pytest.warns(UserWarning, match="values of 'b', up to 1.2 away"):
-        assert sy.simulators.from_qpos(skeleton, [0.2, -0.7], model)["b"] == pytest.approx(0.5)
-    assert sy.simulators.from_qpos(skeleton, [0.2, 0.5], model)["b"] == pytest.approx(0.5)  # as it follows: no warning
+        assert sy.from_qpos(skeleton, [0.2, -0.7], model)["b"] == pytest.approx(0.5)
+    assert sy.from_qpos(skeleton, [0.2, 0.5], model)["b"] == pytest.approx(0.5)  # as it follows: no warning
 
 
 @pytest.mark.parametrize("model", ["mujoco", "pinocchio"])
@@ -195,18 +195,18 @@ def test_only_poses_and_motions_are_converted(model: str) -> None:
     arm = sy.bundled("arm7")
     solution = sy.solve(arm, sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
     with pytest.raises(InputError, match=r"content: expected a Pose or a Motion, got Solution\. Pass its \.pose"):
-        sy.simulators.to_qpos(solution, model)  # type: ignore[arg-type]
+        sy.to_qpos(solution, model)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected a Pose or a Motion, got ndarray"):
-        sy.simulators.to_qpos(solution.q, model)  # type: ignore[arg-type]
+        sy.to_qpos(solution.q, model)  # type: ignore[arg-type]
     body = sy.bundled("humanoid")
     moved = sy.retarget(sy.Motion(body, [body.rest_pose().q] * 3, 30.0), body)
     with pytest.raises(InputError, match=r"expected a Pose or a Motion, got \w+\. Pass its \.motion"):
-        sy.simulators.to_qpos(moved, model)  # type: ignore[arg-type]
+        sy.to_qpos(moved, model)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="skeleton: expected a Skeleton, got str"):
-        sy.simulators.from_qpos("arm7", solution.q, model)  # type: ignore[arg-type]
+        sy.from_qpos("arm7", solution.q, model)  # type: ignore[arg-type]
     many = sy.IK(arm, sy.PositionGoal("tool")).solve_many([(np.nan,) * 3], on_error="skip")
     with pytest.raises(InputError, match="row 0 of the batch is invalid"):
-        sy.simulators.to_qpos(many[0].pose, model)
+        sy.to_qpos(many[0].pose, model)
 
 
 def test_motions_are_converted_frame_by_frame(tmp_path: Path) -> None:
@@ -214,66 +214,66 @@ def test_motions_are_converted_frame_by_frame(tmp_path: Path) -> None:
     model = mujoco.MjModel.from_xml_string(MJCF)
     poses = [some_pose(skeleton, seed) for seed in range(4)]
     motion = sy.Motion(skeleton, np.array([pose.q for pose in poses]), 25.0)
-    qpos = sy.simulators.to_qpos(motion, model)
+    qpos = sy.to_qpos(motion, model)
     assert qpos.shape == (4, model.nq)
     for row, pose in zip(qpos, poses, strict=True):
         np.testing.assert_allclose(
-            np.abs(row), np.abs(sy.simulators.to_qpos(pose, model)), atol=NEAR
+            np.abs(row), np.abs(sy.to_qpos(pose, model)), atol=NEAR
         )  # quaternions may change sign
-    back = sy.simulators.from_qpos(skeleton, qpos, model, fps=25.0, name="walk")
+    back = sy.from_qpos(skeleton, qpos, model, fps=25.0, name="walk")
     assert (back.fps, back.name, len(back)) == (25.0, "walk", 4)
     np.testing.assert_allclose(back.frames(), motion.frames(), atol=NEAR)
     turning = load(tmp_path, URDF, "robot.urdf")
     q = np.tile(turning.rest_q, (50, 1))
     q[:, turning.q_slice("z_turn")] = np.linspace(-2.0, 9.0, 50)[:, None]
-    values = sy.simulators.to_qpos(sy.Motion(turning, q, 30.0), "pinocchio")
-    np.testing.assert_allclose(sy.simulators.from_qpos(turning, values, "pinocchio", fps=30.0).q, q, atol=NEAR)
+    values = sy.to_qpos(sy.Motion(turning, q, 30.0), "pinocchio")
+    np.testing.assert_allclose(sy.from_qpos(turning, values, "pinocchio", fps=30.0).q, q, atol=NEAR)
 
 
 def test_a_fixed_skeleton_gets_the_free_root_of_the_model(tmp_path: Path) -> None:
     skeleton = load(tmp_path, URDF, "robot.urdf")
     model = pinocchio.buildModelFromXML(STIFF, pinocchio.JointModelFreeFlyer())
     still = load(tmp_path, STIFF, "still.urdf")
-    values = sy.simulators.to_qpos(still.rest_pose(), model)
+    values = sy.to_qpos(still.rest_pose(), model)
     assert values[:7].tolist() == [0, 0, 0, 0, 0, 0, 1]
-    assert sy.simulators.from_qpos(still, values, model).skeleton is still
+    assert sy.from_qpos(still, values, model).skeleton is still
     values[:3] = (1.0, 2.0, 3.0)
-    pose = sy.simulators.from_qpos(still, values, model)
+    pose = sy.from_qpos(still, values, model)
     assert pose.skeleton.joints[0].kind is sy.Kind.FREE
     np.testing.assert_allclose(pose.position("a"), (1.0, 2.0, 3.0), atol=NEAR)
-    np.testing.assert_allclose(sy.simulators.to_qpos(pose, model), values, atol=NEAR)
+    np.testing.assert_allclose(sy.to_qpos(pose, model), values, atol=NEAR)
     fixed = pinocchio.buildModelFromXML(URDF)
     moved = skeleton.with_root("free").rest_pose().with_values({"root": (1, 0, 0, 0, 0, 0, 1)})
     with pytest.raises(InputError, match=r"joint 'root' moves, and the model has no such joint; .* the same root"):
-        sy.simulators.to_qpos(moved, fixed)
+        sy.to_qpos(moved, fixed)
 
 
 def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     skeleton = load(tmp_path, MJCF, "robot.xml")
     other = mujoco.MjModel.from_xml_string(MJCF.replace('"hip"', '"hipp"'))
     with pytest.raises(InputError, match=r"joint 'hipp' of the model is not in the skeleton.*Did you mean 'hip'"):
-        sy.simulators.to_qpos(skeleton.rest_pose(), other)
+        sy.to_qpos(skeleton.rest_pose(), other)
     other = mujoco.MjModel.from_xml_string(MJCF.replace('"pelvis"', '"waist"'))
     with pytest.raises(InputError, match=r"body 'waist' of the model's free joint .* is not in the skeleton"):
-        sy.simulators.to_qpos(skeleton.rest_pose(), other)
+        sy.to_qpos(skeleton.rest_pose(), other)
     other = mujoco.MjModel.from_xml_string(MJCF.replace('name="lift" type="slide"', 'name="lift" type="hinge"'))
     with pytest.raises(InputError, match=r"joint 'lift': expected HINGE as in the model, got 'SLIDE'"):
-        sy.simulators.from_qpos(skeleton, np.zeros(other.nq), other)
+        sy.from_qpos(skeleton, np.zeros(other.nq), other)
     model = mujoco.MjModel.from_xml_string(MJCF)
-    qpos = sy.simulators.to_qpos(skeleton.rest_pose(), model)
+    qpos = sy.to_qpos(skeleton.rest_pose(), model)
     with pytest.raises(InputError, match=r"qpos: expected shape .*and fps"):
-        sy.simulators.from_qpos(skeleton, qpos[None], model)
+        sy.from_qpos(skeleton, qpos[None], model)
     with pytest.raises(InputError, match="qpos"):
-        sy.simulators.from_qpos(skeleton, qpos[1:], model)
+        sy.from_qpos(skeleton, qpos[1:], model)
     with pytest.raises(InputError, match="qpos of joint 'drop': expected a unit quaternion"):
-        sy.simulators.from_qpos(skeleton, np.zeros(model.nq), model)
+        sy.from_qpos(skeleton, np.zeros(model.nq), model)
     with pytest.raises(InputError, match="model: expected a MjModel"):
-        sy.simulators.to_qpos(skeleton.rest_pose(), "bullet")
+        sy.to_qpos(skeleton.rest_pose(), "bullet")
     with pytest.raises(InputError, match="model: expected a MjModel"):
-        sy.simulators.to_qpos(skeleton.rest_pose(), 3)
+        sy.to_qpos(skeleton.rest_pose(), 3)
     tilted = load(tmp_path, URDF.replace('"planar"', '"planar" ', 1), "robot.urdf")
-    assert sy.simulators.to_qpos(tilted.rest_pose(), "pinocchio").shape == (tilted.nq + 2,)
+    assert sy.to_qpos(tilted.rest_pose(), "pinocchio").shape == (tilted.nq + 2,)
     text = URDF.replace('<child link="d"/><origin xyz="0.1 0.2 0.3" rpy="1 2 3"/><axis xyz="0 0 1"/>',
                         '<child link="d"/><axis xyz="0 1 0"/>')  # fmt: skip
     with pytest.raises(UnsupportedError, match=r"joint 'b_plane' is not planar across z"):
-        sy.simulators.to_qpos(load(tmp_path, text, "tilted.urdf").rest_pose(), "pinocchio")
+        sy.to_qpos(load(tmp_path, text, "tilted.urdf").rest_pose(), "pinocchio")

@@ -443,7 +443,7 @@ def test_contacts_of_mujoco_are_between_pairs_that_count(shared_data, name):
     place = {int(link[layout.LINK_ROW]): k for k, link in enumerate(packed.links)}
     links = np.array([[place[a], place[b]] for a, b in found.rows.tolist()], np.int32)
     for q in random_values(body, 500, 3):
-        data.qpos[:] = sy.simulators.to_qpos(sy.Pose(body, q), model)
+        data.qpos[:] = sy.to_qpos(sy.Pose(body, q), model)
         mujoco.mj_forward(model, data)
         contacts = [(contact.geom1, contact.geom2) for contact in data.contact if contact.dist <= 0.0]
         theirs = {frozenset(model.body(model.geom_bodyid[geom]).name for geom in pair) for pair in contacts}

@@ -326,7 +326,7 @@ def test_mjcf_geoms(tmp_path):
         probe = f'<body><geom size="0.05" pos="{place[0]} {place[1]} {place[2]}"/></body></worldbody>'
         model = mujoco.MjModel.from_xml_string(MJCF.replace("</worldbody>", probe))
         data = mujoco.MjData(model)
-        data.qpos[:] = sy.simulators.to_qpos(pose, model)
+        data.qpos[:] = sy.to_qpos(pose, model)
         mujoco.mj_forward(model, data)
         ball = sy.Sphere(center=place, radius=0.05)
         for name, shapes in found.shapes.items():

@@ -40,7 +40,7 @@ def test_distances_of_geoms_are_those_of_mujoco(shared_data, name):
     rng, apart = np.random.default_rng(0), 0
     for seed in range(POSES):
         pose = body.random_pose(seed)
-        data.qpos[:] = sy.simulators.to_qpos(pose, model)
+        data.qpos[:] = sy.to_qpos(pose, model)
         mujoco.mj_forward(model, data)
         for i, j in pairs_of(len(shapes), rng):
             ours = between(pose, shapes[i], shapes[j])
@@ -97,7 +97,7 @@ def test_distances_of_collision_shapes_are_those_of_coal(shared_data, name, tmp_
     rng = np.random.default_rng(0)
     for seed in range(POSES):
         pose = body.random_pose(seed)
-        pin.forwardKinematics(model, data, sy.simulators.to_qpos(pose, model))
+        pin.forwardKinematics(model, data, sy.to_qpos(pose, model))
         pin.updateGeometryPlacements(model, data, geometry, placed)
         for i, j in pairs_of(len(shapes), rng):
             things = [geometry.geometryObjects[order[k]].geometry for k in (i, j)]

@@ -34,7 +34,6 @@ from synovia.files.poses import save_pose as save_pose
 from synovia.goals import *
 from synovia.ik import Solution as Solution
 from synovia.ik import Status as Status
-from synovia.ik.starts import load_starts as load_starts
 from synovia.ik.targets import targets_from as targets_from
 from synovia.io import load_motion as load_motion
 from synovia.io import load_skeleton as load_skeleton
@@ -68,6 +67,8 @@ from synovia.model.shapes.solids import PointCloud as PointCloud
 from synovia.model.shapes.solids import Sphere as Sphere
 from synovia.model.shapes.world import Obstacle as Obstacle
 from synovia.model.shapes.world import World as World
+from synovia.model.simulators import from_qpos as from_qpos
+from synovia.model.simulators import to_qpos as to_qpos
 from synovia.retargeting import LiveRetarget as LiveRetarget
 from synovia.retargeting import judge as judge
 from synovia.retargeting import retarget as retarget

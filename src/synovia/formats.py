@@ -3,6 +3,7 @@
 from synovia.files.layers import read_layers as read_layers
 from synovia.files.layers import write_layers as write_layers
 from synovia.files.verify import verify_file as verify_file
+from synovia.ik.starts import load_starts as load_starts
 from synovia.io.bvh import write_bvh as write_bvh
 from synovia.io.csvfile import read_csv as read_csv
 from synovia.io.toml import write_skeleton as write_skeleton

@@ -109,7 +109,7 @@ def test_saved_starts_are_the_same(starts, targets, tmp_path):
         starts.save(tmp_path / "arm.npz")
     with pytest.raises(FormatError, match=r"\.npz"):
         starts.save(tmp_path / "arm.json")
-    found = sy.load_starts(tmp_path / "arm.npz")
+    found = sy.formats.load_starts(tmp_path / "arm.npz")
     assert repr(found) == repr(starts)
     assert found.key == starts.key
     a, b = (sy.IK(ARM, GOAL, "lm", starts=one).solve_many(targets[:5]).q for one in (found, starts))
@@ -192,7 +192,7 @@ def test_damaged_files(starts, tmp_path):
         path.write_bytes(broken)
         said = ""
         try:
-            sy.load_starts(path)
+            sy.formats.load_starts(path)
         except SynoviaError as error:
             said = str(error)
         assert not said or str(path) in said
@@ -220,7 +220,7 @@ def test_files_that_do_not_fit_together(starts, tmp_path, name, change, said):
     np.savez(memory, **content)
     (tmp_path / "other.npz").write_bytes(memory.getvalue())
     with pytest.raises(FormatError, match=said):
-        sy.load_starts(tmp_path / "other.npz")
+        sy.formats.load_starts(tmp_path / "other.npz")
 
 
 def test_two_hands_of_a_body():

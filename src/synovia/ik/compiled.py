@@ -257,7 +257,7 @@ class CompiledProblem(ChecksArguments):
             InputError: If the starts were learned for another problem.
             UnsupportedError: If the solver has no starts.
         """
-        check_kind("starts", starts, LearnedStarts, "sy.load_starts(path) reads them")
+        check_kind("starts", starts, LearnedStarts, "sy.formats.load_starts(path) reads them")
         if self.solver.closed:
             raise UnsupportedError(
                 f"{self.solver.name} is a closed form, which has no start",

@@ -205,8 +205,8 @@ def _named(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
 class LearnedStarts:
     """Poses near the targets of one problem, in a tree that finds the poses near a given target.
 
-    ``sy.learn_starts`` computes them and ``sy.load_starts`` reads them. They fit one skeleton with one set of goals;
-    other problems are refused. ``sy.IK(skeleton, goals, starts=starts)`` uses them.
+    ``sy.learn_starts`` computes them and ``sy.formats.load_starts`` reads them. They fit one skeleton with one set of
+    goals; other problems are refused. ``sy.IK(skeleton, goals, starts=starts)`` uses them.
 
     Args:
         problem: The parts of the problem that they depend on.
@@ -342,7 +342,7 @@ def load_starts(path: str | os.PathLike[str]) -> LearnedStarts:
 
     Example:
         >>> import synovia as sy
-        >>> starts = sy.load_starts("arm.npz")  # doctest: +SKIP
+        >>> starts = sy.formats.load_starts("arm.npz")  # doctest: +SKIP
         >>> ik = sy.IK(sy.load_skeleton("arm.urdf"), sy.PoseGoal("tool"), starts=starts)  # doctest: +SKIP
     """
     where = as_path(path)

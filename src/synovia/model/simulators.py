@@ -95,7 +95,7 @@ def to_qpos(content: Pose | Motion, model: Any) -> Array:
     Example:
         >>> import synovia as sy
         >>> body = sy.bundled("quadruped").with_root("free")
-        >>> sy.simulators.to_qpos(body.rest_pose(), "mujoco")[3:7].tolist()  # the rotation of the base, w x y z
+        >>> sy.to_qpos(body.rest_pose(), "mujoco")[3:7].tolist()  # the rotation of the base, w x y z
         [1.0, 0.0, 0.0, 0.0]
     """
     check_kind("content", content, (Pose, Motion), "sy.Pose(skeleton, q) and sy.Motion(skeleton, q, fps) take arrays")
@@ -155,7 +155,7 @@ def from_qpos(
         >>> import synovia as sy
         >>> body = sy.bundled("quadruped")
         >>> pose = body.random_pose(1)
-        >>> again = sy.simulators.from_qpos(body, sy.simulators.to_qpos(pose, "pinocchio"), "pinocchio")
+        >>> again = sy.from_qpos(body, sy.to_qpos(pose, "pinocchio"), "pinocchio")
         >>> bool(abs(again.positions - pose.positions).max() < 1e-12)
         True
     """

@@ -51,7 +51,7 @@ class Learn(Looped):
 def learn(given: Learn) -> None:
     """Learn where solves of a model should start, so that they take fewer steps.
 
-    The file is for one model with these goals. 'synovia solve' takes it as --starts, and Python as sy.load_starts.
+    The file is for one model with these goals. 'synovia solve' takes it as --starts, Python as sy.formats.load_starts.
 
     For example: synovia learn arm7 -o arm7.npz
     """
