@@ -40,14 +40,14 @@ MODEL = """
 def test_names_degrees_and_the_way_back():
     names = ["joint5", "joint2", "joint7"]
     pose = ARM.random_pose(2)
-    order = sy.simulators.JointOrder(ARM, names, degrees=True)
+    order = sy.skeletons.JointOrder(ARM, names, degrees=True)
     assert order.names == tuple(names)
     assert np.allclose(order.values(pose), [np.degrees(pose[name]) for name in names])
     assert np.allclose(order.values(np.stack([pose.q, pose.q]))[1], order.values(pose))
     again = order.pose(order.values(pose), start=ARM.random_pose(3))
     assert all(again[name] == pytest.approx(pose[name]) for name in names)
     assert again["joint1"] == ARM.random_pose(3)["joint1"]
-    lerobot = sy.simulators.JointOrder(ARM, "lerobot")
+    lerobot = sy.skeletons.JointOrder(ARM, "lerobot")
     assert np.allclose(lerobot.values(pose), np.degrees(pose.q))
     assert repr(lerobot) == "JointOrder('arm7', 7 values)"
 
@@ -55,7 +55,7 @@ def test_names_degrees_and_the_way_back():
 @pytest.mark.parametrize("kind", [sy.Kind.HINGE, sy.Kind.SLIDE])
 def test_lerobot_has_a_gripper_from_0_to_100_between_its_limits(kind):
     jaw = sy.Joint("gripper_joint", "tool", kind, axis=(0, 0, 1), limit=sy.Interval(-0.2, 1.8))
-    order = sy.simulators.JointOrder(ARM.with_joints([*ARM.joints, jaw]), "lerobot")
+    order = sy.skeletons.JointOrder(ARM.with_joints([*ARM.joints, jaw]), "lerobot")
     for value, percent in ((-0.2, 0.0), (0.8, 50.0), (1.8, 100.0)):
         values = order.values(sy.Pose(order.skeleton, {"gripper_joint": value, "joint1": 0.5}))
         assert values[-1] == pytest.approx(percent)
@@ -67,10 +67,10 @@ def test_isaac_goes_by_breadth_and_mujoco_by_depth():
     hinge = {"kind": sy.Kind.HINGE, "axis": (0, 0, 1)}
     tree = [("a", None), ("a1", "a"), ("a2", "a1"), ("b", None), ("b1", "b")]
     body = sy.Skeleton([sy.Joint("base"), *(sy.Joint(name, above or "base", **hinge) for name, above in tree)])
-    assert sy.simulators.JointOrder(body, "isaac").names == ("a", "b", "a1", "b1", "a2")
+    assert sy.skeletons.JointOrder(body, "isaac").names == ("a", "b", "a1", "b1", "a2")
     assert (
-        sy.simulators.JointOrder(body, "mujoco").names
-        == sy.simulators.JointOrder(body, "unitree").names
+        sy.skeletons.JointOrder(body, "mujoco").names
+        == sy.skeletons.JointOrder(body, "unitree").names
         == ("a", "a1", "a2", "b", "b1")
     )
 
@@ -80,7 +80,7 @@ def test_controls_hold_the_pose_in_mujoco(tmp_path):
     (tmp_path / "model.xml").write_text(MODEL)
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "model.xml"))
     body = sy.load_skeleton(tmp_path / "model.xml")
-    order = sy.simulators.JointOrder(body, model)
+    order = sy.skeletons.JointOrder(body, model)
     assert order.names == ("lift", "shoulder", "grip")
     pose = sy.Pose(body, {"shoulder": 0.7, "lift": 0.15, "left": 0.3, "right": 0.3})
     data = mujoco.MjData(model)
@@ -90,7 +90,7 @@ def test_controls_hold_the_pose_in_mujoco(tmp_path):
     with pytest.raises(sy.errors.UnsupportedError, match="grip"):
         order.pose(order.values(pose))
     with pytest.raises(sy.InputError, match="degrees"):
-        sy.simulators.JointOrder(body, model, degrees=True)
+        sy.skeletons.JointOrder(body, model, degrees=True)
 
 
 @pytest.mark.shared_data
@@ -99,7 +99,7 @@ def test_a_trajectory_is_played_by_position_actuators(shared_data):
     path = str(shared_data / "robot/ur5e_nomesh.xml")
     model, body = mujoco.MjModel.from_xml_path(path), sy.load_skeleton(path)
     model.opt.gravity[:] = 0.0
-    order = sy.simulators.JointOrder(body, model)
+    order = sy.skeletons.JointOrder(body, model)
     share = np.linspace(0, 1, 401)[:, None]
     share = share**3 * (10 - 15 * share + 6 * share**2)
     start = body.rest_pose().q
@@ -124,19 +124,19 @@ def test_motors_and_balls_are_refused(tmp_path):
     )
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "model.xml"))
     with pytest.raises(sy.errors.UnsupportedError, match="does not hold a position"):
-        sy.simulators.JointOrder(sy.load_skeleton(tmp_path / "model.xml"), model)
+        sy.skeletons.JointOrder(sy.load_skeleton(tmp_path / "model.xml"), model)
     human = sy.bundled("humanoid")
     with pytest.raises(sy.errors.UnsupportedError, match="several values"):
-        sy.simulators.JointOrder(human, ["spine"])
+        sy.skeletons.JointOrder(human, ["spine"])
     with pytest.raises(sy.errors.UnsupportedError, match="hinges and slides"):
-        sy.simulators.JointOrder(human, "isaac")
+        sy.skeletons.JointOrder(human, "isaac")
     with pytest.raises(sy.InputError, match="'gazebo'"):
-        sy.simulators.JointOrder(ARM, "gazebo")
+        sy.skeletons.JointOrder(ARM, "gazebo")
     with pytest.raises(sy.InputError, match="each joint once"):
-        sy.simulators.JointOrder(ARM, ["joint1", "joint1"])
+        sy.skeletons.JointOrder(ARM, ["joint1", "joint1"])
     with pytest.raises(sy.errors.UnknownNameError, match="joint9"):
-        sy.simulators.JointOrder(ARM, ["joint9"])
+        sy.skeletons.JointOrder(ARM, ["joint9"])
     with pytest.raises(sy.InputError, match="q"):
-        sy.simulators.JointOrder(ARM, ["joint1"]).values([1.0])
+        sy.skeletons.JointOrder(ARM, ["joint1"]).values([1.0])
     with pytest.raises(sy.InputError, match="pose"):
-        sy.simulators.JointOrder(ARM, ["joint1"]).values(human.rest_pose())
+        sy.skeletons.JointOrder(ARM, ["joint1"]).values(human.rest_pose())

@@ -16,7 +16,6 @@ WORDS = {
     "live": "filters, clutches",
     "results": "types of results",
     "shapes": "distances",
-    "simulators": "orders of joints",
     "skeletons": "more on bodies",
     "viewer": "live page",
     "jobs": "what commands do with files",

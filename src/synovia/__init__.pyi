@@ -10,7 +10,6 @@ from synovia import live as live
 from synovia import plots as plots
 from synovia import results as results
 from synovia import shapes as shapes
-from synovia import simulators as simulators
 from synovia import skeletons as skeletons
 from synovia import streams as streams
 from synovia.bodies import standing_goals as standing_goals

@@ -47,7 +47,7 @@ _MEANINGS = {
     Status.STALLED: "Stalled: no small step lowers the error, but the target may be reachable. Try more attempts.",
     Status.MAX_STEPS: "Out of steps: the error was still decreasing. Allow more steps.",
     Status.INVALID: "Invalid: the target or the start cannot be used, so the problem was skipped.",
-    Status.LATE: "Late: the body is on its way to the goals, as fast as its limits allow.",
+    Status.LATE: "Late: the body is on its way to the goals, within its limits.",
     Status.HOLDING: "Holding: the body brakes or stands still, because of hold(), or without targets.",
 }
 

@@ -128,7 +128,7 @@ class Kinematics:
 
         The part with the larger weight has priority: an arm with five joints reaches the position, then rotates the
         tool as near to the orientation as possible. With equal weights, both share the remaining error. ``solution``
-        tells whether the pose is reached.
+        says whether the pose is reached.
 
         With ``fps``, the answer is one tick after the previous answer. The current values only matter at the start, and
         if they deviate by more than ``window`` from the previous answer.

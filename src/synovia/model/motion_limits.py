@@ -52,14 +52,14 @@ def share_of(what: str, given: str) -> float:
         InputError: If ``given`` is not a share, or ``what`` is not the velocity, since files have no other limits of
             motion.
     """
-    match = _SHARE.fullmatch("100%" if given == FILE else given)
-    if match is None or not 0.0 < float(match[1]) <= 100.0:
-        expected = "a number, numbers by joint, 'file', or a share of the file's, such as '50%'"
-        raise InputError(what, value=given, expected=expected)
     if what != "velocity":
         raise InputError(
             what, value=given, expected="a number, or numbers by joint", hint="files have limits of velocities only"
         )
+    match = _SHARE.fullmatch("100%" if given == FILE else given)
+    if match is None or not 0.0 < float(match[1]) <= 100.0:
+        expected = "a number, numbers by joint, 'file', or a share of the file's, such as '50%'"
+        raise InputError(what, value=given, expected=expected)
     return float(match[1]) / 100.0
 
 

@@ -49,7 +49,7 @@ class JointOrder(ChecksArguments):
     Example:
         >>> import synovia as sy
         >>> arm = sy.bundled("arm7")
-        >>> order = sy.simulators.JointOrder(arm, ["joint7", "joint1"], degrees=True)
+        >>> order = sy.skeletons.JointOrder(arm, ["joint7", "joint1"], degrees=True)
         >>> order.values(sy.Pose(arm, {"joint1": 0.5})).round(3)
         array([ 0.   , 28.648])
     """

@@ -21,6 +21,7 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, Bools, cross, matrix_to_quat, quat_to_matrix, unit
 from synovia.retargeting.bones import smallest_rotation
 
+_VISIBILITY: Final = 3  # column of the visibility of points
 COUNT: Final = 33
 WITH_HANDS: Final = len(PRESETS["holistic"])
 ONE_HAND: Final = 21
@@ -116,7 +117,7 @@ class LandmarkBody:
         hidden = ~(np.abs(places) < _FARTHEST).all(axis=1)
         if points.shape[1] == 4:
             before = np.ones(len(points), bool) if self._shown is None else self._shown
-            self._shown = still_seen(points[:, 3], before)
+            self._shown = still_seen(points[:, _VISIBILITY], before)
             hidden |= ~self._shown
         places[hidden] = np.nan
         return places
