@@ -156,15 +156,20 @@ def test_a_plot_that_cannot_be_written_is_told_before_the_work(tmp_path):
 def test_ticks_of_a_servo_are_timed(monkeypatch):
     monkeypatch.setattr("synovia.comparison.ticks._WARM", 5)  # nothing here hangs on how long they take
     ran = run("bench", "servo", "--ticks", 100, "--json")
-    assert (ran.code, ran.data["schema"]) == (0, "synovia.bench-servo/1")
+    assert (ran.code, ran.data["schema"]) == (0, "synovia.bench-servo/2")
     assert [one["body"] for one in ran.data["bodies"]] == ["arm7", "humanoid"]
     for one in ran.data["bodies"]:
         assert one["ticks"] == sum(one["histogram"]["counts"]) == 100
-        assert 0.0 < one["median_us"] <= one["p99_us"] <= one["p99_9_us"] <= one["longest_us"]
+        for loop in (one["servo"], one["plain_loop"]):
+            assert 0.0 < loop["median_us"] <= loop["p99_us"] <= loop["p99_9_us"] <= loop["longest_us"]
+            assert loop["largest_velocity"] <= 1.0 + 1e-9
+        assert one["servo"]["largest_acceleration"] <= 1.0 + 1e-6 < one["plain_loop"]["largest_acceleration"]
+        assert (one["servo"]["largest_slip"] is None) == (one["body"] == "arm7")
     ran = run("bench", "servo", "--ticks", 100)
     assert ran.code == 0
     assert "humanoid: two feet, then two hands; 100 ticks" in ran.out
     assert "median" in ran.out
+    assert "plain loop" in ran.out
 
 
 @pytest.mark.parametrize(

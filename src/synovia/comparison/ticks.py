@@ -1,16 +1,21 @@
-"""Time the ticks of a servo for an arm and for a whole body with priorities; the targets move and jump."""
+"""Time the ticks of a servo for an arm and for a whole body with priorities; the targets move and jump.
+
+A plain control loop gets the same targets, so that the table shows what the servo costs and what it keeps.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import numpy as np
 
+from synovia.comparison.plain_loop import PlainLoop
 from synovia.goals import PoseGoal
-from synovia.model import Skeleton
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.servo import Servo
 
@@ -20,27 +25,49 @@ _SIZE: Final = 0.05  # amplitude of the targets, as a fraction of the body's siz
 _WARM: Final = 300  # number of warm-up ticks, which are not timed
 _VELOCITY: Final = 2.0  # rad/s
 _ACCELERATION: Final = 15.0  # rad/s²
+_KEEP: Final = 10.0  # weight of the feet in a plain loop, which has no priorities
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Driven:
+    """How a loop drove one body.
+
+    Args:
+        processor: Processor time of the thread in each tick, (n,), seconds.
+        wall: Wall-clock time of each tick, (n,), seconds, which includes other programs.
+        error: Mean distance of the moving joints from their targets, fraction of the body's size.
+        slip: Largest distance of a foot from its place, fraction of the body's size; None without feet.
+        velocity: Largest velocity of an axis, fraction of its limit.
+        acceleration: Largest acceleration of an axis, fraction of its limit.
+    """
+
+    processor: Array
+    wall: Array
+    error: float
+    slip: float | None
+    velocity: float
+    acceleration: float
+
+    def quantile(self, share: float) -> float:
+        """Return a quantile of the processor times, seconds."""
+        return float(np.quantile(self.processor, share))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TickTimes:
-    """Times of the ticks of one body, in seconds.
+    """Ticks of one body by a servo, and by a plain loop with the same targets.
 
     Args:
         body: Name of the body.
         goals: Its goals, as text.
-        processor: Processor time of the thread, (n,).
-        wall: Wall-clock time, (n,), which includes other programs.
+        servo: The servo's ticks.
+        plain: The ticks of the plain loop.
     """
 
     body: str
     goals: str
-    processor: Array
-    wall: Array
-
-    def quantile(self, share: float) -> float:
-        """Return a quantile of the processor times."""
-        return float(np.quantile(self.processor, share))
+    servo: Driven
+    plain: Driven
 
 
 def time_ticks(
@@ -55,21 +82,79 @@ def time_ticks(
         watch: Called with the name of the body and the fraction of its ticks that is done.
     """
     for name, body in bodies.items():
-        servo, moving, goals = _servo(body)
-        processor, wall = np.empty(ticks), np.empty(ticks)
+        servo, moving, kept = _servo(body)
+        plain = PlainLoop(servo, dict.fromkeys(moving, 1.0) | dict.fromkeys(kept, _KEEP), _VELOCITY)
+        rest = servo.skeleton.rest_pose()
+        places = {joint: rest.transform(joint) for joint in kept}
+        drives = [
+            _Drive(_steps_of(servo), servo, places, ticks),
+            _Drive(partial(_plain_step, plain, places), servo, places, ticks),
+        ]
         for k, targets in enumerate(_targets(servo.skeleton, moving, _WARM + ticks), -_WARM):
-            begun, since = time.perf_counter_ns(), time.thread_time_ns()
-            servo.step(targets)
-            spent, passed = time.thread_time_ns() - since, time.perf_counter_ns() - begun
-            if k >= 0:
-                processor[k], wall[k] = 1e-9 * spent, 1e-9 * passed
-                if watch is not None and k % 256 == 0:
-                    watch(name, k / ticks)
-        yield TickTimes(name, goals, processor, wall)
+            for drive in drives:
+                drive.take(k, targets)
+            if watch is not None and k >= 0 and k % 256 == 0:
+                watch(name, k / ticks)
+        goals = "two feet, then two hands" if kept else f"pose of {moving[0]}"
+        yield TickTimes(name, goals, drives[0].driven(), drives[1].driven())
 
 
-def _servo(body: Skeleton) -> tuple[Servo, list[str], str]:
-    """Return a servo of a body, the joints with moving targets, and the goals as text."""
+def _steps_of(servo: Servo) -> Callable[[Mapping[str, Array]], Array]:
+    """Return the function that takes a tick of a servo and returns its joint values."""
+    return lambda targets: servo.step(targets).q
+
+
+def _plain_step(plain: PlainLoop, places: Mapping[str, Array], targets: Mapping[str, Array]) -> Array:
+    """Take a tick of a plain loop, which also needs the places of the feet; return its joint values."""
+    return plain.step({**places, **targets})
+
+
+class _Drive:
+    """A loop that is timed, and the motion that it makes."""
+
+    def __init__(
+        self, step: Callable[[Mapping[str, Array]], Array], servo: Servo, places: Mapping[str, Array], ticks: int
+    ) -> None:
+        """Prepare for ``ticks`` timed ticks."""
+        self._step, self._axes, self._skeleton, self._places = step, servo.axes, servo.skeleton, places
+        self._processor, self._wall = np.empty(ticks), np.empty(ticks)
+        self._q = np.empty((ticks, servo.skeleton.nq))
+        self._error = self._slip = 0.0
+
+    def take(self, k: int, targets: Mapping[str, Array]) -> None:
+        """Take one tick; a negative number is a warm-up tick."""
+        begun, since = time.perf_counter_ns(), time.thread_time_ns()
+        q = self._step(targets)
+        spent, passed = time.thread_time_ns() - since, time.perf_counter_ns() - begun
+        if k < 0:
+            return
+        self._processor[k], self._wall[k], self._q[k] = 1e-9 * spent, 1e-9 * passed, q
+        pose = Pose(self._skeleton, q)
+        self._error += sum(_apart(pose, joint, target) for joint, target in targets.items()) / len(targets)
+        self._slip = max((self._slip, *(_apart(pose, joint, place) for joint, place in self._places.items())))
+
+    def driven(self) -> Driven:
+        """Return what came out."""
+        size, count = self._skeleton.size, len(self._q)
+        velocities = _RATE * self._axes.ways(self._q[:-1], self._q[1:])
+        accelerations = _RATE * np.diff(velocities, axis=0)
+        return Driven(
+            self._processor,
+            self._wall,
+            self._error / count / size,
+            self._slip / size if self._places else None,
+            float(np.abs(velocities).max(initial=0.0)) / _VELOCITY,
+            float(np.abs(accelerations).max(initial=0.0)) / _ACCELERATION,
+        )
+
+
+def _apart(pose: Pose, joint: str, target: Array) -> float:
+    """Return the distance of a joint from the position of a transform, length units."""
+    return float(np.linalg.norm(pose.transform(joint)[:3, 3] - target[:3, 3]))
+
+
+def _servo(body: Skeleton) -> tuple[Servo, list[str], list[str]]:
+    """Return a servo of a body, the joints with moving targets, and those that keep their place."""
     rows = body.role_rows
     feet, hands = ([rows.get(f"{side}_{part}") for side in ("left", "right")] for part in ("foot", "hand"))
     if None in feet or None in hands:
@@ -79,15 +164,15 @@ def _servo(body: Skeleton) -> tuple[Servo, list[str], str]:
         end = body.joint_names[int(np.argmax(depth))]
         servo = Servo(body, PoseGoal(end), rate=_RATE, velocity=_VELOCITY, acceleration=_ACCELERATION)
         servo.reset()
-        return servo, [end], f"pose of {end}"
+        return servo, [end], []
     names = [[body.joint_names[row] for row in part if row is not None] for part in (feet, hands)]
     goals = [*(PoseGoal(name) for name in names[0]), *(PoseGoal(name, priority=1) for name in names[1])]
     servo = Servo(body, goals, rate=_RATE, velocity=_VELOCITY, acceleration=_ACCELERATION, root="free")
     servo.reset()
-    return servo, names[1], "two feet, then two hands"
+    return servo, names[1], names[0]
 
 
-def _targets(body: Skeleton, moving: list[str], count: int) -> Iterator[dict[str, Any]]:
+def _targets(body: Skeleton, moving: list[str], count: int) -> Iterator[dict[str, Array]]:
     """Yield targets on a closed curve about the rest pose; the curve jumps every ``_JUMP`` ticks."""
     rest, rng = body.rest_pose(), np.random.default_rng(0)
     frames = {name: rest.transform(name) for name in moving}
@@ -96,10 +181,10 @@ def _targets(body: Skeleton, moving: list[str], count: int) -> Iterator[dict[str
         if k % _JUMP == 0:
             jump = rng.normal(size=3)
         t = k / _RATE
-        way = _SIZE * body.size * (jump + np.array((np.sin(1.5 * t), np.sin(3.0 * t), np.cos(1.5 * t))))
-        out = {}
+        shift = _SIZE * body.size * (jump + np.array((np.sin(1.5 * t), np.sin(3.0 * t), np.cos(1.5 * t))))
+        out: dict[str, Array] = {}
         for name, frame in frames.items():
             moved = frame.copy()
-            moved[:3, 3] += way
+            moved[:3, 3] += shift
             out[name] = moved
         yield out

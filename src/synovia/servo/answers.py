@@ -22,6 +22,7 @@ from synovia.kernels.layout import (
     LOWER,
     MAX_STEPS,
     MISSED,
+    MOST_WORK,
     SCALAR,
     SEED,
     STATUS,
@@ -47,6 +48,7 @@ _FAR: Final = 1.0  # radians, length units: a solution farther from the last one
 _PRECISION: Final = 0.1  # fraction of the tolerance for the solve of a tick, to follow slow targets smoothly
 _PARTS: Final = 8  # steps between the old and the new targets, solved one after the other
 _FEW_STEPS: Final = 20  # solver steps of a full body in a tick; the next tick continues
+_MOST_WORK: Final = 4e4  # visits of a joint in one solve, about 2 ms (see ``kernels.compiler.watch``)
 
 
 class Answers:
@@ -72,8 +74,11 @@ class Answers:
         self._floats, self._exact = ik.floats.copy(), ik.floats.copy()
         self._held: tuple[Ints, Array] | None = None  # indices in q of held joints, and their values
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= _PRECISION if self._strict else _PRECISION**2
+        for floats in (self._floats, self._exact):
+            floats[MOST_WORK] = min(float(floats[MOST_WORK]), _MOST_WORK)
+        self._starts = int(ik.ints[ATTEMPTS])  # of a search
         self._few, self._again = ik.one_attempt.copy(), ik.ints.copy()
-        self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first one, from a solution, ends at once
+        self._again[ATTEMPTS] = min(2, self._starts)  # the first one, from a solution, ends at once
         if self._strict:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._winding = winding(ik.skeleton)
@@ -215,28 +220,24 @@ class Answers:
         """Return a better solution than a miss (a row of results), or the miss.
 
         At first the miss is improved from its own pose, as a straight limb needs. After certain numbers of missed
-        ticks, other branches are searched: each of the next ticks tries one seed, so that no tick takes long. If the
+        ticks, other branches are searched: each of the next ticks tries one start, so that no tick takes long. If the
         solution jumps, the body does not.
         """
         if self._stays:
             return row  # see ``branch``
         if self._misses in _SEARCHES:
+            self._searching = 0 if self._misses == 1 else self._starts + 1
             other = self._solve(table, self._good, self._few, best=False)  # targets may return to their old places
-            if other[STATUS] == Status.REACHED:
-                return other
-            if self._strict:
+            if other[STATUS] != Status.REACHED and self._strict:
                 self._ik.polish_misses(self.q[None], row[None], self._scratch, False, self._exact)
-            if row[STATUS] == Status.REACHED or self._misses == 1:
-                return row
-            other = self._solve(table, q, self._few, best=False)
-            self._searching = 0 if self._strict else int(self._ik.ints[ATTEMPTS])
-            if self._strict and other[STATUS] != Status.REACHED:  # few seeds, with many steps each
-                other = self._solve(table, q, self._ik.ints)
         elif self._searching:
-            tried = int(self._ik.ints[ATTEMPTS]) - self._searching
+            tried = self._starts - self._searching
             self._searching -= 1
-            if tried < _BESIDE:  # near branches first, with short paths to them
-                other = self._solve(table, self._beside(q, _NEAREST * _WIDER**tried), self._few, best=False)
+            if tried < 0:
+                other = self._solve(table, q, self._few, best=False)
+            elif tried < min(_BESIDE, self._starts // 2):  # near branches first, with short paths to them
+                near = self._beside(q, _NEAREST * _WIDER**tried)
+                other = self._solve(table, near, self._ik.one_attempt, best=False)
             else:
                 self._again[SEED] = self._misses
                 other = self._solve(table, row[self._ik.places], self._again, best=False)

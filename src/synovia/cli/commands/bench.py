@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,11 +25,11 @@ from synovia.text import unit_name
 if TYPE_CHECKING:
     from synovia.comparison import Comparison
     from synovia.comparison.measure import Row
-    from synovia.comparison.ticks import TickTimes
+    from synovia.comparison.ticks import Driven, TickTimes
     from synovia.model.geometry import Array
 
 SCHEMA: Final = "synovia.bench/1"
-SERVO_SCHEMA: Final = "synovia.bench-servo/1"
+SERVO_SCHEMA: Final = "synovia.bench-servo/2"
 SERVO: Final = "servo"  # given instead of a model
 _SERVO_OPTIONS: Final = ("ticks",)
 _SHARED_OPTIONS: Final = ("file", "as_json")
@@ -78,7 +78,8 @@ def bench(given: Bench) -> None:
 
     For example: synovia bench humanoid --plot convergence.png
 
-    synovia bench servo shows how long the ticks of a servo take, on an arm and on a whole body.
+    synovia bench servo shows how long the ticks of a servo take, on an arm and on a whole body, and what a plain loop
+    of damped least squares does with the same targets.
     """
     _refuse_others(given)
     if given.file == SERVO:
@@ -146,24 +147,62 @@ def _bench_servo(given: Bench) -> None:
         emit_json({"schema": SERVO_SCHEMA, "bodies": [_ticks_object(one) for one in found]})
         return
     for one in found:
-        emit_lines([*_histogram(one), ""])
-    emit_lines([style("Processor time of the thread; the longest tick also by the clock of the wall.", dim=True)])
+        emit_lines([*_histogram(one), "", *_side_by_side(one), ""])
+    notes = (
+        "Processor time of the thread; the longest tick also by the clock of the wall.",
+        "The plain loop is damped least squares of all goals at once in NumPy, with its velocities clipped.",
+    )
+    emit_lines([style(note, dim=True) for note in notes])
 
 
 def _ticks_object(times: TickTimes) -> dict[str, Any]:
     """Return the times of one body as plain values, in microseconds."""
-    edges, counts = _bins(times.processor)
+    edges, counts = _bins(times.servo.processor)
     return {
         "body": times.body,
         "goals": times.goals,
-        "ticks": len(times.processor),
-        "median_us": 1e6 * times.quantile(0.5),
-        "p99_us": 1e6 * times.quantile(0.99),
-        "p99_9_us": 1e6 * times.quantile(0.999),
-        "longest_us": 1e6 * float(times.processor.max()),
-        "longest_wall_us": 1e6 * float(times.wall.max()),
+        "ticks": len(times.servo.processor),
+        "servo": _driven_object(times.servo),
+        "plain_loop": _driven_object(times.plain),
         "histogram": {"edges_us": (1e6 * edges).tolist(), "counts": counts.tolist()},
     }
+
+
+def _driven_object(driven: Driven) -> dict[str, Any]:
+    """Return how a loop drove one body as plain values."""
+    return {
+        "median_us": 1e6 * driven.quantile(0.5),
+        "p99_us": 1e6 * driven.quantile(0.99),
+        "p99_9_us": 1e6 * driven.quantile(0.999),
+        "longest_us": 1e6 * float(driven.processor.max()),
+        "longest_wall_us": 1e6 * float(driven.wall.max()),
+        "mean_error": driven.error,
+        "largest_slip": driven.slip,
+        "largest_velocity": driven.velocity,
+        "largest_acceleration": driven.acceleration,
+    }
+
+
+def _side_by_side(times: TickTimes) -> list[str]:
+    """Return the lines of a table that compares the servo with the plain loop."""
+    rows: list[tuple[str, str, str]] = []
+
+    def add(what: str, of: Callable[[Driven], str]) -> None:
+        rows.append((what, of(times.servo), of(times.plain)))
+
+    add("median tick", lambda one: time_text(one.quantile(0.5)))
+    add("mean distance from the targets", lambda one: _percent(one.error))
+    if times.servo.slip is not None:
+        add("largest distance of a foot from its place", lambda one: _percent(one.slip or 0.0))
+    add("largest velocity, of the limit", lambda one: f"{one.velocity:.2f}")
+    add("largest acceleration, of the limit", lambda one: f"{one.acceleration:.2f}")
+    head = [style(name, bold=True) for name in ("", "servo", "plain loop")]
+    return [f"  {line}" for line in table(rows, head, gap=2, to_right=True)]
+
+
+def _percent(share: float) -> str:
+    """Return a fraction of the body's size as text."""
+    return f"{100.0 * share:.3f} % of its size"
 
 
 def _bins(times: Array) -> tuple[Array, Array]:
@@ -178,18 +217,19 @@ def _bins(times: Array) -> tuple[Array, Array]:
 
 def _histogram(times: TickTimes) -> list[str]:
     """Return the lines of the histogram of one body."""
-    edges, counts = _bins(times.processor)
-    most = int(counts.max())
-    lines = [style(f"{times.body}: {times.goals}; {len(times.processor)} ticks", bold=True), ""]
+    edges, counts = _bins(times.servo.processor)
+    tallest = int(counts.max())
+    lines = [style(f"{times.body}: {times.goals}; {len(times.servo.processor)} ticks", bold=True), ""]
     for low, count in zip(edges.tolist(), counts.tolist(), strict=False):
-        bar = "█" * round(_BAR * count / most) or ("▏" if count else "")
+        bar = "█" * round(_BAR * count / tallest) or ("▏" if count else "")
         lines.append(f"  from {time_text(low):>8}  {count:>9}  {bar}".rstrip())
-    median = times.quantile(0.5)
+    median = times.servo.quantile(0.5)
     shown = [f"median {time_text(median)}"]
     for name, share in (("99 %", 0.99), ("99.9 %", 0.999)):
-        value = times.quantile(share)
+        value = times.servo.quantile(share)
         shown.append(f"{name} {time_text(value)} ({value / median:.1f} times)")
-    longest = f"longest {time_text(float(times.processor.max()))}, by the clock {time_text(float(times.wall.max()))}"
+    most, by_clock = (time_text(float(each.max())) for each in (times.servo.processor, times.servo.wall))
+    longest = f"longest {most}, by the clock {by_clock}"
     return [*lines, "", "  " + "; ".join([*shown, longest])]
 
 

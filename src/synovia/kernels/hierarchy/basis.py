@@ -15,6 +15,7 @@ from synovia.kernels.layout import (
     BASIS_COUNT,
     BASIS_STALE,
     FREE_COUNT,
+    GRADIENT,
     LEVELS,
     PERMANENT,
     POSE_COLUMN,
@@ -184,29 +185,85 @@ def fix_column(h, i, side):
     h.state[BASIS_STALE] = F(1)
 
 
-@apart
-def pin_column(h, i, side):
+@apart_dot
+def pin_column(h, i, side, first, last, count):
     """Pin column i at its bound for the rest of a level: add its unit vector to the basis, without a rebuild.
 
-    If the basis already contains it, only rounding moved the column, and it is fixed at once.
+    Rows BASIS_COUNT to ``count`` of the basis are those of the level (``add_level_rows``). They are made orthogonal to
+    the vector by a reflection, after which only one of them is not, and a subtraction in that one (downdating of a QR
+    factorisation, Golub & Van Loan, Matrix Computations, 12.5). If the basis already contains the unit vector, only
+    rounding moved the column, and it is fixed at once.
+
+    Args:
+        h: See ``open_levels``.
+        i: The column.
+        side: -1 for its lower bound, 1 for its upper bound.
+        first: First row of the level.
+        last: Row after the last one of the level; ``first`` for a level without rows in the basis.
+        count: Number of rows of the basis, those of the level included.
+
+    Returns:
+        The new number of rows of the basis; -1 if the rows of the level must be added again.
     """
     free = int(h.state[FREE_COUNT])
-    count = int(h.state[BASIS_COUNT])
-    for k in range(free):
-        h.B[count, k] = F(k == i)
-    for _ in range(2):
-        project_out(h.B, count, h.B, count, free, free)
-    left = dot_rows(h.B, count, h.B, count, free)
+    base = int(h.state[BASIS_COUNT])
+    B, L, r = h.B, h.L, count - base
     h.v[ACTIVE_SIDE, i] = side
     h.v[STEP, i] = h.v[STEP_UPPER, i] if side > F(0) else h.v[STEP_LOWER, i]
     h.state[ANY_PINNED] = F(1)
-    if left < DEPENDENT_COLUMN or count + 1 >= free:
+    for k in range(free):
+        B[count, k] = F(k == i)
+    for _ in range(2):
+        project_out(B, count, B, base, free, free)
+    left = dot_rows(B, count, B, count, free)
+    if left < DEPENDENT_COLUMN or base + 1 >= free:
         fix_pinned(h)
-        return
+        return -1
     size = F(1) / math.sqrt(left)
     for k in range(free):
-        h.B[count, k] *= size
-    h.state[BASIS_COUNT] = F(count + 1)
+        B[count, k] *= size
+    held = F(0)  # squared length of the part of the vector that the rows of the level span
+    for a in range(r):
+        h.c[a] = dot_rows(B, base + a, B, count, free)
+        held += h.c[a] * h.c[a]
+    keeps = F(1) - held > REORTHOGONALIZE
+    if r > 0 and keeps and held > F(0):
+        part = -math.copysign(math.sqrt(held), h.c[0])
+        h.c[0] -= part
+        per = F(1) / abs(part * h.c[0])  # 2 / |c|² of the reflection
+        reflect_level(h, base, r, free, per)
+        for j in range(first, last):
+            total = F(0)
+            for a in range(r):
+                total += L[j, a] * h.c[a]
+            for a in range(r):
+                L[j, a] -= per * total * h.c[a]
+        add_row(B, base, -part, B, count, free)
+        size = math.sqrt(dot_rows(B, base, B, base, free))
+        for k in range(free):
+            B[base, k] /= size
+        for j in range(first, last):
+            L[j, 0] *= size
+    for k in range(free):
+        B[base, k], B[count, k] = B[count, k], B[base, k]
+    for j in range(first, last if r > 1 and keeps else first):
+        moved = L[j, 0]
+        for a in range(r - 1):
+            L[j, a] = L[j, a + 1]
+        L[j, r - 1] = moved
+    h.state[BASIS_COUNT] = F(base + 1)
+    return count + 1 if keeps or r == 0 else -1
+
+
+@device_dot
+def reflect_level(h, base, r, free, per):
+    """Subtract ``per`` c cᵀ B from the r rows of B from ``base`` on; GRADIENT is overwritten."""
+    for k in range(free):
+        h.v[GRADIENT, k] = F(0)
+    for a in range(r):
+        add_row(h.v, GRADIENT, h.c[a], h.B, base + a, free)
+    for a in range(r):
+        add_row(h.B, base + a, -per * h.c[a], h.v, GRADIENT, free)
 
 
 @device

@@ -13,7 +13,7 @@ steps it takes the one nearest to a reference, in the norm of the columns' weigh
 
 import numpy as np
 
-from synovia.kernels.compiler.jit import F, apart, apart_dot, device, entry
+from synovia.kernels.compiler.jit import F, apart, apart_dot, device, entry, inline
 from synovia.kernels.hierarchy.basis import (
     add_row,
     extend_basis,
@@ -105,10 +105,8 @@ def level_direction(h, first, last, base, count, damping):
 def advance_to_bound(h, max_move):
     """Step along the direction to its end, to the first bound, or until a column has moved by ``max_move``.
 
-    A column that reaches its bound is pinned.
-
     Returns:
-        1 if a bound was reached, 2 if ``max_move`` shortened the step, else 0.
+        (1 if a bound was reached, 2 if ``max_move`` shortened the step, else 0; the column that reached its bound).
     """
     h.state[SOLVES] += F(1)
     free = int(h.state[FREE_COUNT])
@@ -132,9 +130,14 @@ def advance_to_bound(h, max_move):
     for k in range(free):
         h.v[STEP, k] += share * h.v[DIRECTION, k]
     if hit >= 0:
-        pin_column(h, hit, F(1) if h.v[DIRECTION, hit] > F(0) else F(-1))
-        return 1
-    return 2 if cut else 0
+        return 1, hit
+    return (2 if cut else 0), hit
+
+
+@inline
+def side_of(h, k):
+    """Return the side of the bound to which the direction leads column k."""
+    return F(1) if h.v[DIRECTION, k] > F(0) else F(-1)
 
 
 @apart
@@ -196,13 +199,16 @@ def solve_level(h, first, last, damping, error_damping, max_move, releases):
     n = h.v.shape[1]
     for k in range(n):
         h.v[RELEASES, k] = F(0)
+    count = -1
     for change in range(n + MAX_CHANGES):
-        rebuild_basis(h, first)
-        count = add_level_rows(h, first, last)
+        if count < 0:
+            rebuild_basis(h, first)
+            count = add_level_rows(h, first, last)
         total = level_residual(h, first, last)
         level_direction(h, first, last, int(h.state[BASIS_COUNT]), count, damping + error_damping * total)
-        ended = advance_to_bound(h, max_move)
+        ended, hit = advance_to_bound(h, max_move)
         if ended == 1:
+            count = pin_column(h, hit, side_of(h, hit), first, last, count)
             continue
         fix_pinned(h)
         if ended == 0 and int(h.state[FREE_COUNT]) < n:
@@ -212,6 +218,7 @@ def solve_level(h, first, last, damping, error_damping, max_move, releases):
             residual_gradient(h, first, last)
             scale = bound_multipliers(h)
             if releases and release_bounds(h, scale, change == 0) > 0:
+                count = -1
                 continue
             if again:
                 count = add_level_rows(h, first, last)
@@ -233,8 +240,9 @@ def solve_posture(h, damping, max_move, releases):
         for k in range(free):
             h.v[DIRECTION, k] = (h.v[REFERENCE, k] - h.v[STEP, k]) / (F(1) + damping)
         project_out(h.v, DIRECTION, h.B, int(h.state[BASIS_COUNT]), free, free)
-        ended = advance_to_bound(h, max_move)
+        ended, hit = advance_to_bound(h, max_move)
         if ended == 1:
+            pin_column(h, hit, side_of(h, hit), 0, 0, int(h.state[BASIS_COUNT]))
             continue
         fix_pinned(h)
         if ended == 0 and int(h.state[FREE_COUNT]) < n:

@@ -12,7 +12,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, apart, apart_dot
 from synovia.kernels.goals.clearance import mark_idle, measure_again
-from synovia.kernels.hierarchy.basis import add_row, dot_rows, extend_basis, fix_pinned, rebuild_basis
+from synovia.kernels.hierarchy.basis import add_row, dot_rows, extend_basis, fix_pinned, pin_column, rebuild_basis
 from synovia.kernels.hierarchy.levels import (
     add_level_rows,
     advance_to_bound,
@@ -20,6 +20,7 @@ from synovia.kernels.hierarchy.levels import (
     level_residual,
     release_bounds,
     residual_gradient,
+    side_of,
 )
 from synovia.kernels.hierarchy.step import update_frames, update_jacobian
 from synovia.kernels.layout import (
@@ -236,8 +237,9 @@ def newton_level(h, H, first, last, damping, max_move, force):
         for a in range(r):
             add_row(h.v, DIRECTION, h.c[a], h.B, base + a, free)
         h.state[STIFF_COUNT] = F(count)
-        ended = advance_to_bound(h, max_move)
+        ended, hit = advance_to_bound(h, max_move)
         if ended == 1:
+            pin_column(h, hit, side_of(h, hit), 0, 0, base)
             continue
         fix_pinned(h)
         if ended == 0 and int(h.state[FREE_COUNT]) < n:
