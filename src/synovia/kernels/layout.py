@@ -258,7 +258,8 @@ FOLLOWED, HELD_STILL, FAR = 0, 1, 2  # values of MODE
 MODE = 0
 AWAY, TURNED_AWAY = 1, 2  # from its target, before the tick: length units, radians
 SPIN = 3  # unit vector about which a twist turns its target, (3,); 0 for none
-GOAL_STATE_WIDTH = 6
+LAG = 6  # integral of the error over time while the goal comes no nearer, length scales times seconds
+GOAL_STATE_WIDTH = 7
 # Parts of a tick, as bits
 PROPOSE, ADVANCE, STOP = 1, 2, 4
 MEETS = 8  # whether the joint values to go to meet the targets

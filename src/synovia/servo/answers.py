@@ -45,6 +45,7 @@ _BESIDE: Final = 12  # ticks of a search with seeds near the present pose, farth
 _NEAREST: Final = 0.1  # radians, length units: standard deviation of the first seed
 _WIDER: Final = 1.25  # factor from one seed to the next
 _FAR: Final = 1.0  # radians, length units: a solution farther from the last one may be on another branch
+_NEARER: Final = 0.5  # part of the displacement to the last solution below which one near the body replaces it
 _PRECISION: Final = 0.1  # fraction of the tolerance for the solve of a tick, to follow slow targets smoothly
 _PARTS: Final = 8  # steps between the old and the new targets, solved one after the other
 _FEW_STEPS: Final = 20  # solver steps of a full body in a tick; the next tick continues
@@ -197,7 +198,7 @@ class Answers:
             row = self._searched(table, row, q)
         if row[STATUS] == Status.REACHED:
             self._misses = self._searching = 0
-            row = self._nearer(table, last, row)
+            row = self._at_hand(table, self._nearer(table, last, row), q)
             self._good = row[self._ik.places]
         elif kept is not None and self._no_worse(kept, row):
             row, before = kept, start
@@ -255,15 +256,29 @@ class Answers:
 
         A solve that begins far from its target can end on another branch. Solves along the path of the targets do not.
         """
-        far = float(np.abs(self._axes.way(self.q, row[self._ik.places])).max(initial=0.0))
+        far = self._apart(self.q, row)
         if far <= _FAR:
             return row
         place, other = self.q, row
         for k in range(_PARTS):
             other = self._solve(between(last, table, (k + 1) / _PARTS), place, self._few)
             place = other[self._ik.places]
-        reaches = other[STATUS] == Status.REACHED
-        return other if reaches and np.abs(self._axes.way(self.q, place)).max(initial=0.0) < far else row
+        return other if other[STATUS] == Status.REACHED and self._apart(self.q, other) < far else row
+
+    def _at_hand(self, table: Array, row: Array, q: Array) -> Array:
+        """Return a solution that is nearer to joint values q (nq,) of the body than this row of results, or the row.
+
+        A solution stays on its branch, also if the body could meet new targets on another one that is nearer to it.
+        """
+        far = self._apart(q, row)
+        if far <= _FAR:
+            return row
+        other = self._solve(table, q, self._few, best=False)
+        return other if other[STATUS] == Status.REACHED and self._apart(q, other) < _NEARER * far else row
+
+    def _apart(self, q: Array, row: Array) -> float:
+        """Return the largest displacement of an axis from q (nq,) to a row of results, radians or length units."""
+        return float(np.abs(self._axes.way(q, row[self._ik.places])).max(initial=0.0))
 
     def _solve(self, table: Array, start: Array, ints: Ints, *, best: bool = True) -> Array:
         """Return the row of results for these targets from a start (nq,), with these packed integers.

@@ -47,6 +47,7 @@ from synovia.kernels.layout import (
     FOLLOWED,
     GAP,
     HELD_STILL,
+    LAG,
     MODE,
     NEXT,
     NEXT_LOWER,
@@ -85,6 +86,9 @@ ENOUGH = F(3e-4)  # radians, length scales: Newton's steps end below this length
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
 SMALL = F(1e-6)  # part of the velocity limit: step of a finite difference
 NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # length scales, or half of the radians: a goal farther away is far
+WORTH = F(0.03)  # length scales times s per radian to an answer elsewhere: a larger LAG is worth the move
+REMOTE = F(6)  # radians per length scale of error: an answer farther away is on another branch
+LOST = F(0.005)  # length scales, or half of the radians: a moving target that stays farther away is not followed
 NEARLY = F(10)  # tolerances: a held goal stays held within this error
 LOOSER = F(0.1)  # weight of the errors of followed goals on a stop
 ROOM = F(1.2)  # factor of the displacement to the stop, as the stop may take longer
@@ -507,12 +511,42 @@ def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
 
 
 @device
+def is_worth_leaving(state, mode, errors, same, answer, h):
+    """Return whether the joints should go to an answer on another branch, where the only goal does not come nearer.
+
+    They go at once if the target stands still, and always arrive. On its way there the goal is worse for a while. So if
+    the target moves, they go only after an error that is worth it (``LAG``), which is written.
+
+    Args:
+        state: The state of the goal.
+        mode: Its mode.
+        errors: Its error now and in the tick before, length scales, and now in tolerances.
+        same: Whether the target equals that of the tick before.
+        answer: The largest displacement of an axis to the answer, radians or length scales, and whether that is on
+            another branch.
+        h: Time of the tick.
+    """
+    far, before, off = errors
+    apart, remote = answer
+    gains = before - far > h * far
+    if same or far <= LOST or abs(far - before) > NEAR:
+        state[LAG] = F(0)
+    elif remote and mode == FOLLOWED and not gains:
+        state[LAG] += h * far
+    if apart <= ELSEWHERE or spins(state):
+        return False
+    if same:
+        return off > F(1) and (mode == FAR or not gains)
+    return far > LOST and (mode == FAR or state[LAG] > WORTH * apart)
+
+
+@device
 def mode_after(problem, state, away, turned, same, now):
     """Return the mode of a goal in a tick.
 
-    A far goal is followed instead if the joints cannot continue to the answer and the body rests. If the body has only
-    one goal and its answer is on another branch, the goal is far when the body hardly gets nearer: the joints can
-    always go there. This does not apply to the target of a twist, which waits.
+    A far goal is followed instead if the joints cannot continue to the answer and the body rests, or if the only goal
+    of the body has its answer on another branch: that may be needless, see ``is_worth_leaving``. This does not apply to
+    the target of a twist, which waits.
 
     Args:
         problem: The problem.
@@ -520,10 +554,10 @@ def mode_after(problem, state, away, turned, same, now):
         away: Its distance from the target now, length units.
         turned: Its angle from the target now, radians.
         same: Whether the target equals that of the tick before.
-        now: Whether the body stands still, whether joints lead the only goal elsewhere, whether the jerk has a limit,
-            and the time of the tick.
+        now: Whether the body stands still; the largest displacement of an axis to the answer, which is infinite if that
+            misses the targets, and 0 if the body has other goals; whether the jerk has a limit; the time of the tick.
     """
-    rests, elsewhere, jerk, h = now
+    rests, apart, jerk, h = now
     mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
     if mode == HELD_STILL and same and off <= (F(1) if jerk else NEARLY):  # no single tick with jerk corrects it
@@ -532,12 +566,17 @@ def mode_after(problem, state, away, turned, same, now):
         max(away / problem.reach, F(0.5) * turned),
         max(state[AWAY] / problem.reach, F(0.5) * state[TURNED_AWAY]),
     )
-    if elsewhere and same and off > F(1) and not spins(state) and (mode == FAR or before - far <= h * far):
+    misses = apart == F(math.inf)
+    remote = not same if misses else apart > ELSEWHERE + REMOTE * far
+    if remote and not same and mode == FAR and abs(far - before) > NEAR:
+        mode = FOLLOWED  # the target has jumped, so the branch is chosen again
+    answer = F(0) if misses else apart, remote
+    if is_worth_leaving(state, mode, (far, before, off), same, answer, h):
         return FAR
     stuck = same and ((mode == FAR and rests) or (mode == FOLLOWED and far <= before))
     if jerk and same and not rests and mode == FAR and not spins(state):
         return FAR
-    if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck:
+    if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck and not remote:
         return FAR
     still = same and off <= F(1) and (rests or not jerk) and abs(away - state[AWAY]) <= STILL * problem.tolerance
     return HELD_STILL if still and mode == FOLLOWED else FOLLOWED
@@ -567,12 +606,12 @@ def is_alone(goal_of_row):
 
 
 @device
-def leads_elsewhere(tick, axes, columns):
-    """Return whether the answer is too far away to move as the body would, see ELSEWHERE."""
+def distance_of_answer(tick, axes, columns):
+    """Return the largest displacement of an axis to the answer, radians or length scales."""
+    most = F(0)
     for j in range(columns.shape[0]):
-        if abs(axes[columns[j], AXIS_TARGET]) > ELSEWHERE * tick.unit[j]:
-            return True
-    return False
+        most = max(most, abs(axes[columns[j], AXIS_TARGET]) / tick.unit[j])
+    return most
 
 
 @device
@@ -608,13 +647,17 @@ def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
 def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Choose the mode of each goal.
 
-    ``now`` is whether the body is to stop, whether it is at rest, whether the answer meets the targets elsewhere,
-    whether the jerk has a limit, and the time of the tick. If the body stops, only held goals keep targets.
+    ``now`` is whether the body is to stop, whether it is at rest, whether the answer meets the targets, the largest
+    displacement of an axis to it, whether the jerk has a limit, and the time of the tick. If the body stops, only held
+    goals keep targets.
 
     Below a far goal no goal is followed, as that would lead the joints off their path to the answer.
     """
-    stops, rests, elsewhere, jerk, h = now
-    alone = elsewhere and is_alone(goal_of_row)
+    stops, rests, meets, apart, jerk, h = now
+    if not is_alone(goal_of_row):
+        apart = F(0)
+    elif not meets:
+        apart = F(math.inf)
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
     measure(problem, q, work.frames, tick.aimed, tick.errors)
@@ -624,7 +667,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
             same = same and targets[g, i] == tick.last[g, i]
             tick.last[g, i] = targets[g, i]
         away, turned = tick.errors[2 * g], tick.errors[2 * g + 1]
-        mode = mode_after(problem, states[g], away, turned, same, (rests, alone, jerk, h))
+        mode = mode_after(problem, states[g], away, turned, same, (rests, apart, jerk, h))
         if stops and mode != HELD_STILL:
             mode = FAR
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned
@@ -732,7 +775,7 @@ def slow_down(held, axes, q, h):
 def begin_tick(held, axes, q, h):
     """Take the proposed velocities from the state of all axes, and slow them down to the limits of end effectors."""
     _, _, _, tick, columns, _, states, _, _, rates = held
-    elsewhere = any_far(states) or leads_elsewhere(tick, axes, columns)
+    elsewhere = any_far(states) or distance_of_answer(tick, axes, columns) > ELSEWHERE
     if not any_far(states):
         rates[0, :] = F(0)
     for j in range(columns.shape[0]):

@@ -8,9 +8,9 @@ from synovia.kernels.servo.levels import (
     any_far,
     begin_tick,
     choose_modes,
+    distance_of_answer,
     has_promise,
     holds_promised,
-    leads_elsewhere,
     note_rates,
     open_held,
     open_tick,
@@ -105,9 +105,8 @@ def servo_step(
     tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, rows))
     used[1, :] = F(0)
     write_units(problem, tick)
-    leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
     jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
-    now = brakes, stands(axes, time), leads, jerk, time
+    now = brakes, stands(axes, time), parts & MEETS != 0, distance_of_answer(tick, axes, columns), jerk, time
     note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), brakes)
