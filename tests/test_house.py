@@ -357,8 +357,8 @@ def test_the_tour_of_the_code_names_files_that_exist() -> None:
     text = (REPO / "docs" / "project" / "internals.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text))
     linked = set(re.findall(r"\]\(\.\./\.\./src/synovia/([\w/.]+)\)", text))
-    assert len(named) > 20
-    assert len(linked) > 5
+    assert len(named) > 10
+    assert len(linked) > 10
     assert not {name for name in named | linked if not (PACKAGE / name).is_file()}
 
 
@@ -366,15 +366,6 @@ def test_the_picture_of_the_layers_is_that_of_the_contract() -> None:
     house = runpy.run_path(str(REPO / "docs" / "site_build" / "house.py"))
     assert house["PICTURE"].read_text(encoding="utf-8") == house["drawn"](), "python docs/site_build/house.py draws it"
     assert house["WORDS"].keys() == {name for layer in house["layers"]() for name in layer}
-
-
-def test_the_tour_of_the_code_shows_every_room() -> None:
-    text = (REPO / "docs" / "project" / "internals.md").read_text(encoding="utf-8")
-    table = text.split("| folder | content |")[1].split("\n\n")[0]
-    folders = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")]
-    shown = [name for cell in folders for name in re.findall(r"`([\w/.]+)`", cell)]
-    there = {_name(path).split("/")[0] for path in MODULES}
-    assert sorted(shown) == sorted(name for name in there if not name.startswith("__"))
 
 
 @of_all_modules
@@ -385,8 +376,8 @@ def test_the_tour_of_the_code_names_what_is_defined() -> None:
         re.findall(r"\b(?:[A-Z][a-z]+\w*\.[a-z]\w+|[A-Z][a-z]+[A-Z]\w+|[a-z]+_[a-z]+)\b", text.split("```")[1])
     )
     assert {"CompiledProblem", "Solver.check", "Goal.resolved", "engine_of"} <= picture
-    steps, table = text.split("## What a solve does")[1].split("## Where things are")
-    changes = table.split("| to change |")[1].split("## Words")[0]
+    steps, table = text.split("## What a solve does")[1].split("## Where to change what")
+    changes = table.split("## Words")[0]
     named = set(re.findall(r"`([A-Za-z_]\w*(?:\.[a-z]\w+)?)`", steps + changes))
     named = {name for name in named if not name.endswith((".py", ".pyi", ".js"))}
     outside = {"click.option", "sy.solve"}  # of another package, and with the name that users give the package
