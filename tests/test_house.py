@@ -357,8 +357,8 @@ def test_the_tour_of_the_code_names_files_that_exist() -> None:
     text = (REPO / "docs" / "project" / "internals.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text))
     linked = set(re.findall(r"\]\(\.\./\.\./src/synovia/([\w/.]+)\)", text))
-    assert len(named) > 20
-    assert len(linked) > 5
+    assert len(named) > 10
+    assert len(linked) > 10
     assert not {name for name in named | linked if not (PACKAGE / name).is_file()}
 
 
@@ -368,30 +368,17 @@ def test_the_picture_of_the_layers_is_that_of_the_contract() -> None:
     assert house["WORDS"].keys() == {name for layer in house["layers"]() for name in layer}
 
 
-def test_the_tour_of_the_code_shows_every_room() -> None:
-    text = (REPO / "docs" / "project" / "internals.md").read_text(encoding="utf-8")
-    table = text.split("| folder | content |")[1].split("\n\n")[0]
-    folders = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")]
-    shown = [name for cell in folders for name in re.findall(r"`([\w/.]+)`", cell)]
-    there = {_name(path).split("/")[0] for path in MODULES}
-    assert sorted(shown) == sorted(name for name in there if not name.startswith("__"))
-
-
 @of_all_modules
 def test_the_tour_of_the_code_names_what_is_defined() -> None:
     text = (REPO / "docs" / "project" / "internals.md").read_text(encoding="utf-8")
     there = set.union(*(_facts(path).defined for path in MODULES)) | {path.parent.name for path in MODULES}
-    picture = set(
-        re.findall(r"\b(?:[A-Z][a-z]+\w*\.[a-z]\w+|[A-Z][a-z]+[A-Z]\w+|[a-z]+_[a-z]+)\b", text.split("```")[1])
-    )
-    assert {"CompiledProblem", "Solver.check", "Goal.resolved", "engine_of"} <= picture
-    steps, table = text.split("## What a solve does")[1].split("## Where things are")
-    changes = table.split("| to change |")[1].split("## Words")[0]
-    named = set(re.findall(r"`([A-Za-z_]\w*(?:\.[a-z]\w+)?)`", steps + changes))
+    tables = text.split("## What a solve does")[1].split("## Words")[0]
+    named = set(re.findall(r"`([A-Za-z_]\w*(?:\.[a-z]\w+)?)`", tables))
     named = {name for name in named if not name.endswith((".py", ".pyi", ".js"))}
-    outside = {"click.option", "sy.solve"}  # of another package, and with the name that users give the package
+    outside = {"sy.solve"}  # the name that users give the package
+    assert {"CompiledProblem", "Solver.check", "Goal.resolved", "engine_of"} <= named
     assert len(named) > 20
-    assert not (picture | named) - there - outside
+    assert not named - there - outside
 
 
 # A path that leads nowhere any more leaves out what it named, without a word.
