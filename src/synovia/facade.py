@@ -238,7 +238,7 @@ class IK(ChecksArguments):
             starts: One start for all, as in ``solve``, or joint values (B, nq); the rest pose by default.
             threads: Number of threads; all cores by default.
             simd: True to solve several problems at once with SIMD, for an arm (lm, dls) or a chain of balls without
-                limits (fabrik); ``"single"`` to use single precision. SIMD is several times as fast. Each result is
+                limits (fabrik); ``"single"`` to use single precision. SIMD is about twice as fast. Each result is
                 verified in double precision, but may differ from the result of ``solve`` in the last bits.
             progress: Called after each block of problems with the number of solved problems and of all problems.
             deadline: Seconds after which all problems end, as in ``solve``. Problems that were not begun return their

@@ -6,7 +6,7 @@ J_regressor    (J, V) weights of the vertices whose mean is a joint
 kintree_table  (2, J) row of the parent of each joint, and of the joint
 
 The models must not be redistributed, so Synovia includes none. Files with the ending .pkl are pickles, which can run
-code when they are read; Synovia does not read them, and ``docs/motion.md`` shows how to convert them.
+code when they are read; Synovia does not read them, and the guide ``datasets`` shows how to convert them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _read(path: Path) -> Contents:
                 "file is a pickle, which can run code when it is read",
                 where=str(path),
                 expected=_EXPECTED,
-                hint="docs/motion.md, 'AMASS', shows how to convert it once",
+                hint="the guide 'datasets', under 'AMASS', shows how to convert it once",
             )
     arrays = read_arrays(path, _KEYS, _EXPECTED)
     template, changes, regressor, tree = (numbers_of(arrays, name, path, _EXPECTED) for name in _KEYS)
