@@ -842,7 +842,7 @@ def test_an_address_at_which_no_cluster_answers_is_told_before_ray_waits_for_it(
         if answer and answer[3] == 4:
             cluster._check_answers(f"ray://{address}")
         else:
-            with pytest.raises(OSError, match=r"timed out|another server"):
+            with pytest.raises(OSError, match=r"timed out|not a gRPC server"):
                 cluster._check_answers(address)
         thread.join()
     cluster._check_answers("auto")
