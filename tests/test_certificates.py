@@ -340,7 +340,7 @@ CASES = {
         ("in the loop, the blend shows", seam), ("0 ticks", not_begun),
     ],
     "Files": [
-        ("count as none", loaded_notes), ("Shapes were not kept", loaded_shapes), ("cannot hold loops", saved),
+        ("were ignored", loaded_notes), ("Shapes were not kept", loaded_shapes), ("cannot hold loops", saved),
         ("joints differ by at most", verified), ("missing", doctor),
     ],
 }  # fmt: skip

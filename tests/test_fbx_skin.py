@@ -138,7 +138,7 @@ def test_images_beside_the_file_are_found_and_missing_ones_are_told(tmp_path):
     (tmp_path / "hero.fbx").write_bytes(document.pack())
     motion = sy.load_motion(tmp_path / "hero.fbx")
     (said,) = write_motion(motion, tmp_path / "none.glb")
-    assert said == "Skin: 1 mesh written without the image 'paint.png', which is not there."
+    assert said == "Skin: 1 mesh written without the image 'paint.png', which was not found."
     (tmp_path / "textures").mkdir()
     (tmp_path / "textures" / "paint.png").write_bytes(png((0, 255, 0)))
     assert write_motion(motion, tmp_path / "found.glb") == []

@@ -135,7 +135,7 @@ def test_a_rate_that_may_be_the_time_of_a_frame_is_a_doubt(tmp_path, said, meant
     np.savez(tmp_path / "hand.npz", joints=np.random.default_rng(1).normal(size=(3, 21, 3)), fps=said)
     found = read_hand(tmp_path / "hand.npz")
     assert found.fps == said
-    assert any(note.startswith("Look at it: ") and f"the time of a frame at {meant}." in note for note in found.notes)
+    assert any(note.startswith("Look at it: ") and f"the seconds per frame at {meant}." in note for note in found.notes)
 
 
 @pytest.mark.parametrize("said", [0.2, 0.5, 1.0, 24.0])
@@ -167,6 +167,4 @@ def test_velocities_of_another_rate_are_a_doubt(tmp_path, said, doubt):
     sy.save_motion(sy.Motion(robot, q, 50.0), path)
     np.savez(path, **(dict(np.load(path)) | {"fps": np.array([said])}))
     notes = [note for note in read_tracker(path, robot).notes if "velocities" in note]
-    assert (
-        notes == [f"Look at it: the file says {said:g} frames per second, but its velocities are those of 50."] * doubt
-    )
+    assert notes == [f"Look at it: the file says {said:g} frames per second, but its velocities fit 50."] * doubt

@@ -144,7 +144,7 @@ def lost_loops(skeleton: Skeleton, fmt: Format) -> list[str]:
     if not skeleton.loops or fmt.holds_loops or fmt.read_onto is not None:
         return []
     named = listed([tie.label for tie in skeleton.loops])
-    return [f"The file cannot hold loops, so whoever reads it may open them: {named}."]
+    return [f"The file cannot hold loops, so programs that read it may open them: {named}."]
 
 
 def verify_motion(motion: Motion, path: str | os.PathLike[str]) -> FileCheck:

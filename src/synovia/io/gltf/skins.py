@@ -243,7 +243,7 @@ class _Reader:
                     self._images[number] = self.document.linked(element)
                 except SynoviaError:
                     self._images[number] = None
-                    self.changed[f"without the image {element.text('uri', '')[:80]!r}, which is not there"] += 1
+                    self.changed[f"without the image {element.text('uri', '')[:80]!r}, which was not found"] += 1
         return self._images[number]
 
 
