@@ -322,7 +322,8 @@ CASES = {
     "Solves": [
         ("Collisions are checked by clearance goals only", collisions), (UNSEEN, bare),
         ("are replaced by capsules, on links", estimated), ("left out because of the rest pose", at_rest),
-        ("they only must not touch", too_far), ("Links that no joint moves are not kept apart from obstacles", unmoved),
+        ("only keeps them from touching", too_far),
+        ("Links that no joint moves are not kept apart from obstacles", unmoved),
         ("keeps nothing apart", nothing),
         ("Shapes were not kept", lost_obstacles),
         ("could not be read", refused), ("while free joints stay in place", free_root), ("near this pose", conflict),

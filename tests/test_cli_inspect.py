@@ -129,7 +129,7 @@ def test_the_loops_of_a_real_gripper(shared_data: Path) -> None:
     assert (data["mobility"]["freedom"], data["mobility"]["redundant"], data["mobility"]["singular"]) == (1, 2, False)
     assert (len(data["mobility"]["following"]), data["mobility"]["locked"]) == (4, [])
     lines = run("inspect", path).out.splitlines()
-    assert "2 loops: 5 degrees of freedom, of which they leave 1; 2 conditions are redundant" in lines
+    assert "2 loops: 1 of 5 degrees of freedom left; 2 conditions are redundant" in lines
     assert "left_finger - left_inner_knuckle  point" in lines
 
 
@@ -171,8 +171,8 @@ def test_a_loop_that_leaves_no_motion(tmp_path: Path) -> None:
     more = '[[loop]]\nname = "strut"\nfirst = "crank"\nsecond = "rocker"\nkind = "weld"\nother_offset = [-3, 0, 0]\n'
     (tmp_path / "bars.loops.toml").write_text('schema = "synovia.loops/1"\n' + more)
     out = run("inspect", tmp_path / "bars.urdf").out
-    assert "1 loop: 3 degrees of freedom, of which they leave 1; 4 conditions are redundant" in out
-    assert "strut  weld  crank - rocker  leaves no motion to 'a', 'c'" in out
+    assert "1 loop: 1 of 3 degrees of freedom left; 4 conditions are redundant" in out
+    assert "strut  weld  crank - rocker  locks 'a', 'c'" in out
 
 
 def test_a_joint_by_the_link_that_it_carries(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ class Retarget(_ClipFunction):
         if not isinstance(path, str | Path) or not str(path):
             raise InputError("path", value=path, expected="the path of a clip file")
         motion = load_motion(path, self._clip_of)
-        ends = [f"{note} (--trim-tpose cuts these frames off)" for note in find_ends(motion).notes]
+        ends = [f"{note} (--trim-tpose cuts this off)" for note in find_ends(motion).notes]
         notes = [*dict.fromkeys((*motion.skeleton.notes, *motion.notes)), *ends]
         answer = retarget(
             motion, self._target, self._map, hold_feet=self._hold_feet, clearance=self._clearance,
