@@ -68,7 +68,7 @@ def test_a_table_tells_of_resting_joints_and_of_times_that_it_loses(robot: Path,
     )
     path.write_text("time,j1,j2\n0,0,0.1\n0.033,0,0.2\n0.067,0,0.3\n")  # thirtieths of a second, rounded
     assert sy.formats.read_csv(path, skeleton).notes == (
-        "Frames are 0.0335 s apart in the file: taken as 30 per second, rounded.",
+        "Frames are 0.0335 s apart in the file: rounded to 30 per second.",
     )
 
 

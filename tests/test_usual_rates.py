@@ -38,9 +38,7 @@ def test_a_rounded_frame_time_is_the_usual_rate_and_is_noted(tmp_path, step, fps
     path.write_text(bvh(step), encoding="utf-8")
     motion = sy.load_motion(path)
     assert motion.fps == pytest.approx(fps, rel=1e-12)
-    assert motion.notes == (
-        f"Frames are {float(step):.9g} s apart in the file: taken as {fps:.5g} per second, rounded.",
-    )
+    assert motion.notes == (f"Frames are {float(step):.9g} s apart in the file: rounded to {fps:.5g} per second.",)
     assert not sy.load_skeleton(path).notes  # it is about the clip
 
 

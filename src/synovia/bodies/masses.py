@@ -64,8 +64,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
         raise InputError(
             "skeleton is not a human body",
             where=skeleton.name,
-            value=missing,
-            expected="joints for these parts",
+            expected=f"joints for {', '.join(missing)}",
             hint="skeleton.with_roles({'left_upper_leg': JOINT}) says which they are",
         )
     parts = dict(_TRUNK)

@@ -31,7 +31,7 @@ from synovia.model.shapes.world import World, as_place
 from synovia.model.tables import Ints
 from synovia.problem import Reduced
 
-_EXAMPLE: Final = "where its obstacles stand, such as {'cup': (0.5, 0, 0.8)}"
+_EXAMPLE: Final = "positions of its obstacles, such as {'cup': (0.5, 0, 0.8)}"
 
 
 @dataclass(frozen=True, eq=False)

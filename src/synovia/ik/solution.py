@@ -406,8 +406,7 @@ class Solutions:
             InputError: Always.
         """
         raise InputError(
-            "truth value of the solutions of a batch",
-            expected="a question about one or all",
+            "the truth value of the solutions of a batch is ambiguous",
             hint="use .reached.all(), .reached.any() or solutions[b].reached",
         )
 

@@ -42,7 +42,7 @@ class ClipReader(Looped):
 
     clip: str | int | None = option(
         default=None, help="Name or number of the clip in the file.",
-        metavar="NAME|N", shown="the one written last, else the first", recorded=ALWAYS,
+        metavar="NAME|N", shown="the last that Synovia wrote, else the first", recorded=ALWAYS,
     )  # fmt: skip
     model: str | None = option(
         default=None, help="Model of the clip; a CSV needs it, because it holds only joint values.",
@@ -172,7 +172,7 @@ class Roles(Looped):
 
     roles: Path | None = option(
         default=None, help='Parts of the body, TOML or JSON: lines such as left_hand = "Wrist.L".',
-        kind=File(), metavar="FILE", shown="found", single="input",
+        kind=File(), metavar="FILE", shown="detected", single="input",
     )  # fmt: skip
 
     @cached_property

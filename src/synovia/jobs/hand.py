@@ -78,7 +78,7 @@ class RetargetHand(Saved, Roles, Job):
     )  # fmt: skip
     source_side: str | None = option(
         default=None, help="With recordings of a hand: which hand was recorded.", kind=Word(_SIDES), metavar="SIDE",
-        shown="found", recorded=ALWAYS,
+        shown="detected", recorded=ALWAYS,
     )  # fmt: skip
     scale: float | None = option(
         default=None, help="With recordings of a hand: length on DST per unit of the points.",

@@ -91,8 +91,8 @@ def live(given: Live) -> int:
     """Retarget a moving source while it moves, such as a tracked person, to a character or a robot.
 
     The first second of the source is learned; then the body follows, and its feet stand where those of the source do.
-    Without a source it holds. At the end, and after Ctrl+C, the command prints what has passed; the exit code is 1 if
-    the verdict on it is "failed", or no source has come.
+    While the source sends nothing, the body holds. At the end, and after Ctrl+C, the command prints a report; the exit
+    code is 1 if its verdict is "failed", or no poses were received.
 
     For example: synovia live vmc://127.0.0.1:39539 robot.urdf --to udp://127.0.0.1:9000 --acceleration 50
     """

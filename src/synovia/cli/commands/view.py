@@ -74,7 +74,7 @@ class View(Roles):
 def view(given: View) -> None:
     """Open a live page: drag a hand, and the body follows.
 
-    With --onto, the page shows the clip and its transfer to another body side by side; there you edit the joint map and
+    With --onto, the page shows the clip and its result on another body side by side; there you edit the joint map and
     the rest pose. A recording of a hand, 21 points over time, plays next to the hand that follows it. The command needs
     the extra [view].
 

@@ -125,7 +125,7 @@ class _Animate(Saved, Roles, ClipJob):
     )  # fmt: skip
     up: str | None = option(
         default=None, help="Axis of the clip or the points that points up.", kind=Word(AXES), metavar="AXIS",
-        shown="found", recorded=ALWAYS,
+        shown="detected", recorded=ALWAYS,
     )  # fmt: skip
     fade: float = option(
         default=0.06, help="Fade-in and fade-out of a foot's correction.", kind=Number(0), metavar="SECONDS",

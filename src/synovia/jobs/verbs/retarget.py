@@ -94,11 +94,11 @@ class Retarget(Saved, Roles, ClipJob):
     rest: Any = option(
         default=None,
         help="Pose in which SRC stands: file, bind, first, tpose, the number of a frame, or a pose file.",
-        kind=Parsed(_rest, _rest_setting), metavar="POSE", shown="found from the clip", recorded=ALWAYS,
+        kind=Parsed(_rest, _rest_setting), metavar="POSE", shown="detected from the clip", recorded=ALWAYS,
     )  # fmt: skip
     up: str | None = option(
         default=None, help="Axis of SRC that points up, such as z or -y.", kind=Word(AXES), metavar="AXIS",
-        shown="found", recorded=ALWAYS,
+        shown="detected", recorded=ALWAYS,
     )  # fmt: skip
     velocity: Any = option(default=None, like=VELOCITY)
     clearance: Any = option(default=0.0, like=CLEARANCE)
