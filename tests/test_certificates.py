@@ -337,7 +337,7 @@ CASES = {
         ("goals were met on rigid bones", stretched), (UNSEEN, edit_bare),
         ("overlaps are not checked for links without known shapes", overlaps),
         ("only jumps and limits of its joints were judged", no_body), ("only a part is compared", a_part),
-        ("not mapped", unmatched), ("its way over the ground is apart", in_place),
+        ("not mapped", unmatched), ("its path over the ground is stored separately", in_place),
         ("in the loop, the blend shows", seam), ("0 ticks", not_begun),
     ],
     "Files": [
