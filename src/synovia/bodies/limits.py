@@ -90,7 +90,7 @@ def with_human_limits(skeleton: Skeleton) -> Skeleton:
     if missing := [role for role in needed if role not in found]:
         raise InputError(
             "skeleton is not a human body", where=skeleton.name, expected=f"joints for {', '.join(missing)}",
-            hint="skeleton.with_roles({'left_upper_leg': JOINT}) says which they are",
+            hint="skeleton.with_roles({'left_upper_leg': JOINT}) assigns them",
         )  # fmt: skip
     person = _Person(skeleton, found)
     limits: dict[str | int, Limit | tuple[float, float] | None] = {

@@ -65,7 +65,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
             "skeleton is not a human body",
             where=skeleton.name,
             expected=f"joints for {', '.join(missing)}",
-            hint="skeleton.with_roles({'left_upper_leg': JOINT}) says which they are",
+            hint="skeleton.with_roles({'left_upper_leg': JOINT}) assigns them",
         )
     parts = dict(_TRUNK)
     for side in SIDES:

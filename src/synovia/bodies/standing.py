@@ -108,7 +108,7 @@ def standing_goals(
     elif look_at is not None:
         raise InputError(
             "look_at", where=skeleton.name, expected="a head whose face is known",
-            hint="skeleton.with_roles({'head': JOINT}) says which it is",
+            hint="skeleton.with_roles({'head': JOINT}) assigns it",
         )  # fmt: skip
     goals.append(
         RestGoal(

@@ -20,9 +20,7 @@ _SHORT: Final = 0.02  # fraction of the body's size: a shorter foot, measured fr
 STEP: Final = 0.25  # fraction of the body's size: a surface that is higher above a sole does not count as a step
 _FLAT: Final = 1e-6  # fraction of the body's size: smallest height above the feet that defines the upward direction
 _UPRIGHT: Final = 0.5  # smallest cosine between the upward direction and the vector from the feet to the body
-_ROLES: Final = (
-    "skeleton.with_roles({'left_foot': JOINT, 'right_foot': JOINT}) or a file for --roles says which joints they are"
-)
+_ROLES: Final = "skeleton.with_roles({'left_foot': JOINT, 'right_foot': JOINT}) or a file for --roles assigns them"
 
 
 def standing_feet(skeleton: Skeleton) -> list[int]:

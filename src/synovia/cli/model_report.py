@@ -328,7 +328,7 @@ def _line(skeleton: Skeleton, row: int, unit: str) -> str:
     if joint.mimic is not None:
         notes.append(f"follows {joint.mimic.leader}")
         if _is_taken_beyond(skeleton, row):
-            notes[-1] += f", which takes it beyond its own limits: {_ends(skeleton.value_range(row), joint.kind, unit)}"
+            notes[-1] += f", beyond its own limits: {_ends(skeleton.value_range(row), joint.kind, unit)}"
     elif _is_restricted(skeleton, row):
         notes.append(f"restricted by mimic joints: {_ends(skeleton.value_range(row), joint.kind, unit)}")
     if joint.body and joint.body != joint.name:

@@ -433,7 +433,7 @@ class Skeleton(Pictured):
             InputError: If the upward direction is unknown.
         """
         if self.up is None:
-            expected = f"a skeleton that says which axis is up, or {instead}"
+            expected = f"a skeleton whose up axis is known, or {instead}"
             raise InputError("up", where=self.name, expected=expected)
         return axis_vector(self.up)
 

@@ -74,7 +74,7 @@ class Aim(ClosedForm):
             if self.up is None and getattr(self, name) != alone:
                 raise InputError(
                     f"{name} needs up", where="Aim", value=getattr(self, name), expected="up= a direction",
-                    hint="Without it, the joint keeps the roll of the smallest turn",
+                    hint="Without it, the joint keeps the roll of the smallest rotation",
                 )  # fmt: skip
 
     def resolved(self, goal: Goal, skeleton: Skeleton) -> Goal:

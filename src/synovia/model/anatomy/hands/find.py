@@ -83,7 +83,7 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
             where=skeleton.name,
             value=hands or "no link with two or more chains of joints",
             expected="a hand with fingers of joints",
-            hint="skeleton.with_roles({'right_hand': ..., 'right_thumb_1': ...}) says where it is",
+            hint="skeleton.with_roles({'right_hand': ..., 'right_thumb_1': ...}) assigns its joints",
         )
     raise UnsupportedError(
         f"{len(chosen)} hands are found",
