@@ -464,7 +464,7 @@ def test_limits_that_are_not_kept_and_joints_that_cannot_move_are_told(tmp_path:
     s = told(write(tmp_path, text))
     assert s.notes == (
         "Joints that cannot move, because their limits leave one value: 'j4' (at 0), 'j5' (at 0.25).",
-        "Limits of joints whose type has none were not kept: 'j6' (continuous).",
+        "Limits of joints whose type allows none were ignored: 'j6' (continuous).",
         "Soft limits of safety controllers were not kept, only those of <limit>: 'j1' (-0.5 to 1.5), 'j2' (-0.5 to 2).",
     )
     assert s.joint("j1").limit == s.joint("j3").limit == Interval(-1.0, 2.0)

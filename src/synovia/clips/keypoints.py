@@ -395,7 +395,7 @@ def _to_scale(
             notes.append(f"scaled by {1.0 / ratio:.3g} to the size of the body")
         return body, marks.turned(_from_y_up(body), 1.0 / ratio), 1.0 / (ratio * meters_per_unit)
     if unit != "given":
-        notes.append(f"taken as {unit}" if unit else "their unit is unknown: the body has the size of an adult")
+        notes.append(f"assumed to be in {unit}" if unit else "their unit is unknown: the body has the size of an adult")
     return adult, marks.turned(np.eye(3), meters_per_unit), 1.0
 
 

@@ -165,7 +165,7 @@ def source_of(
     source = _body_of(skeleton, fmt) if into is None else into
     if source is None and not fmt.makes_new:
         what = f"a {fmt.name} needs the file that the skeleton came from"
-        raise InputError(what, where=str(where), hint="pass into=that file")
+        raise InputError(what, where=str(where), hint="pass that file as into=")
     return source
 
 

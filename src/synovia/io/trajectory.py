@@ -116,7 +116,7 @@ def read_trajectory(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     content = _content(read_text(where), where)
     names, points = content.get("joint_names"), content.get("points")
     if not isinstance(names, list) or not isinstance(points, list) or not points:
-        raise FormatError("file is no joint trajectory", where=str(where), expected="joint_names and points")
+        raise FormatError("file is not a joint trajectory", where=str(where), expected="joint_names and points")
     joints = [str(name) for name in cast("list[object]", names)]
     try:
         rows = list(skeleton.by_row([(name, name) for name in joints], "values"))
@@ -180,9 +180,9 @@ def _content(text: str, where: Path) -> Mapping[str, Any]:
         if content is None:
             content = _foreign(text, where)
     except (ValueError, RecursionError) as error:
-        raise FormatError("file is no joint trajectory", where=str(where), hint=str(error)) from error
+        raise FormatError("file is not a joint trajectory", where=str(where), hint=str(error)) from error
     if not isinstance(content, Mapping):
-        raise FormatError("file is no joint trajectory", where=str(where), expected="joint_names and points")
+        raise FormatError("file is not a joint trajectory", where=str(where), expected="joint_names and points")
     return cast("Mapping[str, Any]", content)
 
 
@@ -214,7 +214,7 @@ def _foreign(text: str, where: Path) -> object:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise FormatError("file is no YAML", where=str(where), hint=str(error)) from error
+        raise FormatError("file is not YAML", where=str(where), hint=str(error)) from error
 
 
 def _looks_like(head: bytes) -> bool:

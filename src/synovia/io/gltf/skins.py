@@ -113,7 +113,7 @@ class _Reader:
         elif part.integer("mode", default=_TRIANGLES) != _TRIANGLES:
             why = "of points, lines or strips"
         elif packed is not None and any(packed.has(name) for name in _PACKED):
-            why = "with mesh compression: export the file without it to see them"
+            why = "with mesh compression (export the file without it)"
         elif not self.bends(number, part) and self.carrier(number) < 0:
             why = "that belong to no joint"
         if why:

@@ -244,7 +244,7 @@ def _limit_notes(edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
     if still:
         notes.append(immovable_note(still))
     if without:
-        notes.append(f"Limits of joints whose type has none were not kept: {first_few(without)}.")
+        notes.append(f"Limits of joints whose type allows none were ignored: {first_few(without)}.")
     if unbounded:
         notes.append(f"Velocity limits that are 0, negative or infinite were ignored: {first_few(unbounded)}.")
     if soft:
