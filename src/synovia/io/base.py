@@ -349,7 +349,7 @@ def check_writable(path: Path, *, force: bool) -> None:
         if path.exists() and not force:
             raise FileError("file exists", where=str(path), hint="pass force=True (--force) to replace it")
         if not path.parent.is_dir():
-            raise FileError("folder does not exist", where=str(path.parent))
+            raise FileError("folder does not exist", where=str(path.parent), hint="create it first")
 
 
 def most_numbers(size: int) -> int:

@@ -181,7 +181,7 @@ class DataSet:
         if place.exists() and not force:
             raise FileError("folder exists", where=str(place), hint="pass force=True to replace it")
         if place.resolve() == self.root.resolve() or self.root.resolve() in place.resolve().parents:
-            raise FileError("folder is the data set itself, or inside it", where=str(place))
+            raise FileError("folder is the data set itself, or inside it", where=str(place), hint="choose another")
         building = place.parent / f".{place.name}.{secrets.token_hex(4)}"
         try:
             shutil.copytree(self.root, building, ignore=self._rewritten)

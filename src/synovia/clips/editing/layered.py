@@ -110,7 +110,7 @@ class LayerOnClip:
         self._first, self._last = layer.bounds(len(q))
         if self._last >= len(q):
             hint = f"the clip is {body.name!r}, with {counted(len(q), 'frame')}"
-            expected = f"frames of 0 to {len(q) - 1}"
+            expected = f"frames from 0 to {len(q) - 1}"
             raise InputError("frames", value=(self._first, self._last), expected=expected, hint=hint)
         low, high = layer.span(len(q))
         self._frames: Ints = np.arange(low, high + 1)

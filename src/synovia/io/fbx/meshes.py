@@ -136,9 +136,9 @@ class _Reader:
         vertices = found.array(mesh["vertices"], 3)
         first, count = polygons[:, 0], polygons[:, 1]
         if len(polygons) and int((first + count).max()) > len(index):
-            raise FormatError("polygon beyond the corners of its mesh", where=self.where(mesh))
+            raise FormatError("polygon exceeds the corners of its mesh", where=self.where(mesh))
         if index.max(initial=0) >= len(vertices):
-            raise FormatError("no such vertex", where=self.where(mesh))
+            raise FormatError("polygon has an unknown vertex", where=self.where(mesh))
         each = np.maximum(count - 2, 0)
         self.faces += int(each.sum())
         if self.faces > MOST_FACES:

@@ -105,7 +105,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     if len(fingers) < 2 or fingers[0].name != "thumb":
         raise InputError(
             "points", value=f"all four points of {listed(known) if known else 'no finger'}",
-            expected=f"those of the thumb and another finger of {skeleton.name}",
+            expected=f"all four points of the thumb and of another finger of {skeleton.name}",
             hint=f"it has {listed([one.name for one in hand.fingers])}; each needs its four points in some frame",
         )  # fmt: skip
     if left := [one.name for one in hand.fingers if one not in fingers]:
