@@ -388,7 +388,7 @@ def test_huge_offsets(tmp_path, far):
     check_positions(path)
     root = saved(tmp_path, PLAIN.replace("OFFSET 1 2 -3", f"OFFSET {far!r} 2 -3"))
     np.testing.assert_array_equal(read_skeleton(root).rest_pose().position("Hips"), [far, 2, -3])
-    with pytest.raises(FormatError, match=r"line 2: positions of joint 'Hips' lose their digits"):
+    with pytest.raises(FormatError, match=r"line 2: positions of joint 'Hips' lose precision"):
         read_motions(root)
 
 
@@ -412,7 +412,7 @@ BROKEN = {
     "End without Site": (PLAIN.replace("End Site", "End"), "line 11: End without Site"),
     "unclosed": (PLAIN.replace("}\nMOTION", "MOTION"), "line 15: joint 'Hips', begun on line 2, is not closed"),
     "closed twice": (PLAIN.replace("}\nMOTION", "}\n}\nMOTION"), "line 16: .*outside of a joint"),
-    "no opening brace": (PLAIN.replace("JOINT Knee\n  {", "JOINT Knee\n"), "line 8: joint 'Knee' does not begin"),
+    "no opening brace": (PLAIN.replace("JOINT Knee\n  {", "JOINT Knee\n"), "line 8: joint 'Knee' has no opening brace"),
     "no offset": (PLAIN.replace("OFFSET 1 5 2", ""), "line 13: End Site has no OFFSET"),
     "two offsets": (PLAIN.replace("OFFSET 1 5 2", "OFFSET 1 5 2 OFFSET 1 5 2"), "line 12: .*two OFFSETs"),
     "short offset": (PLAIN.replace("OFFSET 1 5 2", "OFFSET 1 5"), "line 13: OFFSET .*not a number: .*got '}'"),

@@ -322,7 +322,8 @@ CASES = {
     "Solves": [
         ("Collisions are checked by clearance goals only", collisions), (UNSEEN, bare),
         ("are replaced by capsules, on links", estimated), ("left out because of the rest pose", at_rest),
-        ("they only must not touch", too_far), ("Links that no joint moves are not kept apart from obstacles", unmoved),
+        ("only keeps them from touching", too_far),
+        ("Links that no joint moves are not kept apart from obstacles", unmoved),
         ("keeps nothing apart", nothing),
         ("Shapes were not kept", lost_obstacles),
         ("could not be read", refused), ("while free joints stay in place", free_root), ("near this pose", conflict),
@@ -336,11 +337,11 @@ CASES = {
         ("goals were met on rigid bones", stretched), (UNSEEN, edit_bare),
         ("overlaps are not checked for links without known shapes", overlaps),
         ("only jumps and limits of its joints were judged", no_body), ("only a part is compared", a_part),
-        ("not mapped", unmatched), ("its way over the ground is apart", in_place),
+        ("not mapped", unmatched), ("its path over the ground is stored separately", in_place),
         ("in the loop, the blend shows", seam), ("0 ticks", not_begun),
     ],
     "Files": [
-        ("count as none", loaded_notes), ("Shapes were not kept", loaded_shapes), ("cannot hold loops", saved),
+        ("were ignored", loaded_notes), ("Shapes were not kept", loaded_shapes), ("cannot hold loops", saved),
         ("joints differ by at most", verified), ("missing", doctor),
     ],
 }  # fmt: skip

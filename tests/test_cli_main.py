@@ -391,7 +391,7 @@ def test_names_that_are_too_long(tmp_path: Path) -> None:
     assert_refused(run("solve", "arm7", "-t", f"{long}=0.4,0.1,0.5"), "no joint named")
     assert_refused(run("retarget", f"{long}.bvh", "humanoid"))
     assert_refused(run("retarget", f"{long}/", "humanoid", "-o", "out/"), "file or folder does not exist")
-    assert_refused(run("retarget", f"{long}*", "humanoid", "-o", "out/"), "no file has this pattern")
+    assert_refused(run("retarget", f"{long}*", "humanoid", "-o", "out/"), "no file matches this pattern")
     assert_refused(run("retarget", "walk.bvh", "humanoid", "-o", f"{long}/"), "'-o'", code=2)
     (tmp_path / "t.csv").write_text("tool.x,tool.y,tool.z\n0.4,0.1,0.5\n")
     assert_refused(run("solve", "arm7", "--targets", tmp_path / "t.csv", "-o", f"{long}.csv"), "cannot be written")

@@ -333,7 +333,7 @@ def test_without_compiler_small_solves_run_and_others_say_what_to_install(tmp_pa
     ran = _with_little_work("solve", "arm7", "-t", "tool=5,5,5", env=env)
     assert_refused(ran, "numba is not installed", "[jit]", "SYNOVIA_KERNELS=python", code=4)
     assert_refused(run_apart("doctor", "--warm", env=env), "cannot be compiled", "[jit]", code=4)
-    assert "only 'synovia solve' can solve" in run_apart("doctor", env=env).out
+    assert "only 'synovia solve' works" in run_apart("doctor", env=env).out
 
 
 @pytest.mark.slow

@@ -199,6 +199,6 @@ def test_only_combined_skeletons_are_split():
 def test_units_and_axes_that_are_assumed_are_named():
     plain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)])
     notes = " ".join(sy.combine({"arm": ARM, "plain": plain}).notes)
-    assert "plain: Its length unit is unknown, and taken to be 1 m" in notes
-    assert "plain: Its axis that points up is unknown, and taken to be z" in notes
+    assert "plain: Its length unit is unknown, and assumed to be 1 m" in notes
+    assert "plain: Its axis that points up is unknown, and assumed to be z" in notes
     assert not sy.combine({"arm": ARM, "other": ARM}).notes

@@ -63,7 +63,7 @@ def test_copies_of_a_vrm_stay_one(tmp_path):
 
 def test_a_skeleton_is_not_written_as_a_file_of_loops(tmp_path):
     out = tmp_path / "arm.loops.toml"
-    assert_refused(run("convert", ARM, out), "loops of a model", "the ending .toml alone")
+    assert_refused(run("convert", ARM, out), "loops of a model", "another name that ends in .toml")
     assert not out.exists()
 
 

@@ -138,7 +138,7 @@ def test_images_beside_the_file_are_found_and_missing_ones_are_told(tmp_path):
     (tmp_path / "hero.fbx").write_bytes(document.pack())
     motion = sy.load_motion(tmp_path / "hero.fbx")
     (said,) = write_motion(motion, tmp_path / "none.glb")
-    assert said == "Skin: 1 mesh written without the image 'paint.png', which is not there."
+    assert said == "Skin: 1 mesh written without the image 'paint.png', which was not found."
     (tmp_path / "textures").mkdir()
     (tmp_path / "textures" / "paint.png").write_bytes(png((0, 255, 0)))
     assert write_motion(motion, tmp_path / "found.glb") == []
@@ -160,7 +160,7 @@ def test_many_weights_are_kept_in_further_sets(tmp_path):
     motion = sy.Motion(skeleton, [skeleton.rest_q], 30.0)
     write_fbx(motion, tmp_path / "many.fbx", skin=Skin(skeleton.joint_names, worlds, [mesh]))
     (said,) = write_motion(sy.load_motion(tmp_path / "many.fbx"), tmp_path / "many.glb")
-    assert said == "Vertices have more than 4 joints, of which some programs take only 4."
+    assert said == "Some vertices have more than 4 joints; some programs use only 4."
     (copy,) = read_gltf_skin(tmp_path / "many.glb").meshes
     assert (copy.weights > 0.0).sum(axis=1).tolist() == [6] * 6
     assert np.allclose(copy.weights.sum(axis=1), 1.0, atol=1e-6)

@@ -335,7 +335,7 @@ def test_numbers_of_a_bvh_file(tmp_path, word, value):
         ("CHANNELS 0 CHANNELS 0", "two lists"),
         ("OFFSET 1 2 3", "two OFFSETs"),
         ("what", "unexpected word"),
-        ("JOINT x", "does not begin"),
+        ("JOINT x", "has no opening brace"),
         ("End Sight { }", "End without Site"),
         ("End Site { OFFSET 0 0 0 CHANNELS 1 Xposition }", "cannot have channels"),
         ("End Site { OFFSET 0 0 0 JOINT b { OFFSET 0 0 0 } }", "cannot have children"),

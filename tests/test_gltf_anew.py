@@ -65,7 +65,7 @@ def test_any_body_is_written_in_metres_with_y_up(tmp_path, ending, up, unit, for
     motion, path = clip(skeleton), tmp_path / f"new.{ending}"
     said = write_motion(motion, path, verify=True)
     assert said == (
-        [] if unit else ["The skeleton does not say its length unit: it counts as m; unit= (--unit) sets another."]
+        [] if unit else ["The length unit of the skeleton is unknown: assumed to be m; unit= (--unit) sets another."]
     )
     frame, _ = file_frame(skeleton)
     (again,) = load_motions(path)

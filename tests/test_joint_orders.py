@@ -123,7 +123,7 @@ def test_motors_and_balls_are_refused(tmp_path):
         MODEL.replace('<position name="lift" joint="lift" kp="200"/>', '<motor joint="lift"/>')
     )
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "model.xml"))
-    with pytest.raises(sy.errors.UnsupportedError, match="does not hold a position"):
+    with pytest.raises(sy.errors.UnsupportedError, match="is not a position actuator"):
         sy.skeletons.JointOrder(sy.load_skeleton(tmp_path / "model.xml"), model)
     human = sy.bundled("humanoid")
     with pytest.raises(sy.errors.UnsupportedError, match="several values"):

@@ -93,7 +93,7 @@ HEAD = 'schema = "synovia.edit/1"\n[[layers]]\n'
         (HEAD + '[[layers.targets]]\njoint = "head"', r"layers\[0\].*position, positions"),
         (HEAD + '[[layers.targets]]\njoint = "head"\nposition = [0, 1, nan]', "NaN|finite"),
         (HEAD + '[[layers.targets]]\njoint = "head"\nplace = [0, 1, 1]', "unknown field 'place'"),
-        (HEAD + '[[layers.targets]]\njoint = "head"\nposition = [0, 1, 1]\npositions = [[0, 1, 1]]', "not both"),
+        (HEAD + '[[layers.targets]]\njoint = "head"\nposition = [0, 1, 1]\npositions = [[0, 1, 1]]', "or positions"),
         (HEAD + '[[layers.targets]]\njoint = "hed"\nposition = [0, 1, 1]', r"layers\[0\].*hed"),
         (HEAD + '[[layers.goals]]\nkind = "look"', "aim"),
         (HEAD + '[[layers.goals]]\nkind = "aim"\njoint = "head"\npoints = [0, 0, 0]', "unknown field 'points'"),

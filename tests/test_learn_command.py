@@ -23,7 +23,7 @@ def test_what_is_learned_is_checked_before_the_work(tmp_path):
 def test_of_many_limbs_four_are_learned(tmp_path):
     ran = run("learn", "humanoid", "-o", tmp_path / "body.npz", "--position", "--samples", 64, "--json")
     assert ran.code == 0
-    assert "--joint names others" in ran.err
+    assert "--joint chooses others" in ran.err
     parts = [f"{side}_{part}" for part in ("hand", "foot") for side in ("left", "right")]
     assert ran.data["goals"] == [f"position of {part}" for part in parts]
     for model in ("quadruped", "humanoid_hands"):

@@ -150,7 +150,7 @@ def test_other_kinds_of_archives(tmp_path, robot):
     ("change", "message"),
     [
         ({"joint_names": np.array(["a1", "l1", "b2", "l2"])}, "'b2' is not of this model"),
-        ({"joint_names": np.array(["a2", "l2", "a1", "l1"])}, "bodies are not where this model has them"),
+        ({"joint_names": np.array(["a2", "l2", "a1", "l1"])}, "positions of bodies do not match the model"),
         ({"body_names": np.array(["x", "y", "z", "u", "v"])}, "lacks the base"),
         ({"body_quat_w": np.zeros((40, 5, 4))}, "no unit quaternions"),
         ({"body_pos_w": np.zeros((40, 4, 3))}, "do not fit each other"),
@@ -173,7 +173,7 @@ def test_wrong_archives(tmp_path, robot, change, message):
 def test_tables_in_unitrees_order(tmp_path, robot):
     motion = walk(robot, frames=3)
     path = tmp_path / "walk.csv"
-    with pytest.warns(UserWarning, match="does not hold the rate of 50 frames per second"):
+    with pytest.warns(UserWarning, match="cannot hold the rate of 50 frames per second"):
         sy.save_motion(motion, tmp_path / "walk.unitree.csv")
     assert read_unitree(tmp_path / "walk.unitree.csv", robot, fps=50.0).fps == 50.0
     path.write_bytes((tmp_path / "walk.unitree.csv").read_bytes())
@@ -326,7 +326,7 @@ def test_clips_of_one_smpl_model_on_another_keep_the_body(tmp_path):
         ({"J_regressor": np.array(1.0)}, {}, "not those of SMPL"),
         ({"J_regressor": np.array([{}], dtype=object)}, {}, "Pickled"),
         ({"v_template": np.full((90, 3), np.nan)}, {}, "'v_template' has numbers that are not finite"),
-        ({"v_template": np.full((90, 3), 1e300)}, {}, "finite places"),
+        ({"v_template": np.full((90, 3), 1e300)}, {}, "positions of joints are not finite"),
         ({"shapedirs": np.full((90, 3, 16), 0x7F800001, np.uint32).view(np.float32)}, {}, "not finite"),  # a signal
         ({}, {"poses": np.zeros((6, 70))}, "do not fit each other"),
         ({}, {"poses": np.full((6, 72), np.inf)}, "poses"),

@@ -242,7 +242,7 @@ def test_mistakes_are_named_and_leave_nothing_behind(tmp_path, six):
         add_poses(source, tmp_path / "ee", arm, column="actoin")
     with pytest.raises(InputError, match="no names for its numbers"):
         add_poses(source, tmp_path / "ee", arm, column="timestamp")
-    with pytest.raises(InputError, match="no number 'motor9'"):
+    with pytest.raises(InputError, match="no number named 'motor9'"):
         add_poses(source, tmp_path / "ee", Arm(six, "tool", joints={"motor9": "motor0"}))
     with pytest.raises(InputError, match="no number for joint 'motor1'"):
         add_poses(source, tmp_path / "ee", Arm(six, "tool", joints={"motor0.pos": "motor0"}))

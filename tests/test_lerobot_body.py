@@ -115,7 +115,7 @@ def test_without_a_person_the_robot_holds(follower, walk):
 def test_what_cannot_be_used_is_refused(robot, walk, arms, follower):
     with pytest.raises(InputError, match="acceleration"):
         BodyToJoints(robot, walk.skeleton, fps=30, acceleration=None)
-    with pytest.raises(InputError, match="hinge or slide of its own"):
+    with pytest.raises(InputError, match="hinge or slide that follows no other joint"):
         BodyToJoints(robot, walk.skeleton, ["left_gripper"], fps=30, acceleration=1.0)
     with pytest.raises(sy.errors.UnknownNameError, match="left_elbow"):
         BodyToJoints(robot, walk.skeleton, ["left_elbwo"], fps=30, acceleration=1.0)

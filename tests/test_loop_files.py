@@ -73,7 +73,10 @@ def test_a_file_of_loops_adds_to_those_of_the_model(tmp_path: Path) -> None:
         (HEAD + "[[loop]]\nfirst = 'crank'\noffsett = [1, 0, 0]", "line 4, loop 0: unknown key 'offsett'"),
         (HEAD + "[[loop]]\nfirst = 'crank'\ndistance = 1", "line 4, loop 0: distance of loop 'crank - world'"),
         (HEAD + "[[loop]]\nname = 'far'\nfirst = 'crank'\nother_offset = [9, 0, 0]", "loop 'far': .*cannot be closed"),
-        (HEAD + "[[loop]]\nfirst = 'crank'\nsecond = 'crank'", "line 2, loop 0: .*frames that a joint moves apart"),
+        (
+            HEAD + "[[loop]]\nfirst = 'crank'\nsecond = 'crank'",
+            "line 2, loop 0: .*frames that joints move relative to each other",
+        ),
         (HEAD + "[[coupling]]\nterms = 3", "line 3, coupling 0: terms has the wrong form"),
         (HEAD + "[[coupling]]\nterms = { crank = 'a' }", "line 3, coupling 0: crank is not a number"),
         (HEAD + "[[coupling]]\nterms = { crank = [1, 2, 3, 4, 5] }", "coupling 0: factors of 'crank'"),

@@ -100,7 +100,7 @@ def test_no_pose_of_a_ball_leaves_its_cone(tmp_path: Path, degrees: float) -> No
     body = f'<body name="b"><joint name="j" type="ball" range="0 {degrees}"/>{BALL}</body>'
     s = told(write(tmp_path, body))
     assert s.notes == (
-        "The limits of ball joints are kept as a swing and a twist inside MuJoCo's bound of the whole angle: 'j'.",
+        "The limits of ball joints are replaced by swing and twist limits inside MuJoCo's total angle: 'j'.",
     )
     limit = s.joint("j").limit
     assert isinstance(limit, SwingTwist)
@@ -141,7 +141,7 @@ def test_reversed_ranges_and_bodies_moved_from_outside_are_told(tmp_path: Path) 
     assert s.joint("j").limit is None
     assert s.joint("hand").kind is Kind.FIXED
     assert s.notes == (
-        "Reversed ranges count as no limit: 'j'.",
+        "Reversed ranges were ignored: 'j'.",
         "Bodies that a simulation moves from outside (mocap) are fixed: 'hand'.",
     )
 
@@ -150,7 +150,7 @@ def test_numbers_for_users_and_text_after_the_model_do_no_harm(tmp_path: Path) -
     path = write(tmp_path, f'<body><joint name="j"/>{BALL}</body>', '<size nuserdata="600000"/>')
     assert load_skeleton(path).nv == 1
     path.write_bytes(b"\n" + path.read_bytes() + b"</mujoco>")
-    assert told(path).notes[0].startswith("What stands after </mujoco>")
+    assert told(path).notes[0].startswith("Content after </mujoco>")
 
 
 def test_an_inactive_coupling_is_none(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_rounded_range_does_not_stop_what_a_joint_follows(tmp_path: Path) -> N
     bent = BENT.replace('name="x"', 'name="x" range="0 120"').replace('range="-90 90"', 'range="-20 8"')
     s = told(write(tmp_path, bent, equality('joint2="x" polycoef="0.2 0.6 -0.3 0 0"')))
     assert s.notes[0].startswith("The range of joint 'y' was widened to -0.3491 to 0.15")
-    assert "it would stop 'x', which it follows, between its ends" in s.notes[0]
+    assert "otherwise 'x', which it follows, could not move through its whole range" in s.notes[0]
     turns = [float(s.random_pose(seed)["x"]) for seed in range(40)]
     assert max(turns) > math.radians(100)
 
@@ -250,7 +250,7 @@ SPATIAL = '<tendon><spatial name="f"><site site="s"/><site site="t"/></spatial><
         ),
         (
             SPATIAL + '<equality><tendon tendon1="f"/></equality>',
-            "The constraint <tendon> on tendon 'f' was not kept: the length of a spatial tendon is no sum of joint",
+            "The constraint <tendon> on tendon 'f' was not kept: the length of a spatial tendon is not a sum of joint",
         ),
     ],
 )
@@ -299,7 +299,7 @@ def test_ranges_of_followers_that_leave_something_to_a_leader_are_kept(tmp_path:
 
 def test_a_range_that_leaves_nothing_to_a_leader_is_told(tmp_path: Path) -> None:
     s = told(write(tmp_path, LIMITED, '<equality><joint joint1="y" joint2="x" polycoef="9 2 0 0 0"/></equality>'))
-    assert s.notes == ("The range of joint 'y' was not kept: it leaves no value to 'x', which it follows.",)
+    assert s.notes == ("The range of joint 'y' was not kept: it leaves no valid value for 'x', which it follows.",)
     assert s.value_range("x") == pytest.approx((-math.pi / 3, math.pi / 3))
 
 
@@ -419,7 +419,7 @@ def test_meshes_that_cannot_be_opened_do_not_matter(tmp_path: Path, mesh: str, p
     s = told(write(folder, body, asset(mesh.format(place))))
     assert len(s.notes) == 3
     assert s.notes[0].endswith("Kinematics does not need them.")
-    assert s.notes[1] == "The masses of these bodies depend on such shapes, and count as 0: 'b'."
+    assert s.notes[1] == "The masses of these bodies depend on such shapes and were set to 0: 'b'."
     assert s.notes[2] == "Shapes were not kept (mesh files are missing) of bodies 'a', 'b', 'c'."
     assert [joint.mass for joint in s.joints] == pytest.approx([0.0, 2.0, 0.0, 3.0])
     assert np.allclose([joint.com for joint in s.joints], [[0, 0, 0], [0.1, 0.2, 0.3], [0, 0, 0], [0, 0, 1]])
@@ -554,7 +554,7 @@ def test_copies_are_counted_with_all_others(tmp_path: Path) -> None:
         (thin, "bodies", MOST_BODIES),
         (grid, "points", MOST_POINTS),
     ):
-        with pytest.raises(FormatError, match=f"creates too many {what}: .* at most {most} in all"):
+        with pytest.raises(FormatError, match=f"creates too many {what}: .* at most {most} in total"):
             load_skeleton(write(tmp_path, body))
 
 

@@ -15,7 +15,7 @@ URDF = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
 <limit lower="2" upper="-2"/></joint>
 <joint name="j2" type="revolute"><parent link="b"/><child link="c"/><origin xyz="1 0 0"/><axis xyz="0 0 1"/>
 <limit lower="-1" upper="1"/></joint></robot>"""
-REVERSED = "Reversed limits count as no limit: 'j1' (2 to -2)."
+REVERSED = "Reversed limits were ignored: 'j1' (2 to -2)."
 BVH = """HIERARCHY
 ROOT hips
 {{
@@ -63,12 +63,12 @@ def test_a_table_tells_of_resting_joints_and_of_times_that_it_loses(robot: Path,
     assert motion.notes == ("Joints without values in the file stay at rest: 'j1'.",)
     path.write_text("time,j1,j2\n5,0,0.1\n5.1,0,0.2\n5.9,0,0.3\n")
     assert sy.formats.read_csv(path, skeleton).notes == (
-        "Times are not evenly spaced (0.1 to 0.8 s); frames have the mean rate.",
+        "Times are not evenly spaced (0.1 to 0.8 s); the mean rate is used.",
         "Times begin at 5 s; those of the clip begin at 0.",
     )
     path.write_text("time,j1,j2\n0,0,0.1\n0.033,0,0.2\n0.067,0,0.3\n")  # thirtieths of a second, rounded
     assert sy.formats.read_csv(path, skeleton).notes == (
-        "Frames are 0.0335 s apart in the file: taken as 30 per second, rounded.",
+        "Frames are 0.0335 s apart in the file: rounded to 30 per second.",
     )
 
 
@@ -92,7 +92,7 @@ def test_a_table_of_points_tells_of_uneven_times(
         rows = [row.replace(",", ",hand,", 1) for row in rows]
     path.write_text("\n".join(["time,hand.x,hand.y,hand.z" if form == "wide" else head, *rows]))
     notes = read_points(path).notes
-    assert notes == () if told is None else (f"Times are not evenly spaced ({told}); frames have the mean rate.",)
+    assert notes == () if told is None else (f"Times are not evenly spaced ({told}); the mean rate is used.",)
 
 
 def test_mimic_joints_without_a_column_follow(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_a_tracker_archive_has_more_is_told(robot: Path, tmp_path: Path) ->
     np.savez(path, object_pos=np.zeros((2, 3)), **arrays)
     notes = sy.load_motion(path, skeleton=skeleton).notes
     assert notes[0] == "Joints without values in the file stay at rest: 'j2'."
-    assert notes[1].startswith("The bodies of the model are 0.02 m away from where the file has them")
+    assert notes[1].startswith("The positions of bodies in model and file differ by 0.02 m")
     assert notes[2:] == ("Arrays that were not read: 'object_pos'.",)
 
 
@@ -143,7 +143,7 @@ def test_a_rate_that_is_not_in_the_file_is_told(robot: Path, tmp_path: Path) -> 
     path = tmp_path / "a.unitree.csv"
     write_unitree(sy.Motion(skeleton, np.zeros((2, 2)), 30.0), path)
     (note,) = sy.load_motion(path, skeleton=skeleton).notes
-    assert note.startswith("The file does not say its rate; it counts as 30 frames per second")
+    assert note.startswith("The file does not contain its frame rate: 30 per second is assumed")
 
 
 def test_every_command_that_reads_tells_the_notes_once(robot: Path, clip: Path, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_every_note_of_a_robot_is_a_warning(robot: Path) -> None:
     """Those about an SRDF file and about velocities too."""
     robot.write_text(URDF.replace('lower="-1" upper="1"', 'lower="-1" upper="1" velocity="0"'))
     for text, told in (
-        ('<robot name="r"><disable_collisions link1="a" link2="c"', "nothing is used"),
+        ('<robot name="r"><disable_collisions link1="a" link2="c"', "robot.srdf was ignored"),
         ('<robot name="r"><disable_collisions link1="a" link2="z" reason="Never"/></robot>', "'z'"),
         ('<robot name="r"><disable_collisionss link1="a" link2="c"/><group name="g"/></robot>', "unknown <disable_col"),
     ):

@@ -165,7 +165,7 @@ def test_verify_sees_what_another_clip_leaves_and_which_clip_opens(tmp_path, her
     assert "Clip 'nod' has no keys of" in check.report()
     sy.save_motion(motion, path, into=hero, force=True)
     rewrite(path, lambda content: content["animations"].reverse())
-    assert "Programs that open a file with its first clip show" in sy.formats.verify_file(motion, path).report()
+    assert "Programs that play the first clip of a file play" in sy.formats.verify_file(motion, path).report()
 
 
 # --- VRM animations ---------------------------------------------------------------------------------------------------

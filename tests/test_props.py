@@ -80,7 +80,7 @@ def test_a_body_that_cannot_is_told(holding, broad):
     assert found
     assert found[0].level == "look"
     assert found[0].frames
-    assert "off by up to" in found[0].text
+    assert "differ from this by up to" in found[0].text
 
 
 @pytest.mark.parametrize("apart", [0.06, 0.2, APART])

@@ -483,7 +483,7 @@ def test_a_target_whose_zero_pose_means_nothing(humanoid, clip):
     lined = in_line(humanoid)
     alone = sy.retarget(clip, lined, hold_feet=False)
     assert (alone.target_rest.name, 0.5 < alone.target_rest.certainty < 0.8) == ("tpose", True)
-    assert "how limbs are turned about their bones is a guess" in alone.report()
+    assert "the twist of limbs about their bones is a guess" in alone.report()
     differences = compared(clip, alone)
     assert max(differences[role] for role in LIMBS) < 1e-3, differences
     assert differences["trunk"] < 10.0

@@ -499,7 +499,7 @@ def test_role_files(tmp_path, ending):
         ('left_hnd = "joint7"', "Did you mean 'left_hand'"),
         ('left_hand = "joint77"', "Did you mean 'joint7'"),
         ("left_hand = 7", "expected the name of a joint"),
-        ('schema = "synovia.map/1"\nleft_hand = "joint7"', "is no role file"),
+        ('schema = "synovia.map/1"\nleft_hand = "joint7"', "is not a role file"),
         ("[roles]", "expected the name of a joint"),
     ],
 )

@@ -157,7 +157,7 @@ def test_pairs_that_a_file_excludes(tmp_path):
     assert by_links["l0", "l3"]["reason"] == EXCLUDED
     assert told["samples"] == 2000
     out = run("inspect", tmp_path / "r.urdf", "--pairs").out
-    assert "2 of 6 pairs of links count" in out
+    assert "2 of 6 pairs of links are checked" in out
     assert "left out, excluded by the file: 1" in out
     assert run("inspect", tmp_path / "r.urdf", "--json").data["self_pairs"] is None
 

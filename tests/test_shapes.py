@@ -466,7 +466,7 @@ def test_srdf_beside_a_urdf(tmp_path):
     base, fore, tip = (arm.index(f"link:{name}") for name in ("base", "fore", "tip"))
     assert excluded(arm) == {frozenset((base, fore)), frozenset((base, tip))}
     told = " ".join(arm.notes)
-    assert "not used: 1 group, 1 group state, 1 end effector" in told
+    assert "ignored: 1 group, 1 group state, 1 end effector" in told
     assert "'gone'" in told
     assert tmp_path / "r.srdf" in companions_of(tmp_path / "r.urdf")
 

@@ -121,7 +121,7 @@ def test_what_is_missing_is_named():
     assert not any(isinstance(g, sy.CenterOfMassGoal) for g in sy.standing_goals(skeleton_of("mixamo"), balance=False))
     person = sy.bundled("humanoid")
     lying = sy.Pose(person, {"hips": [0.0, 0.2, 0.0, *sy.Rotation.from_euler("x", -90, degrees=True).as_quat()]})
-    with pytest.raises(InputError, match="not above its feet"):
+    with pytest.raises(InputError, match="expected a body above its feet"):
         sy.standing_goals(person, pose=lying)
     with pytest.raises(InputError, match="root"):
         sy.RestGoal(root=-1.0)

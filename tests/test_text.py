@@ -36,7 +36,7 @@ def test_a_run_says_how_many_outputs_are_in_the_way(tmp_path: Path, count: int) 
     for k in range(count):
         (out / f"clip{k}.npz").write_bytes(b"mine")
     ran = run("convert", tmp_path / "clip0.bvh", tmp_path / "clip1.bvh", "-o", out, "--format", "npz")
-    assert_refused(ran, "1 output exists that" if count == 1 else "2 outputs exist that")
+    assert_refused(ran, "1 output exists without" if count == 1 else "2 outputs exist without")
 
 
 @pytest.mark.parametrize("text", ['a = ["' + "e" * 2**19, "[a]\n" + '"' + "\\\\" * 2**18, "a = {b = '" + "e" * 2**19])

@@ -120,7 +120,7 @@ def test_repeated_names_keep_their_parents(tmp_path: Path) -> None:
     write_skeleton(Skeleton(chain), tmp_path / "s.toml")
     assert read_skeleton(tmp_path / "s.toml").parents == (-1, 0, 1, 0, 3, 4)
     body = '[[joint]]\nname = "a"\nkind = "fixed"\n' * 2 + '[[joint]]\nname = "b"\nkind = "fixed"\nparent = "a"\n'
-    with pytest.raises(FormatError, match=r"body.toml.*several joints"):
+    with pytest.raises(FormatError, match=r"body.toml.*is ambiguous"):
         read(tmp_path, body)
 
 

@@ -110,7 +110,7 @@ def test_metres_for_slides_and_no_mimic_joints(tmp_path):
 
 def test_a_clip_that_moves_at_its_end_is_named(tmp_path):
     motion = sy.Motion(ARM, np.linspace(ARM.rest_pose().q, ARM.random_pose(2).q, 20), 30)
-    with pytest.warns(UserWarning, match="ends at rest there"):
+    with pytest.warns(UserWarning, match="ends there with velocity 0"):
         sy.save_motion(motion, tmp_path / "a.trajectory.yaml")
 
 
@@ -118,7 +118,7 @@ def test_a_base_that_stands_elsewhere_is_named(tmp_path):
     body = ARM.with_root("free")
     q = np.zeros((3, body.nq))
     q[:, :7] = 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
-    with pytest.warns(UserWarning, match="leaves out 'root', which stays away from its rest"):
+    with pytest.warns(UserWarning, match="leaves out 'root', whose values differ from rest"):
         sy.save_motion(sy.Motion(body, q, 30), tmp_path / "a.trajectory.yaml")
 
 

@@ -298,7 +298,7 @@ def test_reversed_limits_are_none(tmp_path: Path, lower: float, upper: float, ki
     s = told(write(tmp_path, text))
     assert s.joint("j1").limit is None
     assert s.joint("j2").limit == Interval(-1.0, 2.0)
-    assert s.notes == (f"Reversed limits count as no limit: 'j1' ({lower:.4g} to {upper:.4g}).",)
+    assert s.notes == (f"Reversed limits were ignored: 'j1' ({lower:.4g} to {upper:.4g}).",)
 
 
 @pytest.mark.parametrize("before", ["\n", " \t\r\n \n", "\ufeff", "\ufeff\n", "\n\ufeff"])
@@ -317,7 +317,7 @@ def test_what_follows_the_robot_is_told_unless_it_is_nothing(tmp_path: Path) -> 
         assert load_skeleton(write(tmp_path, GOOD + nothing)).notes == ()
     for rest in ("</robot>", "thanks", GOOD, '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>&x;'):
         s = told(write(tmp_path, GOOD + rest))
-        assert s.notes == ("What stands after </robot> (line 6) was not read.",)
+        assert s.notes == ("Content after </robot> (line 6) was ignored.",)
         assert len(s) == 3
 
 
@@ -328,7 +328,7 @@ def test_a_repeated_element_is_told_and_the_first_counts(tmp_path: Path) -> None
     text = GOOD.replace(axis, axis + '<axis xyz="1 0 0"/>').replace(LIMIT, LIMIT + '<limit lower="-3" upper="9"/>', 1)
     s = told(write(tmp_path, text))
     assert {note.partition(" of")[0] for note in s.notes} == {"The second <axis>", "The second <limit>"}
-    assert all("differs from the first, which counts" in note for note in s.notes)
+    assert all("differs from the first, which is used" in note for note in s.notes)
     assert (s.joint("j2").axis.tolist(), s.joint("j1").limit) == ([0.0, 1.0, 0.0], Interval(-1.0, 2.0))
     child = '<child link="c"/>'
     assert len(told(write(tmp_path, GOOD.replace(child, child + child)))) == 3
@@ -381,7 +381,7 @@ def test_sources_of_macros_are_expanded_by_their_program(tmp_path: Path, monkeyp
         load_skeleton(path)
     monkeypatch.setattr(xacro, "program", lambda: stand_in(tmp_path, "time.sleep(60)"))
     monkeypatch.setattr(xacro, "_MOST_SECONDS", 0.2)
-    with pytest.raises(FormatError, match="xacro does not come to an end"):
+    with pytest.raises(FormatError, match="xacro does not finish"):
         load_skeleton(path)
     wrong = GOOD.replace('"', "'").replace("\n", " ").replace("type='revolute'", "type='spring'")
     monkeypatch.setattr(xacro, "_MOST_SECONDS", 60.0)
@@ -422,7 +422,7 @@ def test_the_reason_of_xacro_is_told(tmp_path: Path, monkeypatch, said: str, why
         load_skeleton(path)
     assert re.search(why, caught.value.what)
     assert "Check that" not in str(caught.value)
-    assert ("Packages" in str(caught.value)) == packages
+    assert ("Install the packages" in str(caught.value)) == packages
 
 
 def test_a_source_is_expanded_by_xacro_itself(tmp_path: Path) -> None:
@@ -447,8 +447,8 @@ def test_the_world_need_not_be_defined_and_masses_may_be_missing(tmp_path: Path)
     s = told(write(tmp_path, text.replace("</robot>", fixed)))
     assert s.joint_names[:2] == ("world", "base")
     assert s.notes == (
-        "There is no link 'world', from which a joint hangs; it was added.",
-        "The <inertial> of link 'c' has no <mass>, which counts as 0.",
+        "The link 'world', the parent of a joint, is not defined; it was added.",
+        "The <inertial> of link 'c' has no <mass>; 0 was used.",
     )
 
 
@@ -464,7 +464,7 @@ def test_limits_that_are_not_kept_and_joints_that_cannot_move_are_told(tmp_path:
     s = told(write(tmp_path, text))
     assert s.notes == (
         "Joints that cannot move, because their limits leave one value: 'j4' (at 0), 'j5' (at 0.25).",
-        "Limits of joints whose type has none were not kept: 'j6' (continuous).",
+        "Limits of joints whose type allows none were ignored: 'j6' (continuous).",
         "Soft limits of safety controllers were not kept, only those of <limit>: 'j1' (-0.5 to 1.5), 'j2' (-0.5 to 2).",
     )
     assert s.joint("j1").limit == s.joint("j3").limit == Interval(-1.0, 2.0)

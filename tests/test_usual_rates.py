@@ -38,9 +38,7 @@ def test_a_rounded_frame_time_is_the_usual_rate_and_is_noted(tmp_path, step, fps
     path.write_text(bvh(step), encoding="utf-8")
     motion = sy.load_motion(path)
     assert motion.fps == pytest.approx(fps, rel=1e-12)
-    assert motion.notes == (
-        f"Frames are {float(step):.9g} s apart in the file: taken as {fps:.5g} per second, rounded.",
-    )
+    assert motion.notes == (f"Frames are {float(step):.9g} s apart in the file: rounded to {fps:.5g} per second.",)
     assert not sy.load_skeleton(path).notes  # it is about the clip
 
 
@@ -135,7 +133,7 @@ def test_a_rate_that_may_be_the_time_of_a_frame_is_a_doubt(tmp_path, said, meant
     np.savez(tmp_path / "hand.npz", joints=np.random.default_rng(1).normal(size=(3, 21, 3)), fps=said)
     found = read_hand(tmp_path / "hand.npz")
     assert found.fps == said
-    assert any(note.startswith("Look at it: ") and f"the time of a frame at {meant}." in note for note in found.notes)
+    assert any(note.startswith("Look at it: ") and f"the seconds per frame at {meant}." in note for note in found.notes)
 
 
 @pytest.mark.parametrize("said", [0.2, 0.5, 1.0, 24.0])
@@ -167,6 +165,4 @@ def test_velocities_of_another_rate_are_a_doubt(tmp_path, said, doubt):
     sy.save_motion(sy.Motion(robot, q, 50.0), path)
     np.savez(path, **(dict(np.load(path)) | {"fps": np.array([said])}))
     notes = [note for note in read_tracker(path, robot).notes if "velocities" in note]
-    assert (
-        notes == [f"Look at it: the file says {said:g} frames per second, but its velocities are those of 50."] * doubt
-    )
+    assert notes == [f"Look at it: the file says {said:g} frames per second, but its velocities fit 50."] * doubt

@@ -133,7 +133,7 @@ def test_what_is_missing_is_told(tmp_path):
     notes = write_motion(sy.Motion(part, [part.rest_pose().q, part.random_pose(2).q], 30.0), tmp_path / "a.vrma")
     assert notes[0] == "Bones that every VRM character has are missing: 'rightFoot'."
     assert notes[1] == "Joints without a role are not in the file: 'tail'."
-    assert "length unit: taken as " in notes[2]
+    assert "is unknown: assumed to be " in notes[2]
 
 
 def test_a_body_that_lies_at_rest_stands_up(tmp_path, monkeypatch):

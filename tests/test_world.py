@@ -78,7 +78,7 @@ def test_an_unknown_name_says_what_is_near():
         (lambda: sy.Obstacle(EACH[1], transform=2 * np.eye(4)), "orthonormal|0 0 0 1"),
         (lambda: sy.World({"a": EACH[1]}).moved({"a": (1, 2)}), "'a'"),
         (lambda: sy.World({"a": EACH[1]}).moved([(0, 0, 1)]), "transforms: expected a Mapping"),
-        (lambda: sy.World([EACH[1]]).distances(EACH[0]), "expected a shape with an end, got HalfSpace"),
+        (lambda: sy.World([EACH[1]]).distances(EACH[0]), "expected a bounded shape, got HalfSpace"),
         (lambda: sy.World([EACH[1]]).distances("box"), "shape: expected a Solid"),
         (lambda: sy.PointCloud([], radius=1), "PointCloud.points"),
         (lambda: sy.PointCloud([(0, 0, float("inf"))], radius=1), "finite numbers"),

@@ -252,7 +252,7 @@ def test_a_format_is_one_module(tmp_path, monkeypatch):
 def test_a_table_says_how_it_is_read(tmp_path):
     (tmp_path / "a.csv").write_text("time,joint1\n0,0\n")
     for read in (sy.load_skeleton, sy.load_motion):
-        with pytest.raises(FormatError, match=r"a\.csv: a table does not hold its skeleton.*read_csv"):
+        with pytest.raises(FormatError, match=r"a\.csv: a table contains no skeleton.*read_csv"):
             read(tmp_path / "a.csv")
 
 

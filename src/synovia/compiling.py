@@ -183,7 +183,7 @@ class CompilerProcess:
             errors.seek(0)
             said = errors.read().strip().rpartition("\n")[2].strip()
         if process.returncode < 0:
-            why = ", perhaps for lack of memory" if process.returncode == _KILLED else ""
+            why = ", perhaps because memory ran out" if process.returncode == _KILLED else ""
             return f"its process was killed by signal {-process.returncode}{why}", True
         return said or f"its process ended with code {process.returncode}", not said
 
@@ -376,7 +376,7 @@ def compile_soon(*names: str) -> None:
     if start_elsewhere(wanted) or len(wanted) < 2 or cores() < 2:
         return
     seconds = sum(ENTRIES[name].seconds for name in wanted)
-    announce(f"compiling {len(wanted)} kernels on all cores, {seconds:.0f} s on one, once for this version")
+    announce(f"compiling {len(wanted)} kernels on all cores, {seconds:.0f} s on one core, once for this version")
     _shared.start(longest_first(wanted[1:]))
     while_waiting.extend(partial(compile_entry, name, wait=False) for name in wanted)
 

@@ -33,7 +33,7 @@ from synovia.model.motion import Motion
 _KINDS: Final = {POSITION: PositionGoal, ROTATION: RotationGoal, POSITION | ROTATION: PoseGoal}
 _LARGEST: Final = 10_000_000  # largest frame number
 _JOINTS: Final = "names of joints, such as ['left_hand']"
-_FORMS: Final = "positions (3,), Rotations, pairs of both or 4x4 transforms, one or one for each frame"
+_FORMS: Final = "positions (3,), Rotations, pairs of both or 4x4 transforms, for all frames or for each frame"
 _POSES: Final = "a Pose, values by joint, a Motion with a pose for each frame, or any of these by frame: {30: pose}"
 
 Name: TypeAlias = str | int
@@ -401,7 +401,7 @@ def _as_goals(goals: Any) -> tuple[Goal, ...]:
             raise InputError("", where=f"goals[{i}]", value=goal, expected="a goal, such as AimGoal('head', point)")
         if goal.needs == "rest":
             hint = "an edit stays near the clip by itself; pose= sets values of joints"
-            raise InputError("", where=f"goals[{i}]", value=goal, expected="another goal than a rest goal", hint=hint)
+            raise InputError("", where=f"goals[{i}]", value=goal, expected="a goal other than a rest goal", hint=hint)
     return out
 
 

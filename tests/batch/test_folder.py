@@ -221,7 +221,7 @@ def test_files_of_others_are_not_replaced(clips, tmp_path):
 def test_two_runs_in_one_folder(clips, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    with Ledger(out), pytest.raises(sy.errors.FileError, match="another run works in this folder"):
+    with Ledger(out), pytest.raises(sy.errors.FileError, match="another run is using this folder"):
         convert(clips, out)
     with Ledger(out, inputs.Shard(1, 2)), Ledger(out, inputs.Shard(2, 2)):
         with pytest.raises(sy.errors.FileError, match="another run"):
@@ -277,7 +277,7 @@ def test_patterns_and_lists_of_files_and_folders(tmp_path):
     assert names("x", "y") == ["x/a.bvh", "x/deep/b.bvh", "y/a.bvh"]
     assert names("*/a.bvh") == ["x/a.bvh", "y/a.bvh"]
     assert names("x/**/*.bvh") == ["a.bvh", "deep/b.bvh"]
-    for source, message in (("z", "no inputs"), ("none", "does not exist"), ("*.glb", "no file has this pattern")):
+    for source, message in (("z", "no inputs"), ("none", "does not exist"), ("*.glb", "no file matches this pattern")):
         with pytest.raises(sy.errors.FileError, match=message):
             names(source)
     with pytest.raises(sy.errors.FileError, match="same name"):
@@ -333,7 +333,7 @@ def test_a_process_that_is_killed_before_it_is_ready_is_started_again(letters, t
 def test_an_input_that_kills_its_process_is_a_row(letters, tmp_path):
     result = run_folder(Deadly(), letters, tmp_path / "out", engine=Local(1))
     assert (result.done, [row.status for row in result.failed]) == (2, [CRASHED])
-    assert "died 3 times (exit code 3)" in result.failed[0].error
+    assert "crashed 3 times (exit code 3)" in result.failed[0].error
     events = [json.loads(line) for line in (tmp_path / "out" / "ledger.log").read_text().splitlines()]
     assert [event["attempts"] for event in events if event["event"] == CRASHED] == [3]
 
@@ -571,7 +571,7 @@ def test_the_page_of_a_run_is_filtered_without_a_network(clips, tmp_path):
     command = re.search(r"<code>synovia view (\S+)</code>", text)
     assert command is not None
     assert (out / command[1]).is_file()
-    assert "the source at the left" in text
+    assert "the source on the left" in text
     assert re.search(r"class='name'>empty\.bvh<td class='failed'>file is empty", text)
     count = "[...document.querySelectorAll('[data-kind]')].filter(one => one.offsetParent).length"
     with chromium() as browser:
@@ -607,7 +607,7 @@ def test_a_damaged_ledger_is_told_and_damaged_lines_of_its_log_are_left_out(tmp_
         assert not ledger.rows
     with (tmp_path / "ledger.csv").open("a") as table:
         table.write('"' + "x" * 200_000)
-    with pytest.raises(sy.errors.FormatError, match=r"ledger\.csv: is no ledger"):
+    with pytest.raises(sy.errors.FormatError, match=r"ledger\.csv: is not a ledger"):
         Ledger(tmp_path)
 
 

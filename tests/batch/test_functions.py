@@ -413,14 +413,14 @@ def test_missing_values_fail_their_rows_with_a_reason(tmp_path):
     path = str(walk(tmp_path / "walk.bvh"))
     answer = sy.batch.Retarget("humanoid")({"path": [None, path, float("nan"), 7, ""]})
     assert answer["status"] == ["failed", "done", "failed", "failed", "failed"]
-    assert all("expected the file of a clip" in answer["error"][k] for k in (0, 2, 3, 4))
+    assert all("expected the path of a clip file" in answer["error"][k] for k in (0, 2, 3, 4))
     assert "NoneType" not in "".join(answer["error"])
     places = np.tile(sy.bundled("humanoid").rest_pose().positions, (4, 1, 1))
     gaps = [[None if k == 3 else point.tolist() for k, point in enumerate(frame)] for frame in places]
     given = {"positions": [None, gaps, [[[1.0, 2.0]]], "points"], "fps": [30.0, None, 30.0, 30.0]}
     fitted = sy.batch.Fit("humanoid", fps=25.0)(given)
     assert fitted["status"] == ["failed", "done", "failed", "failed"]
-    assert "positions: the row has none" in fitted["error"][0]
+    assert "positions are missing" in fitted["error"][0]
     assert fitted["fps"][1] == 25.0
     assert "NoneType" not in "".join(fitted["error"])
     targets = {f"tool.{axis}": [0.4, None, 0.2] for axis in "xyz"}

@@ -540,7 +540,7 @@ def test_smoothing_keeps_even_turns_and_limits():
     assert turned_by(clip.smoothed(1.0).q, clip.q).max() < 1e-8
     rough = wavy(LEG, 1, span=3.0)
     assert inside(rough.smoothed(6.0))
-    assert any("Limits held" in note for note in rough.smoothed(6.0).notes)
+    assert any("clamped to limits" in note for note in rough.smoothed(6.0).notes)
     for cutoff in (0.0, -1.0, 15.0, np.nan, "a"):
         with pytest.raises(InputError, match="cutoff"):
             rough.smoothed(cutoff)

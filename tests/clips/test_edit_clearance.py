@@ -256,7 +256,7 @@ def test_the_command_keeps_every_layer_clear(desk, swing, post):
     (kept,) = ran.data["clearances"]
     assert (kept["layer"], kept["distance"], kept["frames"]) == (f"offset {HAND}", 0.02, 9)
     assert (kept["missed"], kept["too_near"]) == ([], [])
-    assert "kept 20 mm clear in 9 frames" in run(*words).out
+    assert "kept 20 mm apart in 9 frames" in run(*words).out
     assert run("edit", "swing.npz", "--offset", f"{HAND}=-0.03,0.12,0@14:22", "--json").data["clearances"] == []
 
 

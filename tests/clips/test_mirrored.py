@@ -231,7 +231,7 @@ def test_limits_that_differ_hold_the_image_back_and_say_so():
     q[:, body.q_slice("right_knee")] = 1.5
     image = sy.Motion(body, body.follow(q), 30.0).mirrored()
     assert np.allclose(image.q[:, body.q_slice("left_knee")], 0.2)
-    assert image.notes == ("Limits held 1 joint back in 3 frames: left_knee.",)
+    assert image.notes == ("1 joint was clamped to limits in 3 frames: left_knee.",)
 
 
 def test_animated_scale_changes_sides():

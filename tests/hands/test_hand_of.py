@@ -121,7 +121,7 @@ def test_a_side_that_nothing_tells_can_be_set() -> None:
 
 
 def test_a_gripper_says_what_is_chosen() -> None:
-    """Two alike fingers: the first counts as the thumb, and the hand has no side."""
+    """Two alike fingers: the first is used as the thumb, and the hand has no side."""
     slides = [sy.Joint("a", rest=np.eye(4))]
     for name, x in (("l", 0.03), ("r", -0.03)):
         axis = np.array((math.copysign(1.0, x), 0.0, 0.0))
@@ -131,7 +131,7 @@ def test_a_gripper_says_what_is_chosen() -> None:
     hand = sy.hand_of(sy.Skeleton(slides, name="gripper"))
     assert hand.side is None
     assert [finger.name for finger in hand.fingers] == ["thumb", "index"]
-    assert any("first counts as the thumb" in note for note in hand.notes)
+    assert any("first is used as the thumb" in note for note in hand.notes)
 
 
 @pytest.mark.shared_data

@@ -142,7 +142,7 @@ def test_millimetres_and_centimetres_given_to_metres_are_told():
         assert "metres" not in str(sy.solve(arm, sy.PositionGoal("tool", target)))
     both = {"left_hand": (30.0, 100.0, 40.0), "right_hand": (-30.0, 100.0, 40.0)}
     told = sy.IK(sy.bundled("humanoid"), [sy.PositionGoal(name) for name in both]).solve(both).explain()
-    assert any("can reach (0.3, 1, 0.4), its target taken as centimetres" in line for line in told)
+    assert any("can reach (0.3, 1, 0.4), its target in centimetres" in line for line in told)
     chain = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (2, 0, 0)])
     assert "may be in metres" in str(sy.solve(chain, sy.PositionGoal("joint2", (900.0, 0.0, 0.0))))
 
@@ -223,7 +223,9 @@ def test_a_proved_miss_says_why_it_made_fewer_attempts_than_allowed():
     proved = sy.solve(arm, sy.PositionGoal("tool", (3.0, 0.0, 0.5)), sy.LevenbergMarquardt(attempts=100))
     assert proved.status is sy.Status.UNREACHABLE
     assert proved.attempts < 100
-    assert any("No more were made, because the miss is proved." in line for line in proved.explain())
+    assert any(
+        "No more were made, because the goals are proved to be unreachable." in line for line in proved.explain()
+    )
     alone = sy.solve(arm, sy.PositionGoal("tool", (3.0, 0.0, 0.5)), sy.LevenbergMarquardt(attempts=2))
     assert not any("No more were made" in line for line in alone.explain() if alone.attempts >= 2)
 

@@ -309,7 +309,7 @@ def test_what_cannot_be_is_refused():
         sy.IK(body, sy.PoleGoal("left_lower_arm", tip="left_hnd"))
     with pytest.raises(sy.InputError, match="chain: expected joints with masses"):
         sy.IK(arm, sy.CenterOfMassGoal((0, 0, 0)))
-    with pytest.raises(sy.InputError, match="up: expected a skeleton that says which axis is up"):
+    with pytest.raises(sy.InputError, match="up: expected a skeleton whose up axis is known"):
         sy.IK(arm, sy.PlaneGoal("joint2"))
     with pytest.raises(sy.InputError, match=r"tip, got .*tip="):
         sy.IK(body, sy.PoleGoal("chest"))

@@ -126,7 +126,7 @@ def test_a_settings_up_takes_the_place_of_the_default_and_not_of_a_given_one(fre
     solution = tilted.solve({"head": point})
     assert solution.reached
     assert np.degrees(tilt_of(solution.pose)) == pytest.approx(45.0, abs=0.1)
-    with pytest.raises(InputError, match="up: expected no up of its own"):
+    with pytest.raises(InputError, match="up: expected no up= in the goal"):
         sy.IK(free, sy.AimGoal("head", up=(0, 1, 0)), sy.Aim(up=(1, 1, 0)))
 
 

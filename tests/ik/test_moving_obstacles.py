@@ -260,7 +260,7 @@ BAD[0, 0] = 2.0
     ({"clearance": {"ball": (0, 1e200, 1)}}, "transform of obstacle 'ball'"),
     ({"clearance": {"ball": BAD}}, "transform of obstacle 'ball'"),
     ({"clearance": {"ball": np.eye(3)}}, "transform of obstacle 'ball'"),
-    ({"clearance": (0, 0, 1)}, "where its obstacles stand"),
+    ({"clearance": (0, 0, 1)}, "positions of its obstacles"),
 ])  # fmt: skip
 def test_bad_places_are_refused(targets, message):
     ik = sy.IK(ARM, goals(sy.World({"ball": sy.Sphere(radius=0.1)})))

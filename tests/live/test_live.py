@@ -148,7 +148,7 @@ def test_a_calibration_comes_back_from_its_file_as_it_was(walk, character, known
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('schema = "synovia.calibration/1"', 'schema = "synovia.map/1"', "is no calibration"),
+        ('schema = "synovia.calibration/1"', 'schema = "synovia.map/1"', "is not a calibration"),
         ("floor = ", "floor = nan #", "no floor"),
         ("floor = ", f"floor = {10**400} #", "no floor"),
         ("up = [", 'up = ["a", ', "no up"),

@@ -141,5 +141,5 @@ def test_points_of_one_hand_are_told_where_to_go() -> None:
             rest = np.eye(4)
             rest[:3, 3] = (0.03 * k, 0.0, 0.0) if n == 0 else (0.0, 0.04, 0.0)
             joints.append(sy.Joint(f"{name}_{n}", above, rest=rest, **hinge))
-    with pytest.raises(sy.errors.UnsupportedError, match=r"a hand alone.*LiveHand"):
+    with pytest.raises(sy.errors.UnsupportedError, match=r"only a hand.*LiveHand"):
         sy.LiveRetarget(None, sy.Skeleton(joints, name="hand"), rate=30)

@@ -69,7 +69,7 @@ def test_assemblies_by_the_motors() -> None:
 def test_assemblies_refuse_what_they_cannot_use() -> None:
     """Errors name the argument."""
     body = four_bar()
-    with pytest.raises(sy.InputError, match="no loops"):
+    with pytest.raises(sy.InputError, match="expected a skeleton with loops"):
         sy.skeletons.assemblies(body.with_loops([]))
     with pytest.raises(sy.InputError, match="gap"):
         sy.skeletons.assemblies(body, (0.5, 0.0, 0.5))

@@ -128,7 +128,7 @@ def test_limits_hold_in_closed_poses() -> None:
         (lambda: sy.Loop("crank", "rocker", "pint"), "point"),
         (lambda: sy.Loop("crank", "rocker", distance=1.0), "only the kind 'distance'"),
         (lambda: sy.Loop("crank", "rocker", "distance"), "a number above 0"),
-        (lambda: sy.Loop("crank", "crank"), "frames that a joint moves apart"),
+        (lambda: sy.Loop("crank", "crank"), "frames that joints move relative to each other"),
         (lambda: sy.Loop("crank", "rocker", offset=(1, 2)), "offset"),
         (lambda: sy.Coupling({"crank": (0.0, 0.0)}), "not all of them 0"),
         (lambda: sy.Coupling({"crank": 1.0, "tip": 1.0}), "tip"),

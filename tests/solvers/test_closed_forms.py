@@ -475,7 +475,7 @@ def test_arms_of_six_hinges_on_what_does_not_move_reach_all_that_they_do_alone(k
 
 
 def test_an_arm_refuses_a_pole():
-    with pytest.raises(sy.errors.UnsupportedError, match="a pole of an arm of hinges"):
+    with pytest.raises(sy.errors.UnsupportedError, match="a pole on an arm of hinges"):
         sy.IK(six("offset"), [sy.PoseGoal("tool"), sy.PoleGoal("j3", (1.0, 0.0, 0.0))], "segments")
 
 

@@ -160,7 +160,7 @@ def test_settings_compare_print_and_change():
     assert one.replace(max_steps=9).largest_move == one.largest_move
     assert "'arm', 0.1" in repr(one)
     assert not one.for_diagnosis().bounds_motion
-    assert one.reasons([]) == ["No joint goes farther than its largest_move in one solve."]
+    assert one.reasons([]) == ["No joint moves more than its largest_move in one solve."]
 
 
 @pytest.mark.parametrize("bad", [-0.1, math.nan, math.inf, "fast", True, {"arm": -1.0}, {"arm": "a"}, {"arm": None}])

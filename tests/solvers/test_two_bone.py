@@ -286,15 +286,15 @@ def test_a_pole_that_the_limb_cannot_follow_is_refused(solver):
     hand, elbow = sy.PositionGoal("left_hand"), sy.PoleGoal("left_lower_arm")
     for poles, found in (
         ([sy.PoleGoal("right_lower_arm")], "a pole on another joint"),
-        ([sy.PoleGoal("left_lower_arm", root="chest")], "a pole about another root"),
+        ([sy.PoleGoal("left_lower_arm", root="chest")], "a pole with another root"),
         ([elbow, sy.PoleGoal("left_lower_arm", name="second")], "a second pole of its limb"),
     ):
-        with pytest.raises(sy.errors.UnsupportedError, match=f"expected one on 'left_lower_arm'.*{found}"):
+        with pytest.raises(sy.errors.UnsupportedError, match=f"expected a pole on 'left_lower_arm'.*{found}"):
             sy.IK(body, [hand, *poles], solver)
     assert sy.IK(body, [hand, elbow], solver).moving == {body.index("left_upper_arm"), body.index("left_lower_arm")}
     if solver == "two-bone":
         with pytest.raises(
-            sy.errors.UnsupportedError, match="expected a PositionGoal or PoseGoal for the tip, got 'poles alone'"
+            sy.errors.UnsupportedError, match="expected a PositionGoal or PoseGoal for the tip, got 'only poles'"
         ):
             sy.IK(body, elbow, solver)
 

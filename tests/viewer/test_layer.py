@@ -313,7 +313,7 @@ def test_keys_go_with_a_layer_that_is_moved_and_stay_within_one_that_is_cut(sess
 def test_a_pose_that_is_the_clips_makes_no_layer(session):
     session.animation.set_play(time=1.0, playing=False)
     settled(session)
-    with pytest.raises(sy.InputError, match="the pose is that of the clip"):
+    with pytest.raises(sy.InputError, match="the pose is the same as in the clip"):
         session.layers.add_key()
     assert session.layers.all == ()
 
@@ -458,7 +458,7 @@ def test_keys_are_moved_and_copied_to_the_present_frame(session, monkeypatch):
     session.history.undo()
     session.history.undo()
     assert [key.frame for key in session.animation.play.keys] == [20, 30]
-    for frame, to, word in ((20, 20, "is at this frame"), (20, 99, "frame of the key"), (5, 6, "no key")):
+    for frame, to, word in ((20, 20, "is already at this frame"), (20, 99, "frame of the key"), (5, 6, "no key")):
         with pytest.raises(sy.InputError, match=word):
             session.animation.move_key(frame, to)
 

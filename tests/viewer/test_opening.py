@@ -197,11 +197,11 @@ def test_an_option_that_no_page_has_is_an_error():
 def test_a_clip_of_another_body_is_carried_over_with_a_note() -> None:
     examples = Path(__file__).parents[2] / "examples"
     opened = live.opening(examples / "character.glb", live.Start(clip=examples / "walk.bvh"))
-    assert any("carried over from walk.bvh to character.glb; the verdict is 'good'" in note for note in opened.notes)
+    assert any("retargeted from walk.bvh to character.glb; the verdict is 'good'" in note for note in opened.notes)
     session = opened.make()
     assert len(session.animation.play.motion) == len(sy.load_motion(examples / "walk.bvh"))
     own = live.opening(examples / "walk.bvh", live.Start(clip=examples / "walk.bvh"))
-    assert not any("carried over" in note for note in own.notes)
+    assert not any("retargeted from" in note for note in own.notes)
 
 
 def test_messages_call_sent_files_by_their_names(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_undo_takes_a_whole_drag_back_and_the_controls_show_it(page):
 def test_a_clip_is_saved_once_it_is_that_of_the_settings(page):
     page.transfer.remove("head")
     page.controls["Save clip"].type(True)
-    assert "still being carried over" in page.message.text
+    assert "still being retargeted" in page.message.text
     page._compute()
     page.controls["Save clip"].type(True)
     assert [name for name, _ in page.sent] == ["clip.npz"]

@@ -135,7 +135,7 @@ class Retarget(_ClipFunction):
 
     _figures: ClassVar[Mapping[str, type]] = {"missed": int, "worst": float, "scale": float, **JUDGED}
     _needed: ClassVar[str] = "path"
-    _content: ClassVar[str] = "files of clips"
+    _content: ClassVar[str] = "paths of clip files"
 
     def __init__(
         self,
@@ -162,9 +162,9 @@ class Retarget(_ClipFunction):
         """Return the motion of a row, its figures, and its notes."""
         path = row["path"]
         if path is None or is_missing_number(path):
-            raise InputError("path: the row has none", expected="the file of a clip")
+            raise InputError("path is missing", expected="the path of a clip file")
         if not isinstance(path, str | Path) or not str(path):
-            raise InputError("path", value=path, expected="the file of a clip")
+            raise InputError("path", value=path, expected="the path of a clip file")
         motion = load_motion(path, self._clip_of)
         ends = [f"{note} (--trim-tpose cuts this off)" for note in find_ends(motion).notes]
         notes = [*dict.fromkeys((*motion.skeleton.notes, *motion.notes)), *ends]
@@ -239,9 +239,9 @@ def _points(given: Any) -> Any:
     Raises:
         InputError: If the points have another form.
     """
-    expected = "lists of frames, points and x y z"
+    expected = "nested lists (frames, points, 3), with None for unseen points or frames"
     if given is None or is_missing_number(given):
-        raise InputError("positions: the row has none", expected=expected)
+        raise InputError("positions are missing", expected=expected)
     try:
         frames = [None if frame is None else list(frame) for frame in given]
         width = max((len(frame) for frame in frames if frame is not None), default=0)

@@ -68,7 +68,7 @@ class Cluster:
                 if left.pop(result.number, None) is not None:
                     yield result
         except self._ray.exceptions.RayError as error:
-            raise SynoviaError("the Ray cluster ended the work", value=str(error).partition("\n")[0]) from error
+            raise SynoviaError(f"the Ray cluster stopped with an error: {str(error).partition(chr(10))[0]}") from error
         finally:
             if own:
                 self._ray.shutdown()
@@ -86,9 +86,9 @@ class Cluster:
             self._ray.init(address=self._address, logging_level=logging.ERROR, log_to_driver=False)
         except (OSError, RuntimeError, ValueError) as error:
             raise SynoviaError(
-                "no Ray cluster",
+                "cannot connect to a Ray cluster",
                 where=address or "this machine",
-                hint="'ray start --head' starts one, and '--address auto' finds it on this machine",
+                hint="'ray start --head' starts one on this machine; '--address auto' connects to it",
             ) from error
 
     def _results(self, task: Task, portions: list[Portion]) -> Iterable[Any]:
@@ -125,7 +125,7 @@ def _check_answers(address: str) -> None:
             return
         line.sendall(_HELLO)
         if line.makefile("rb").read(4)[3:] != _SETTINGS:
-            raise ConnectionError("another server is there")
+            raise ConnectionError("the server at this address is not a gRPC server")
 
 
 class _Actor:

@@ -333,14 +333,19 @@ class TargetColumns:
                 values = self._values(batch, part)
                 finite = np.isfinite(values).all(1)
                 size = f"{_LISTS[part.word]} " if part.word in _LISTS else ""
-                expected = f"expected {size}finite numbers, got a gap, NaN, infinity or something else"
+                expected = f"expected {size}finite numbers, got a missing, infinite, NaN or non-numeric value"
                 _mark(wrong, reasons, ~finite, f"target of {key!r}: {expected}")
                 if part.word == "transform":
                     frames = values.reshape(-1, 4, 4)
                     place, turn = frames[:, :3, 3], frames[:, :3, :3]
                     last = np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(1) > ROUNDED
                     _mark(wrong, reasons, last & finite, f"last row of the transform of {key!r}: expected 0 0 0 1")
-                    _mark(wrong, reasons, ~_orthonormal(turn) & finite, f"rotation of {key!r}: expected a rotation")
+                    _mark(
+                        wrong,
+                        reasons,
+                        ~_orthonormal(turn) & finite,
+                        f"rotation of {key!r}: expected an orthonormal matrix of determinant 1",
+                    )
                 elif part.word in ("x", "position"):
                     place = values
                 else:
@@ -386,7 +391,7 @@ def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
     for same in (("x", "position", "transform"), ("qx", "quat_xyzw", "quat_wxyz", "transform")):
         several = [part.word for part in parts if part.word in same]
         if len(several) > 1:
-            raise InputError(where, value=several, expected="one of these")
+            raise InputError(where, value=several, expected="only one of these")
     return tuple(parts)
 
 
@@ -428,7 +433,12 @@ class StartColumns:
             q[:, place] = batch.numbers(name)
         with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are marked below
             self.skeleton.follow(q)
-        _mark(wrong, reasons, ~np.isfinite(q).all(1), "start: expected finite numbers, got a gap, NaN or infinity")
+        _mark(
+            wrong,
+            reasons,
+            ~np.isfinite(q).all(1),
+            "start: expected finite numbers, got a missing, infinite or NaN value",
+        )
         good = np.flatnonzero(wrong < 0)
         try:
             q[good] = checked_q(self.skeleton, q[good], "start")
@@ -465,4 +475,8 @@ def check_names(keep: Sequence[str], new: Collection[str]) -> None:
     """
     both = [name for name in keep if name in new]
     if both:
-        raise InputError(f"column {both[0]!r}", expected="a name that no column of the answer has", hint="rename it")
+        raise InputError(
+            f"column {both[0]!r}",
+            expected="a name that differs from the columns of the result",
+            hint="rename this input column, or leave it out of keep=",
+        )

@@ -115,7 +115,7 @@ def run_folder(
             try:
                 both = shared((item.output for item in items), folds_case=_folds_case(output))
                 if both:
-                    what, hint = "inputs have the same output", "rename one"
+                    what, hint = "inputs have the same output", "rename one of the inputs"
                     raise FileError(what, where=str(output), value=first_names(both), hint=hint)
                 todo = plan.todo(force=force, retry_failed=retry_failed)
                 scratch = output / (UNFINISHED if shard is None else f"{UNFINISHED}.{shard.tag}")
@@ -221,7 +221,7 @@ class _Plan:
             unchanged = row is not None and row.status != GONE and ledger.is_unchanged(item.output, item.path)
             if item.output in others or (held.get(item.output) and not unchanged):
                 unread.append(item.path)
-        self._refuse(*strangers, verb=("exists", "exist"), why="that this ledger does not name")
+        self._refuse(*strangers, verb=("exists", "exist"), why="without an entry in the ledger")
         if not force:
             self._refuse_commands()
         contents = contents_of(unread, cores())
@@ -290,7 +290,9 @@ class _Plan:
         others = sorted(name for name in names if name is not None and name != self._task.name)
         if others:
             what = f"these outputs were made by {' and '.join(map(repr, others))}, not by {self._task.name!r}"
-            raise FileError(what, where=str(self._output), expected="another folder", hint="--force replaces them")
+            raise FileError(
+                what, where=str(self._output), expected="another folder", hint="or use --force to replace them"
+            )
 
     def _begin(self, items: Sequence[Item]) -> None:
         """Register this run in the ledger; called when the first result shows that the task works."""
@@ -324,7 +326,9 @@ class _Plan:
                 for ended, result in enumerate(results, 1):
                     self._begin(todo)
                     if result.fatal:
-                        raise FileError(result.error, hint="run the command again when the folder can be written")
+                        raise FileError(
+                            result.error, hint="free space or make the folder writable, then run the command again"
+                        )
                     row = self._publish(portions[result.number], result)
                     failed += row.status != DONE
                     if notice is not None:
@@ -344,7 +348,7 @@ class _Plan:
         item, target = portion.item, self._output / portion.item.output
         self._ledger.check()
         if result.status == DONE and (result.file is None or not result.file.is_file()):
-            error = f"{escaped(item.name)}: its result vanished before it was at its place"
+            error = f"{escaped(item.name)}: its result file was removed before it could be moved to the output folder"
             result = result._replace(status=FAILED, error=error, content=Content())
         self._ledger.replace(item.output)
         try:

@@ -92,13 +92,20 @@ def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending
         for name, path in _found(source, output, known, closed, alone=len(sources) == 1):
             if name in found and found[name] != path:
                 what = "two inputs have the same name"
-                raise FileError(what, where=str(path), value=str(found[name]), hint="give the folder above both")
+                raise FileError(
+                    what,
+                    where=str(path),
+                    value=str(found[name]),
+                    hint="pass the folder that contains both, or rename one",
+                )
             found[name] = path
     if found.keys() == closed.keys():
         if closed:
             name = min(closed)
             raise FileError(closed[name], where=str(found[name]))
-        raise FileError("no inputs", where=", ".join(sources), expected=f"files that end in {', '.join(sorted(known))}")
+        raise FileError(
+            "no inputs found", where=", ".join(sources), expected=f"files that end in {', '.join(sorted(known))}"
+        )
     items = [
         Item(name, found[name], name + _CLOSED, problem=closed[name])
         if name in closed
@@ -179,7 +186,7 @@ def _found(
         base = _fixed_part(source)
         files = [Path(name) for name in sorted(glob(source, recursive=True))]  # noqa: PTH207  absolute patterns too
         if not files:
-            raise FileError("no file has this pattern", where=source)
+            raise FileError("no file matches this pattern", where=source)
         for file in files:
             name = file.relative_to(base).as_posix()
             if file.is_file():
@@ -213,7 +220,7 @@ def _files_below(
     """
     left_out = output.resolve()
     if folder.resolve() == left_out:
-        raise InputError("output folder", value=str(output), expected="another folder than that of the inputs")
+        raise InputError("output folder", value=str(output), expected="a folder other than the input folder")
     refused: list[OSError] = []
     seen = {folder.resolve()}  # a link may lead to a folder above it
     for place, folders, files in os.walk(folder, onerror=refused.append, followlinks=True):

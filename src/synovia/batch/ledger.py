@@ -457,14 +457,16 @@ def _rows_of(path: Path) -> list[Row]:
     try:
         table = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as error:
-        raise FormatError(f"is no ledger ({error})", where=str(path), hint=_INSTEAD) from error
+        raise FormatError(f"is not a ledger of Synovia ({error})", where=str(path), hint=_INSTEAD) from error
     head = table[0] if table else []
     if not set(head) >= _ALWAYS:
-        raise FormatError("is no ledger", where=str(path), hint=_INSTEAD)
+        raise FormatError("is not a ledger of Synovia", where=str(path), hint=_INSTEAD)
     rows: list[Row] = []
     for line, cells in enumerate(table[1:], 2):
         if len(cells) != len(head):
-            raise FormatError("is no ledger", where=f"{path}, line {line}", hint=_INSTEAD)
+            raise FormatError(
+                "row and header of the ledger have different lengths", where=f"{path}, line {line}", hint=_INSTEAD
+            )
         fields = dict(zip(head, cells, strict=True))
         rows.append(row_of(fields | {name: unescaped(fields[name]) for name in _NAMES}))
     return rows
@@ -487,16 +489,16 @@ def _check_names(folder: Path, tag: str, *, force: bool) -> None:
         kinds |= {folder / PAGE: _is_page, folder / f"{NAME}.parquet": _is_parquet}
     for path, is_ours in kinds.items():
         if path.is_dir():
-            what = f"is a folder, and a run needs a file named {path.name}"
+            what = f"is a folder, but a run writes a file named {path.name}"
             raise FileError(what, where=str(path), hint="rename it, or give another output folder")
         if not path.exists() or is_ours(path):
             continue
         if not force:
-            raise FileError(f"{path.name} is not of Synovia", where=str(path), hint=_INSTEAD)
+            raise FileError(f"{path.name} was not written by Synovia", where=str(path), hint=_INSTEAD)
         if path == log:
             path.unlink()
     if scratch.exists() and not log.exists():
-        what = "exists, and a run needs a folder of this name for unfinished files"
+        what = "exists, but a run needs a folder of this name for unfinished files"
         raise FileError(what, where=str(scratch), hint="rename it, or give another output folder")
 
 
@@ -555,7 +557,7 @@ def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
             file = files.enter_context(path.open("a+b", buffering=0))
             if not _lock(file, shared=shared):
                 hint = "wait for it, or give another output folder"
-                raise FileError("another run works in this folder", where=str(path.parent), hint=hint)
+                raise FileError("another run is using this folder", where=str(path.parent), hint=hint)
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":  # a killed process left an incomplete line

@@ -155,7 +155,7 @@ class Worker(threading.Thread):
             words = self._ending(process)
             self._process = None
         how, name = words.splitlines()[0], escaped(portion.item.name)
-        reason = f"{name}: the process that worked on it died {ATTEMPTS} times ({how})"
+        reason = f"{name}: the worker process crashed {ATTEMPTS} times ({how})"
         return Result(portion.number, CRASHED, error=reason, trace=words, attempts=ATTEMPTS)
 
     def _ask(self, process: subprocess.Popen[bytes], content: object) -> Any:
@@ -197,7 +197,7 @@ class Worker(threading.Thread):
                 raise answer
             self.ready.set()
             return process
-        raise SynoviaError("a process of the pool cannot start", value=words)
+        raise SynoviaError("a worker process cannot start", value=words)
 
     def _ending(self, process: subprocess.Popen[bytes]) -> str:
         """Return how a process ended and the end of its stderr."""

@@ -30,9 +30,9 @@ _FIGURES: Final = 7  # largest number of columns with numbers, so that the table
 _VERDICTS: Final = ("failed", "look", "good")
 _MEANINGS: Final = {
     "not done": "There is no result",
-    "failed": "The judge of clips says: not to be used",
-    "look": "The judge of clips says: look at it before you use it",
-    "good": "The judge of clips found nothing",
+    "failed": "Verdict of the clip check: do not use this clip",
+    "look": "Verdict of the clip check: look at this clip before you use it",
+    "good": "The clip check found no problems",
 }
 _UNJUDGED: Final = "done"  # shown in place of a verdict for results that are not judged
 
@@ -52,17 +52,17 @@ class _Figure(NamedTuple):
 # figures with names, in the order of the table's columns
 _NAMED: Final = {
     "frames": _Figure("frames", "Frames of the result; rows of a table"),
-    "bad_frames": _Figure("bad frames", "Frames in which a finding shows that decides the verdict"),
+    "bad_frames": _Figure("bad frames", "Number of frames with a finding that lowers the verdict"),
     "missed": _Figure("missed", "Frames or rows whose goals are missed"),
     "worst": _Figure("worst miss", "Largest distance from a target, length units of the model"),
-    "limb_deg": _Figure("limbs off, °", "Mean angle between a limb and that of the source, of the worst limb"),
-    "foot_slide": _Figure("feet slide, legs/s", "Speed of a standing foot, in lengths of the leg a second"),
-    "foot_depth": _Figure("feet sink, legs", "Largest depth of a foot below the ground, in lengths of the leg"),
-    "median_error": _Figure("median error", "Median distance of the points, length units"),
-    "p99_error": _Figure("99 % error", "Distance that 99 % of the points are within, length units"),
+    "limb_deg": _Figure("limbs off, °", "Mean angle between limb and source limb, for the worst limb"),
+    "foot_slide": _Figure("feet slide, legs/s", "Sliding speed of a standing foot, in leg lengths per second"),
+    "foot_depth": _Figure("feet sink, legs", "Largest depth of a foot below the ground, in leg lengths"),
+    "median_error": _Figure("median error", "Median distance between points and body, length units"),
+    "p99_error": _Figure("99 % error", "99th percentile of the distance between points and body, length units"),
     "slide_before": _Figure("slide before", "Slide of the feet in the input, length units"),
     "slide": _Figure("slide", "Slide of the feet in the result, length units"),
-    "jumps": _Figure("jumps", "Frames that jump from the previous one"),
+    "jumps": _Figure("jumps", "Number of frames whose pose jumps from the previous frame"),
 }
 
 _STYLE: Final = """
@@ -242,8 +242,8 @@ def _gallery(
         source = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
         image = f"<img alt='{_name(row)}, stills' src='{source}'>"
         cards.append(f"{_tagged('article', row)}<header>{_heading(row)}</header>{image}{_details(row)}</article>")
-    how = "by verdict, then by the share of frames in which something is wrong"
-    pairs = " Each still shows the source at the left and the result at the right." if paired else ""
+    how = "by verdict, then by the share of frames with problems"
+    pairs = " Each still shows the source on the left and the result on the right." if paired else ""
     head = f"<h2>The worst first</h2><p class='soft'>Ordered {how}.{pairs}{_how_to_view(rows[0]) if rows else ''}</p>"
     return f"<section>{head}{''.join(cards)}</section>" if cards else ""
 
@@ -255,7 +255,7 @@ def _how_to_view(row: Row) -> str:
     if not fitting or not known[max(fitting, key=len)]:  # the longest ending decides
         return ""
     command = escape(escaped(f"synovia view {shlex.quote(row.output)}", backslash=False))
-    return f" To see the first one move, run <code>{command}</code> in this folder."
+    return f" To play the first one, run <code>{command}</code> in this folder."
 
 
 def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | None], Picture | None]) -> Picture | None:

@@ -181,7 +181,7 @@ class Source:
         for entry in archive.infolist():
             name = entry.filename.removesuffix(".npy")
             if name == entry.filename:
-                raise FormatError(f"member {name!r}", where=str(self.path), expected="arrays alone, as .npy")
+                raise FormatError(f"member {name!r}", where=str(self.path), expected="only .npy arrays")
             with archive.open(entry) as file:
                 version = np.lib.format.read_magic(file)
                 reader = (
@@ -190,7 +190,7 @@ class Source:
                 shape, fortran, kind = reader(file)
                 start = file.tell()
             if kind.kind not in _KINDS or (fortran and len(shape) > 1) or not shape:
-                raise FormatError(f"array {name!r}", where=str(self.path), expected="plain numbers or texts by row")
+                raise FormatError(f"array {name!r}", where=str(self.path), expected="numbers or texts, one per row")
             width = kind.itemsize * math.prod(shape[1:])
             if width > _WIDEST:
                 expected = f"at most {_WIDEST} bytes a row"
@@ -231,7 +231,7 @@ class Source:
         """
         if row_bytes > BLOCK_BYTES:
             expected = f"at most {BLOCK_BYTES}"
-            raise FormatError("bytes of a row", where=str(self.path), value=int(row_bytes), expected=expected)
+            raise FormatError("size of a row in bytes", where=str(self.path), value=int(row_bytes), expected=expected)
 
     def _check_unpacked(self, size: int, what: str) -> None:
         """Refuse a file that needs much more memory at once than its size on disk.
@@ -346,7 +346,7 @@ class _Lines:
         line = self._file.readline(_LONGEST_LINE + 1)
         self.taken += len(line)
         if self.taken > _LONGEST_LINE:
-            raise FormatError("letters of a row", where=str(self._path), expected=f"at most {_LONGEST_LINE}")
+            raise FormatError("row is too long", where=str(self._path), expected=f"at most {_LONGEST_LINE} characters")
         if not line:
             raise StopIteration
         return line
@@ -532,8 +532,8 @@ class _NpzSink:
         """
         longest = max((len(_text(value)) for value in values.tolist()), default=1) or 1
         if 4 * longest > _WIDEST:
-            expected = f"texts of at most {_WIDEST // 4} letters, for each takes the room of the longest one"
-            hint = "Parquet, Arrow and CSV files hold long texts"
+            expected = f"texts of at most {_WIDEST // 4} characters, because each takes the space of the longest"
+            hint = "use a Parquet, Arrow or CSV file for long texts"
             raise FormatError(f"column {name!r}", where=self._path.name, value=longest, expected=expected, hint=hint)
         kind = np.dtype(f"U{longest}")
         before = self._heads[name][1] if name in self._heads else kind
@@ -555,7 +555,7 @@ class _NpzSink:
                     return np.array(cells, object)  # fixed-width texts would all take the size of the longest
             return np.asarray(cast("Any", given))
         except ValueError as error:
-            hint = "Parquet, Arrow and CSV files hold such lists"
+            hint = "use a Parquet, Arrow or CSV file for lists of different lengths"
             expected = "lists of the same length in all rows"
             raise FormatError(f"column {name!r}", where=self._path.name, expected=expected, hint=hint) from error
 

@@ -125,7 +125,7 @@ class _Thrift:
         if kind == 9:
             count, inner = self.many()
             return [self.value(inner, wanted) for _ in range(count)]
-        raise ValueError("a field has another kind")
+        raise ValueError("a field has an unexpected type")
 
     def many(self) -> tuple[int, int]:
         """Read the header of a list; return the number and the kind of its elements."""
@@ -155,13 +155,13 @@ class _Thrift:
         elif kind == 12:
             self.struct({})
         else:
-            raise ValueError("a field has no kind")
+            raise ValueError("a field has an unknown type")
 
     def _skip_all(self, count: int, kinds: tuple[int, ...]) -> None:
         """Skip the elements of a list or a map."""
         for _ in range(count):
             if self._place > len(self._data):
-                raise ValueError("metadata are cut off")
+                raise ValueError("metadata are truncated")
             for kind in kinds:
                 self.skip(kind, element=True)
 

@@ -162,7 +162,7 @@ def standing_lines(footholds: Sequence[Sequence[Foothold]], missed: Sequence[int
     names = list(dict.fromkeys(hold.obstacle or "floor" for hold in holds))
     line = f"stands on {first_few(names)}"
     if moved := sum(hold.moved > 0.0 for hold in holds):
-        line += f"; {counted(moved, 'contact')} of {len(holds)} moved to stand well"
+        line += f"; {counted(moved, 'contact')} of {len(holds)} moved to better ground"
     if few := sum(hold.share < ENOUGH for hold in holds):
         line += f"; {counted(few, 'contact')} with less than {100.0 * ENOUGH:.0f} % of the sole on the ground"
     return [line, *([f"does not reach the ground in {frames_text(missed)}"] if missed else [])]

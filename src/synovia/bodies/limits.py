@@ -89,8 +89,8 @@ def with_human_limits(skeleton: Skeleton) -> Skeleton:
     needed = ["hips", *(f"{side}_{part}_leg" for side in SIDES for part in ("upper", "lower"))]
     if missing := [role for role in needed if role not in found]:
         raise InputError(
-            "skeleton is not a human body", where=skeleton.name, value=missing, expected="joints for these parts",
-            hint="skeleton.with_roles({'left_upper_leg': JOINT}) says which they are",
+            "skeleton is not a human body", where=skeleton.name, expected=f"joints for {', '.join(missing)}",
+            hint="skeleton.with_roles({'left_upper_leg': JOINT}) assigns them",
         )  # fmt: skip
     person = _Person(skeleton, found)
     limits: dict[str | int, Limit | tuple[float, float] | None] = {
@@ -118,8 +118,8 @@ class _Person:
             leg = unit(places[f"{side}_lower_leg"] - places[f"{side}_upper_leg"])
             if leg @ self._axes[:, 1] > -_DOWN:
                 raise InputError(
-                    "rest pose", where=skeleton.name, value=f"{side}_upper_leg does not point down",
-                    expected="a body that stands",
+                    "rest pose", where=skeleton.name,
+                    expected=f"a body that stands, with a {side}_upper_leg that points down",
                 )  # fmt: skip
 
     def limits(self) -> dict[int, SwingTwist]:

@@ -64,9 +64,8 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
         raise InputError(
             "skeleton is not a human body",
             where=skeleton.name,
-            value=missing,
-            expected="joints for these parts",
-            hint="skeleton.with_roles({'left_upper_leg': JOINT}) says which they are",
+            expected=f"joints for {', '.join(missing)}",
+            hint="skeleton.with_roles({'left_upper_leg': JOINT}) assigns them",
         )
     parts = dict(_TRUNK)
     for side in SIDES:

@@ -94,8 +94,8 @@ def standing_goals(
     if balance:
         if not any(joint.mass > 0.0 for joint in skeleton.joints):
             raise InputError(
-                "a body that stands", where=skeleton.name, value="no masses", expected="joints with masses",
-                hint="sy.with_body_masses(skeleton) gives it those of an adult; balance=False does without",
+                "a body that stands", where=skeleton.name, expected="joints with masses",
+                hint="sy.with_body_masses(skeleton) gives it those of an adult; balance=False needs none",
             )  # fmt: skip
         goals.append(
             CenterOfMassGoal(polygon=support(skeleton, feet, up, stance, holds), up=up, priority=0, name="balance")
@@ -107,8 +107,8 @@ def standing_goals(
         goals.append(AimGoal(skeleton.address(head), point, priority=LOWEST, name="gaze", roll="free"))
     elif look_at is not None:
         raise InputError(
-            "look_at", where=skeleton.name, value="no head whose face is known", expected="a joint for head",
-            hint="skeleton.with_roles({'head': JOINT}) says which it is",
+            "look_at", where=skeleton.name, expected="a head whose face is known",
+            hint="skeleton.with_roles({'head': JOINT}) assigns it",
         )  # fmt: skip
     goals.append(
         RestGoal(

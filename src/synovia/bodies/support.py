@@ -20,9 +20,7 @@ _SHORT: Final = 0.02  # fraction of the body's size: a shorter foot, measured fr
 STEP: Final = 0.25  # fraction of the body's size: a surface that is higher above a sole does not count as a step
 _FLAT: Final = 1e-6  # fraction of the body's size: smallest height above the feet that defines the upward direction
 _UPRIGHT: Final = 0.5  # smallest cosine between the upward direction and the vector from the feet to the body
-_ROLES: Final = (
-    "skeleton.with_roles({'left_foot': JOINT, 'right_foot': JOINT}) or a file for --roles says which joints they are"
-)
+_ROLES: Final = "skeleton.with_roles({'left_foot': JOINT, 'right_foot': JOINT}) or a file for --roles assigns them"
 
 
 def standing_feet(skeleton: Skeleton) -> list[int]:
@@ -38,8 +36,7 @@ def standing_feet(skeleton: Skeleton) -> list[int]:
     feet = ankles_of(skeleton)
     if missing := [role for role, row in feet.items() if row is None]:
         what = "a body that stands"
-        value = f"no joint for {', '.join(missing)}"
-        raise InputError(what, where=skeleton.name, value=value, expected="a joint for each foot", hint=_ROLES)
+        raise InputError(what, where=skeleton.name, expected=f"joints for {', '.join(missing)}", hint=_ROLES)
     return [row for row in feet.values() if row is not None]
 
 
@@ -58,8 +55,8 @@ def up_of(skeleton: Skeleton, pose: Pose | None = None) -> Array:
     way = Lines.of(skeleton).legs(stance.positions)
     if not way @ up >= max(_UPRIGHT * float(np.linalg.norm(way)), _FLAT * skeleton.size):
         raise InputError(
-            "pose of a body that stands", where=skeleton.name, value=f"a body that is not above its feet along {up}",
-            expected="a pose on the feet", hint="give the pose in which it stands: standing_goals(skeleton, pose=...)",
+            "pose of a body that stands", where=skeleton.name, expected=f"a body above its feet, along {up}",
+            hint="give the pose in which it stands: standing_goals(skeleton, pose=...)",
         )  # fmt: skip
     return up
 

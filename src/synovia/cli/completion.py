@@ -93,7 +93,7 @@ def show(ctx: click.Context) -> None:
 
     kind = get_completion_class(_shell())
     if kind is None:
-        raise click.UsageError(f"expected a shell that can complete (bash, zsh, fish), got {_shell()!r}.")
+        raise click.UsageError(f"expected a shell with completion (bash, zsh, fish), got {_shell()!r}.")
     emit(kind(ctx.command, {}, NAME, _VARIABLE).source())
 
 
@@ -104,10 +104,7 @@ def install(_ctx: click.Context) -> None:
         FileError: If the settings cannot be written.
     """
     if _shell() not in _SETTINGS:
-        raise click.UsageError(
-            f"expected one of the shells {', '.join(_SETTINGS)} in SHELL, got {_shell()!r}."
-            " --show-completion prints a script for others that can complete."
-        )
+        raise click.UsageError(f"expected one of the shells {', '.join(_SETTINGS)} in SHELL, got {_shell()!r}.")
     name, lines = _SETTINGS[_shell()]
     path = Path.home() / name
     try:
@@ -119,7 +116,7 @@ def install(_ctx: click.Context) -> None:
                 file.write(f"{gap}{lines}\n")
     except OSError as error:
         raise FileError(f"completion cannot be installed ({error.strerror})", where=str(path)) from error
-    talk(f"{path}: completion is installed; a new {_shell()} has it")
+    talk(f"{path}: completion is installed; start a new {_shell()} to use it")
 
 
 def _shell() -> str:

@@ -25,11 +25,11 @@ from synovia.jobs.words import table
 SCHEMA: Final = "synovia.doctor/1"
 _CORE: Final = ("numpy", "scipy", "click", "rich", "msgspec")
 _MODES: Final = {
-    "prebuilt": "compiled ahead, for {level}",
+    "prebuilt": "prebuilt, for {level}",
     "jit": "compiled by numba when they are first used",
     "python": "plain Python, correct and slow",
     "none": "none: {advice}",
-    "small": "none; only 'synovia solve' can solve, small problems as plain Python; {advice}",
+    "small": "none; only 'synovia solve' works, for small problems, in plain Python; {advice}",
 }
 _LOOK: Final = 0.25  # seconds between two updates of the bar
 _GOOD: Final = "green"
@@ -195,7 +195,11 @@ def compile_all() -> dict[str, float]:
     if mode == "none":
         raise MissingExtraError(f"the solvers cannot be compiled: {prebuilt.reason}", hint=advice)
     if mode != "jit":
-        talk("the kernels came compiled" if mode == "prebuilt" else "kernels run as plain Python by choice")
+        talk(
+            "the kernels are prebuilt; there is nothing to compile"
+            if mode == "prebuilt"
+            else "kernels run as plain Python, as configured; there is nothing to compile"
+        )
         return {}
     if not cache.WRITABLE:
         raise FileError(

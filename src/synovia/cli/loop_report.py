@@ -64,7 +64,7 @@ def mobility_text(skeleton: Skeleton, freedom: int) -> str:
     couplings = sum(isinstance(tie, Coupling) for tie in skeleton.loops)
     loops = len(skeleton.loops) - couplings
     kinds = " and ".join(counted(n, word) for n, word in ((loops, "loop"), (couplings, "coupling")) if n)
-    line = f"{kinds}: {counted(freedom, 'degree')} of freedom, of which they leave {found.freedom}"
+    line = f"{kinds}: {found.freedom} of {counted(freedom, 'degree')} of freedom left"
     if found.redundant:
         line += f"; {counted(found.redundant, 'condition', verb=('is', 'are'))} redundant"
     if found.singular:
@@ -86,7 +86,7 @@ def loops_text(skeleton: Skeleton) -> list[str]:
             line += f"  {tie.distance:.6g} apart"
         if tie in locked:
             moved = listed([skeleton.joint_keys[row] for row in sorted(moved_by(skeleton, tie))])
-            line += style(f"  leaves no motion to {printable(moved)}", fg="yellow")
+            line += style(f"  locks {printable(moved)}", fg="yellow")
         lines.append(line)
     return lines
 

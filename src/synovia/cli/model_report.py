@@ -224,11 +224,11 @@ def model_text(
     facts = [
         f"joints {len(skeleton)}, {freedom}, tips {len(skeleton.tips)}",
         f"unit {known}, up {_up_text(skeleton, clips)}, forward {skeleton.forward or 'unknown'}",
-        f"longest chain {number(skeleton.size)} {unit}, tolerance of a goal {number(tolerance)} {unit}",
+        f"longest chain {number(skeleton.size)} {unit}, tolerance of goals {number(tolerance)} {unit}",
     ]
     if skeleton.loops:
         facts.append(mobility_text(skeleton, _degrees_of_freedom(skeleton)))
-    facts.append(f"roles {len(skeleton.roles)}" + ("" if skeleton.roles else ": no part of a body is recognised"))
+    facts.append(f"roles {len(skeleton.roles)}" + ("" if skeleton.roles else ": no body parts recognised"))
     mass = sum(joint.mass for joint in skeleton.joints)
     if mass > 0.0:
         facts[2] += f", mass {mass:.4g} kg"
@@ -266,7 +266,7 @@ def _close_text(close: ClosePairs, skeleton: Skeleton) -> list[str]:
 
     far = f"{close.distance:g} {unit_name(skeleton.meters_per_unit)}"
     share = f"at least {100.0 * NEARLY:.0f} % of {SAMPLES} random poses"
-    first = f"nearer than {far} in {share}, so they only must not touch at this clearance: {len(close.pairs)}"
+    first = f"nearer than {far} in {share}, so a goal only keeps them from touching: {len(close.pairs)}"
     return [first, *(f"  {a} and {b}" for a, b in close.pairs)]
 
 
@@ -328,7 +328,7 @@ def _line(skeleton: Skeleton, row: int, unit: str) -> str:
     if joint.mimic is not None:
         notes.append(f"follows {joint.mimic.leader}")
         if _is_taken_beyond(skeleton, row):
-            notes[-1] += f", which takes it beyond its own limits: {_ends(skeleton.value_range(row), joint.kind, unit)}"
+            notes[-1] += f", beyond its own limits: {_ends(skeleton.value_range(row), joint.kind, unit)}"
     elif _is_restricted(skeleton, row):
         notes.append(f"restricted by mimic joints: {_ends(skeleton.value_range(row), joint.kind, unit)}")
     if joint.body and joint.body != joint.name:
@@ -361,7 +361,7 @@ def _ends(interval: tuple[float, float], kind: Kind, unit: str) -> str:
 def _number(value: float, kind: Kind) -> str:
     """Return the end of an interval as a number, in degrees or in length units for a slide."""
     if not math.isfinite(value):
-        return "no end"
+        return "unlimited"
     return number(round(math.degrees(value), 2) if kind is Kind.HINGE else value)
 
 

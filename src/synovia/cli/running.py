@@ -181,7 +181,7 @@ def _many(job: Job, sources: Sequence[str], how: Running, *, as_json: bool) -> i
             run = how.run(job, items, notice)
         except KeyboardInterrupt:
             if ended[1]:
-                again = f"the same command goes on where it ended ({how.path})"
+                again = f"run the same command again to continue ({how.path})"
                 talk(f"stopped after {ended[0]} of {ended[1]}; {again}")
             else:
                 talk("stopped before the first input")
@@ -225,7 +225,7 @@ def _report(run: Run, unit: str) -> list[str]:
         lines.append(f"goals are missed in {count} of {of} {unit}, in {len(missed)} of {inputs}")
     if run.gone:
         kept = counted(len(run.gone), "result", verb=("is", "are"))
-        lines.append(f"of inputs that were deleted, {kept} kept ('gone' in the ledger)")
+        lines.append(f"{kept} kept although the input was deleted ('gone' in the ledger)")
     noted = sum("notes" in row.figures for row in run.rows)
     if noted:
         lines.append(f"the ledger has notes on {counted(noted, 'input')}")

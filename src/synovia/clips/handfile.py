@@ -112,7 +112,7 @@ def read_hand(path: Path) -> HandFile:
         fps = None if rate is None else rate.fps
         return HandFile(_points(content[fitting[0]]), confidence, fps, _side(content, path), tuple(notes))
     if path.suffix.lower() not in POINT_ENDINGS:
-        raise FormatError("is no file of points", where=str(path), expected=", ".join(HAND_ENDINGS))
+        raise FormatError("is not a file of points", where=str(path), expected=", ".join(HAND_ENDINGS))
     if path.suffix.lower() == ".npy" and _fits(flat := read_npy(path)):
         return HandFile(_points(flat))
     found = read_points(path)

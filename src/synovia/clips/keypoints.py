@@ -153,8 +153,8 @@ def fit_keypoints(
         return _fit_one_hand(needs_body(body), (places, weights), side, fit_fingers, name)
     if side is not None:
         raise InputError(
-            "side", value=side, expected="None: it is that of the 21 points of one hand",
-            hint="preset='hand' (--preset hand) takes them",
+            "side", value=side, expected="None: only the 21 points of one hand have a side",
+            hint="preset='hand' (--preset hand) selects them",
         )  # fmt: skip
     found: Landmarks | None = None
     if body is not None and joints:
@@ -232,7 +232,7 @@ def fit_keypoints(
         q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
         notes += travel.notes()
         if not any(f"{side}_toe" in marks.places for side in SIDES):
-            notes.append("uncertain path: without toes in the points, it is not seen when a foot leaves the floor")
+            notes.append("uncertain path: without points of toes, it is unknown when a foot leaves the floor")
     else:
         q, lift = _on_floor(moving, q)
         if lift:
@@ -256,7 +256,7 @@ def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None,
     moving, q, hand, more = moved_hand(body, fitted, fit.fps)
     notes = [f"MediaPipe, {COUNT} landmarks of a hand", *more]
     if fitted.side != seen:
-        notes.append(f"{DOUBT}the points look like those of a {seen} hand, and were taken for a {fitted.side} one")
+        notes.append(f"{DOUBT}the points look like those of a {seen} hand, but were treated as a {fitted.side} one")
     size = float(np.linalg.norm(hand.hand.frame[:3, 3])) / fitted.size
     return Fitted.made(Motion(moving, q, fit.fps, name=name), size * fitted.seen_errors, 0.0, notes, ())
 
@@ -395,7 +395,7 @@ def _to_scale(
             notes.append(f"scaled by {1.0 / ratio:.3g} to the size of the body")
         return body, marks.turned(_from_y_up(body), 1.0 / ratio), 1.0 / (ratio * meters_per_unit)
     if unit != "given":
-        notes.append(f"taken as {unit}" if unit else "their unit is unknown: the body has the size of an adult")
+        notes.append(f"assumed to be in {unit}" if unit else "their unit is unknown: the body has the size of an adult")
     return adult, marks.turned(np.eye(3), meters_per_unit), 1.0
 
 

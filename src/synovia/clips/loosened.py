@@ -63,8 +63,8 @@ def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) 
     notes = [f"the points contradict limits of the body, which were widened: {text}"] if named else []
     if far := [f"{name} by {np.degrees(grown[name]):.0f}°" for name in named if grown[name] > UNLIKELY]:
         notes.append(
-            f"{DOUBT}limits were widened farther than people differ: {first_few(far)}; points of these parts may be"
-            " wrong, or their names"
+            f"{DOUBT}limits were widened farther than people differ: {first_few(far)}; the points of these"
+            " parts or their names may be wrong"
         )
     return Fitted.made(motion, free.errors, free.smoothness, free.notes, free.flips), notes
 

@@ -61,7 +61,9 @@ def read_trc(path: Path) -> Markers:
     if not rows:
         raise FormatError("file has no frames", where=str(path))
     if 3 * len(names) * len(rows) > most_numbers(len(text)):
-        raise FormatError("file describes more than it holds", where=str(path), expected="three cells for each marker")
+        raise FormatError(
+            "file names more markers than it has values for", where=str(path), expected="three cells for each marker"
+        )
     places = np.full((len(rows), 3 * len(names)), np.nan)
     for k, (number, line) in enumerate(rows):
         cells = [cell.strip() for cell in line.split(apart)[2 : 2 + 3 * len(names)]]

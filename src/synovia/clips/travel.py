@@ -80,29 +80,29 @@ class Travel:
 
     def notes(self) -> list[str]:
         """Return sentences on how the path was found, and where it is uncertain."""
-        notes = ["the hips do not move in the points: their path was found from feet that stand and gravity in flight"]
-        notes.append("not in the points: where the person is in the world, and how far from the camera")
+        notes = ["the hips do not move in the points: their path follows from standing feet and gravity"]
+        notes.append("the points do not show where the person is in the world, or how far from the camera")
         if self.flights:
             frames = [t for flight in self.flights for t in range(flight.first + 1, flight.end)]
             text = f"in the air in {counted(len(self.flights), 'flight')}: {frames_text(frames)}"
-            notes.append(f"{text}; heights hold if the person is as tall as in the points")
+            notes.append(f"{text}; heights are right if the person is as tall as in the points")
         hard = [flight for flight in self.flights if flight.off > HARD]
         if hard:
             notes.append(
-                f"{DOUBT}uncertain path: in {counted(len(hard), 'flight')} of {len(self.flights)}, the legs do not have"
-                " the speed that gravity needs at take-off or landing, so height and way are a guess"
+                f"{DOUBT}uncertain path: in {counted(len(hard), 'flight')} of {len(self.flights)}, leg speeds at"
+                " take-off or landing do not fit gravity, so height and path are a guess"
             )
         if self.wander > max(WANDERS, FAR * self._range):
             notes.append(
                 f"{DOUBT}uncertain path: in {counted(len(self.flights), 'flight')}, the feet show the speed over the"
-                f" ground at take-off and landing only roughly, so the way may be off by {self.wander:.2f} m"
+                f" ground at take-off and landing only roughly, so the path may be off by {self.wander:.2f} m"
             )
         share = float(self.adrift.mean()) if len(self.adrift) else 0.0
         if share > REPORTED:
             frames = np.flatnonzero(self.adrift).tolist()
             notes.append(
-                f"{DOUBT}uncertain path: in {100 * share:.0f} % of the frames no foot stands still, so the way there is"
-                f" a guess: {frames_text(frames)}"
+                f"{DOUBT}uncertain path: in {100 * share:.0f} % of the frames no foot stands still, so the path is a"
+                f" guess there: {frames_text(frames)}"
             )
         return notes
 

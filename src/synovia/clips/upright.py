@@ -131,7 +131,7 @@ def check_sides(marks: Landmarks) -> None:
     if parts:
         raise InputError(
             f"left and right of {' and '.join(parts)} are exchanged in the points",
-            expected="names of the right sides",
+            expected="names of the correct sides",
             hint="exchange the names of these points, or keep them with mirror='none' (--mirror none)",
         )
 

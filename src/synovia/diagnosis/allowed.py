@@ -35,7 +35,7 @@ def allowed_sentences(solution: Solution) -> list[str]:
     if ik.allowed is None or solution.reached or solution.interrupted:
         return []
     names = ik.skeleton.joint_names
-    line = f"Only {first_few([repr(names[row]) for row in sorted(ik.moving)]) or 'joints above no goal'} may move."
+    line = f"Only {first_few([repr(names[row]) for row in sorted(ik.moving)]) or 'joints that move no goal'} may move."
     every = Variation(range(len(ik.goals)), all_move=True)
     free = solve_variation(solution, every, Watch(), attempts=_ATTEMPTS)
     if not free.reached:

@@ -82,13 +82,13 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"The start was outside the limits of {_listed(clamped)}; it was moved to the limits first.")
     if not solution.reached and solution.attempts > 1:
         proved = solution.status is Status.UNREACHABLE and solution.attempts < ik.solver.search.attempts
-        why = " No more were made, because the miss is proved." if proved else ""
+        why = " No more were made, because the goals are proved to be unreachable." if proved else ""
         lines.append(f"The best of {solution.attempts} attempts was attempt {solution.attempt}.{why}")
     taken = solution.finish_steps
     if taken and ik.solver.finish:
         lines.append(f"The method finish={ik.solver.finish!r} took the last {taken} steps.")
     elif taken and ik.solver.follow_finish:
-        lines.append(f"Newton's method took the last {taken} steps, so that the pose follows the one before.")
+        lines.append(f"Newton's method took the last {taken} steps, so that the pose stays close to the previous one.")
     return lines
 
 
@@ -101,7 +101,7 @@ def _leaning(solution: Solution) -> list[str]:
         reference = given if isinstance(given, Pose) else solution.ik.skeleton.rest_pose()
         lean = lean_of(solution.pose, reference)
         if lean is not None and lean >= _LEANS:
-            return [f"The trunk leans by {math.degrees(lean):.0f} deg from its posture, as the other goals need it."]
+            return [f"The trunk leans by {math.degrees(lean):.0f} deg from its posture, because of the other goals."]
     return []
 
 
@@ -379,7 +379,7 @@ def _left(ik: CompiledProblem, goal: Goal, relief: Relief) -> str:
     """Return the error that would remain, as text."""
     error, unit = relief.error, ik.skeleton.meters_per_unit
     if error.position <= ik.tolerance[0] and error.angle <= ik.tolerance[1]:
-        return "it would be met"
+        return "the goal would be met"
     parts = [length_text(error.position, unit)] if goal.measures & POSITION else []
     parts += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & ROTATION else []
     return f"{' and '.join(parts)} would remain"

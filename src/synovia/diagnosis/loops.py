@@ -53,11 +53,9 @@ def loop_sentences(solution: Solution) -> list[str]:
     still = [row for row in sorted({row for _, rows in held for row in rows}) if not moves[owners == row].any()]
     still = [row for row in still if (owners == row).any()]
     if still:
-        lines.append(
-            f"Here the loops leave no motion to {first_few([repr(skeleton.joint_names[row]) for row in still])}."
-        )
+        lines.append(f"In this pose, the loops lock {first_few([repr(skeleton.joint_names[row]) for row in still])}.")
     if motions.shape[0] - rank > mechanism.mobility.freedom:
-        lines.append("Here the loops are singular: an assembly in which they could go on in several ways.")
+        lines.append("In this pose, the loops are singular: they allow more motion than in poses nearby.")
     return lines
 
 

@@ -42,5 +42,5 @@ def unit_hint(solution: Solution) -> str | None:
         place = ", ".join(f"{x + 0.0:.6g}" for x in targets[far[0], :3, 3])
         if known is None:
             return f"Is the target of {label} in {unit}? The model may be in metres: did you mean ({place})?"
-        return f"Did you mean metres, as in the model? {label} can reach ({place}), its target taken as {unit}."
+        return f"Did you mean metres, as in the model? {label} can reach ({place}), its target in {unit}."
     return None

@@ -65,11 +65,11 @@ class TargetEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen
 
     joint: Annotated[str | int, Meta(description="Joint, link, site, role or row; or the name of a goal of the layer.")]
     position: (
-        Annotated[_Three, Meta(description="World position, or with relative the way from the clip's.")] | None
+        Annotated[_Three, Meta(description="World position; with relative, the displacement from the clip.")] | None
     ) = None
     positions: Annotated[list[_Three], Meta(min_length=1, description="One for each frame.")] | None = None
     rotation: (
-        Annotated[RotationSpec, Meta(description="World rotation, or with relative the turn of the clip's.")] | None
+        Annotated[RotationSpec, Meta(description="World rotation; with relative, the rotation from the clip's.")] | None
     ) = None
     rotations: Annotated[list[RotationSpec], Meta(min_length=1, description="One for each frame.")] | None = None
 
@@ -79,7 +79,7 @@ class KeyEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=Tr
 
     values: Annotated[
         dict[str, float | list[float]],
-        Meta(description="By joint: radians or length units, xyzw for balls; with relative the change of the clip's."),
+        Meta(description="By joint: radians or length units, xyzw for balls; with relative, the change from the clip."),
     ]
     frame: Annotated[int, Meta(ge=0, description="The frame; left out for all frames of the layer.")] | None = None
 
@@ -87,15 +87,15 @@ class KeyEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=Tr
 class LayerEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
     """A change of a part of a clip."""
 
-    name: Annotated[str, Meta(min_length=1, description="What to call it in reports.")] | None = None
+    name: Annotated[str, Meta(min_length=1, description="Name in reports.")] | None = None
     frames: (
         Annotated[tuple[_Frame, _Frame], Meta(description="First and last frame, both included; left out for all.")]
         | None
     ) = None
     blend: Annotated[int, Meta(ge=0, description="Frames before and after in which it fades in and out.")] = 0
-    relative: Annotated[bool, Meta(description="Whether targets and keys are changes of the clip.")] = False
-    weight: Annotated[float, Meta(ge=0, le=1, description="Share of the way to the targets.")] = 1.0
-    muted: Annotated[bool, Meta(description="Whether it does nothing.")] = False
+    relative: Annotated[bool, Meta(description="Whether targets and keys are relative to the clip.")] = False
+    weight: Annotated[float, Meta(ge=0, le=1, description="Fraction of the change that is applied.")] = 1.0
+    muted: Annotated[bool, Meta(description="Whether the layer is switched off.")] = False
     moving: (
         Annotated[list[str | int], Meta(min_length=1, description="Joints that goals may move; left out for all.")]
         | None
@@ -225,7 +225,7 @@ def _target(entry: TargetEntry) -> LayerTarget:
     what = f"target of {entry.joint!r}"
     pairs = ((entry.position, entry.positions), (entry.rotation, entry.rotations))
     if any(one is not None and many is not None for one, many in pairs):
-        raise InputError(what, expected="position or positions, rotation or rotations, not both")
+        raise InputError(what, expected="position or positions, and rotation or rotations")
     places = entry.positions if entry.position is None else [entry.position]
     specs = entry.rotations if entry.rotation is None else [entry.rotation]
     if places is None and specs is None:

@@ -182,9 +182,7 @@ def _load(path: str | os.PathLike[str], skeleton: Skeleton, *, led: bool) -> Pos
     pose = fmt.read_pose(path, skeleton)
     check = verify_pose(pose, path)
     if not check.holds:
-        what = (
-            f"joint {check.joint!r} is {check.difference:.3g} from its place in the file, and other joints may be off"
-        )
+        what = f"joint {check.joint!r} is {check.difference:.3g} from its position in the file, others may be too"
         warnings.warn(f"{path}: the skeleton cannot take this pose: {what}.", UserWarning, stacklevel=3)
     return pose
 

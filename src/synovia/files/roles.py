@@ -44,7 +44,7 @@ def with_roles_of(skeleton: Skeleton, path: str | os.PathLike[str]) -> Skeleton:
         given = cast("dict[str, object]", given["roles"])
     if schema != SCHEMA or not given:
         raise FormatError(
-            "is no role file", where=str(where), value=schema, expected='lines such as left_hand = "Hand.L"'
+            "is not a role file", where=str(where), value=schema, expected='lines such as left_hand = "Hand.L"'
         )
     for role, joint in given.items():
         if not isinstance(joint, str):

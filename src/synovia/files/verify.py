@@ -30,7 +30,7 @@ def verify_file(content: Motion | Pose | Skeleton, path: str | os.PathLike[str])
         >>> import synovia as sy
         >>> sy.save_motion(motion, "clip.glb", into="character.glb")  # doctest: +SKIP
         >>> print(sy.formats.verify_file(motion, "clip.glb").report())  # doctest: +SKIP
-        The file shows what is in memory: joints differ by at most 3.1e-08.
+        The file matches the data in memory: joints differ by at most 3.1e-08.
     """
     if isinstance(content, Motion):
         return verify_motion(content, path)

@@ -260,7 +260,7 @@ class CompiledProblem(ChecksArguments):
         check_kind("starts", starts, LearnedStarts, "sy.formats.load_starts(path) reads them")
         if self.solver.closed:
             raise UnsupportedError(
-                f"{self.solver.name} is a closed form, which has no start",
+                f"{self.solver.name} is a closed form, which uses no start",
                 where="starts",
                 expected="a general solver, such as 'lm'",
             )
@@ -831,7 +831,9 @@ def _refuse_one(*_: Any) -> int:
         InputError: Always.
     """
     raise InputError(
-        "RestGoal(motion)", expected="track", hint="RestGoal(motion.pose(k)) has one frame as its reference"
+        "RestGoal(motion)",
+        expected="sy.track, which solves each frame",
+        hint="for one frame, use RestGoal(motion.pose(k))",
     )
 
 

@@ -31,7 +31,7 @@ from synovia.model.shapes.world import World, as_place
 from synovia.model.tables import Ints
 from synovia.problem import Reduced
 
-_EXAMPLE: Final = "where its obstacles stand, such as {'cup': (0.5, 0, 0.8)}"
+_EXAMPLE: Final = "positions of its obstacles, such as {'cup': (0.5, 0, 0.8)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,7 +368,7 @@ def _many(value: Any, what: str) -> tuple[Array, Bools]:
     else:
         raise InputError(
             what, value=value, expected="positions (B, 3), transforms (B, 4, 4), or a pair of positions and rotations",
-            hint="solve() takes one place, this method takes many",
+            hint="solve() takes one position, this method takes many",
         )  # fmt: skip
     with np.errstate(over="ignore", invalid="ignore"):
         exact, usable = with_exact_rotations(whole)

@@ -406,8 +406,7 @@ class Solutions:
             InputError: Always.
         """
         raise InputError(
-            "truth value of the solutions of a batch",
-            expected="a question about one or all",
+            "the truth value of the solutions of a batch is ambiguous",
             hint="use .reached.all(), .reached.any() or solutions[b].reached",
         )
 
@@ -487,8 +486,8 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
             close = cast("list[list[int]]", goal.apart.close.tolist())
             named = first_few([f"{ik.given.link_key(a)!r} and {ik.given.link_key(b)!r}" for a, b in close])
             lines.append(
-                f"Goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart in most poses; "
-                f"they only must not touch: {named}."
+                f"In most poses, goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart; "
+                f"it only keeps them from touching: {named}."
             )
     on_ground = ik.skeleton is ik.given  # a moving root moves all links
     return (*lines, *(_unmoved_links(ik.given, goals) if on_ground else ()), *unchecked_shapes(ik.given, goals))

@@ -48,7 +48,7 @@ _MEANINGS = {
     Status.MAX_STEPS: "Out of steps: the error was still decreasing. Allow more steps.",
     Status.INVALID: "Invalid: the target or the start cannot be used, so the problem was skipped.",
     Status.LATE: "Late: the body is on its way to the goals, within its limits.",
-    Status.HOLDING: "Holding: the body brakes or stands still, because of hold(), or without targets.",
+    Status.HOLDING: "Holding: the body brakes or stands still, because of hold() or missing targets.",
 }
 
 

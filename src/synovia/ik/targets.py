@@ -298,7 +298,9 @@ class TargetWriter:
                 fitting = [i for i in fitting if goals[i].name is None]
             if len(fitting) != 1:
                 named = [str(goals[i].name) for i in places if goals[i].name is not None]
-                hint = "give each of them a name, and use those" + (f" (there is {listed(named)})" if named else "")
+                hint = "give each of them a name, and use those" + (
+                    f" (named so far: {listed(named)})" if named else ""
+                )
                 raise UnknownNameError(f"{key!r} means {len(places)} goals", hint=hint)
             return fitting[0]
         return places[0]

@@ -28,8 +28,8 @@ SAME_TIME: Final = 1e-6  # relative difference of rates, or difference of key ti
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
 # Hint about commands for points over time, for messages about files that hold points and no motion:
 OF_POINTS: Final = (
-    "if it holds points over time, 'synovia retarget' takes those of a hand, an array 'joints' (T, 21, 3), and"
-    " 'synovia animate --points' others, 'positions' (T, K, 3), and tables and marker files"
+    "for points over time, use 'synovia retarget' (a hand: array 'joints' (T, 21, 3)) or 'synovia animate --points'"
+    " (other points: array 'positions' (T, K, 3), tables, marker files)"
 )
 LARGEST_FILE: Final = 2**30  # bytes; readers need several times as much memory
 FREE_NUMBERS: Final = 2**23  # values that even the smallest file may describe: 64 MiB as float64
@@ -174,7 +174,7 @@ class Format:
         def read(path: Path) -> NoReturn:
             if check is not None:
                 check(path)
-            raise FormatError(f"{what} does not hold its skeleton", where=str(path), hint=hint)
+            raise FormatError(f"{what} contains no skeleton", where=str(path), hint=hint)
 
         def all_lacks(motion: Motion) -> list[str]:
             scale = [] if motion.stretch is None else ["The file cannot hold animated scale."]
@@ -244,10 +244,10 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         raise InputError("path", value=path, expected="the path of a file", hint=hint)
     try:
         if b"\0" in os.fsencode(path):
-            raise FileError("no file can have this name", value=path, hint="it holds a null byte")
+            raise FileError("no file can have this name", value=path, hint="it contains a null byte")
         return Path(path)
     except UnicodeEncodeError as error:
-        raise FileError("no file can have this name", value=path, hint="it holds half of a character") from error
+        raise FileError("no file can have this name", value=path, hint="it is not valid Unicode") from error
     except TypeError as error:
         raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
 
@@ -349,7 +349,7 @@ def check_writable(path: Path, *, force: bool) -> None:
         if path.exists() and not force:
             raise FileError("file exists", where=str(path), hint="pass force=True (--force) to replace it")
         if not path.parent.is_dir():
-            raise FileError("folder does not exist", where=str(path.parent))
+            raise FileError("folder does not exist", where=str(path.parent), hint="create it first")
 
 
 def most_numbers(size: int) -> int:
@@ -371,7 +371,7 @@ def file_rate(fps: float, where: Path) -> Rate:
         raise FormatError("the frame rate cannot be used", where=str(where), value=fps, expected=RATES)
     step = usual_rate(1.0 / fps).fps
     if fps < _PER_FRAME and step == round(step):
-        note = f"{DOUBT}the file says {fps:.4g} frames per second, which is the time of a frame at {step:g}."
+        note = f"{DOUBT}the file says {fps:.4g} frames per second, which looks like the seconds per frame at {step:g}."
         return Rate(fps, (note,))
     return usual_rate(fps)
 
@@ -399,7 +399,7 @@ def frame_rate(times: Array, path: Path, frames: NDArray[np.intp] | None = None)
     steps = np.diff(times) if frames is None else np.diff(times) / np.diff(frames)
     if found.notes or np.abs(steps - steps.mean()).max() <= _UNEVEN * steps.mean():
         return found.fps, list(found.notes)
-    uneven = f"Times are not evenly spaced ({steps.min():.3g} to {steps.max():.3g} s); frames have the mean rate."
+    uneven = f"Times are not evenly spaced ({steps.min():.3g} to {steps.max():.3g} s); the mean rate is used."
     return found.fps, [uneven]
 
 
@@ -437,7 +437,7 @@ def write_text(path: Path, text: str, *, force: bool = False) -> None:
 
     Raises:
         FileError: As ``write_bytes`` does.
-        InputError: If a name holds half of a character.
+        InputError: If a name is not valid Unicode.
     """
     write_bytes(path, as_utf8(text, str(path)), force=force)
 

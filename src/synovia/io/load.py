@@ -302,7 +302,7 @@ def load_motion(
         raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected=f"one of {others}")
     clips = load_clips(where, skeleton)
     if not clips.motions:
-        raise FormatError(NO_MOTION, where=str(where))
+        raise FormatError(NO_MOTION, where=str(where), hint="it holds only a skeleton, which load_skeleton reads")
     return clips.motions[clip_number(clips.motions, (clips.shown or 0) if clip is None else clip, str(where))]
 
 

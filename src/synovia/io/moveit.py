@@ -104,7 +104,7 @@ class _Reader:
             for _ in range(self.count("number of subframes")):
                 self.word("the name of a subframe")
                 self.pose()
-                self.note("Subframes were not kept, of objects", name)
+                self.note("Subframes of these objects were not kept", name)
         return shapes, place
 
     def shape(self, kind: str, name: str) -> Shape | None:
@@ -115,12 +115,12 @@ class _Reader:
         match kind.lower():
             case "cone":
                 radius, length = self.numbers(2, "radius and length")
-                self.note("Cones are hulls around them, of objects", name)
+                self.note("Cones of these objects were replaced by convex hulls around them", name)
                 return ConvexHull(_cone(radius, length))
             case "plane":
                 a, b, c, d = self.numbers(4, "four numbers of a plane")
                 normal = np.array((a, b, c))
-                self.note("Planes are half-spaces below their normal, of objects", name)
+                self.note("Planes of these objects were replaced by half-spaces, with the normal outwards", name)
                 point = -d * normal / max(float(normal @ normal), 1e-300)
                 return HalfSpace(point=point, normal=normal)
             case "mesh":
@@ -128,9 +128,9 @@ class _Reader:
                 points = self.table(corners, "a corner")
                 self.table(triangles, "a triangle")
                 if not corners:
-                    self.note("Meshes without corners were not kept, of objects", name)
+                    self.note("Meshes without corners of these objects were not kept", name)
                     return None
-                self.note("Meshes count as their convex hulls, of objects", name)
+                self.note("Meshes of these objects were replaced by their convex hulls", name)
                 return ConvexHull.around(points)
             case _:
                 raise self.error("kind of shape", kind, "sphere, box, cylinder, cone, plane or mesh")

@@ -158,7 +158,9 @@ def read_arrays(
                     continue
                 place = f"{path}: {entry.filename}"
                 if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    raise FormatError("array is packed in an unusual way", where=place, expected="stored or deflated")
+                    raise FormatError(
+                        "array has an unsupported compression", where=place, expected="stored or deflated"
+                    )
                 with archive.open(entry) as file:
                     content[name] = read_array(file, place, left)
                 left -= _numbers_in(content[name].shape, content[name].dtype)
@@ -240,7 +242,9 @@ def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
     elif version == (2, 0):
         shape, by_column, dtype = np.lib.format.read_array_header_2_0(file)
     else:
-        raise FormatError("array has an unusual version", where=place, value=version, expected="(1, 0) or (2, 0)")
+        raise FormatError(
+            "array has an unsupported NPY version", where=place, value=version, expected="(1, 0) or (2, 0)"
+        )
     if dtype.kind not in "biufUS":
         raise FormatError(
             "array holds neither numbers nor text", where=place, value=dtype.name, hint="pickled objects are never read"

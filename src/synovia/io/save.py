@@ -144,7 +144,7 @@ def lost_loops(skeleton: Skeleton, fmt: Format) -> list[str]:
     if not skeleton.loops or fmt.holds_loops or fmt.read_onto is not None:
         return []
     named = listed([tie.label for tie in skeleton.loops])
-    return [f"The file cannot hold loops, so whoever reads it may open them: {named}."]
+    return [f"The file cannot hold loops, so programs that read it may open them: {named}."]
 
 
 def verify_motion(motion: Motion, path: str | os.PathLike[str]) -> FileCheck:
@@ -165,7 +165,7 @@ def source_of(
     source = _body_of(skeleton, fmt) if into is None else into
     if source is None and not fmt.makes_new:
         what = f"a {fmt.name} needs the file that the skeleton came from"
-        raise InputError(what, where=str(where), hint="pass into=that file")
+        raise InputError(what, where=str(where), hint="pass that file as into=")
     return source
 
 

@@ -163,7 +163,7 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     base = free_slice(rooted)
     notes = resting_notes(rooted, [*given, *range(base.start, base.stop)], q)
     if away > _NOTED * skeleton.size:
-        notes.append(f"The bodies of the model are {away:.3g} m away from where the file has them, in the median.")
+        notes.append(f"The positions of bodies in model and file differ by {away:.3g} m in the median.")
     notes += unread_notes(where, wanted | _DERIVED)
     body, q = mounted(skeleton, rooted, q)
     name = where.stem.removesuffix(".isaac").removesuffix(".mujoco")
@@ -207,9 +207,9 @@ def _with_names(skeleton: Skeleton, frames: _Frames) -> tuple[float, Array, list
     off, q, given = min(tried, key=lambda one: one[0])
     if off > _NEAR * skeleton.size:
         raise FormatError(
-            "bodies are not where this model has them",
+            "positions of bodies do not match the model",
             where=str(frames.where),
-            value=f"{off:.3g} away in the median",
+            value=f"a median difference of {off:.3g}",
             hint="is it a motion of this model? Files without names must have Isaac Lab's or MuJoCo's order",
         )
     return off, q, given
@@ -278,7 +278,7 @@ def _velocity_notes(values: Array, velocities: NDArray[Any] | None, fps: float) 
     other = usual_rate(float(f"{alike / size**2:.4g}")).fps
     if 1.0 / _SAME_RATE < other / fps < _SAME_RATE:
         return []
-    return [f"{DOUBT}the file says {fps:.4g} frames per second, but its velocities are those of {other:.4g}."]
+    return [f"{DOUBT}the file says {fps:.4g} frames per second, but its velocities fit {other:.4g}."]
 
 
 def _rates(values: Array, fps: float) -> Array:

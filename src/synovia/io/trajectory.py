@@ -116,7 +116,7 @@ def read_trajectory(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     content = _content(read_text(where), where)
     names, points = content.get("joint_names"), content.get("points")
     if not isinstance(names, list) or not isinstance(points, list) or not points:
-        raise FormatError("file is no joint trajectory", where=str(where), expected="joint_names and points")
+        raise FormatError("file is not a joint trajectory", where=str(where), expected="joint_names and points")
     joints = [str(name) for name in cast("list[object]", names)]
     try:
         rows = list(skeleton.by_row([(name, name) for name in joints], "values"))
@@ -124,7 +124,7 @@ def read_trajectory(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         raise restated(error, FormatError, str(where)) from error
     wrong = [name for name, row in zip(joints, rows, strict=True) if skeleton.joints[row].kind not in _SCALAR]
     if wrong:
-        raise FormatError(f"{listed(wrong)} has one value", where=str(where), expected="hinges and slides")
+        raise FormatError(f"joints {listed(wrong)}", where=str(where), expected="only hinges and slides of the model")
     given = [_point(point, k, len(joints), where) for k, point in enumerate(cast("list[object]", points))]
     times = np.array([time for time, _ in given])
     q = np.tile(skeleton.rest_q, (len(given), 1))
@@ -180,9 +180,9 @@ def _content(text: str, where: Path) -> Mapping[str, Any]:
         if content is None:
             content = _foreign(text, where)
     except (ValueError, RecursionError) as error:
-        raise FormatError("file is no joint trajectory", where=str(where), hint=str(error)) from error
+        raise FormatError("file is not a joint trajectory", where=str(where), hint=str(error)) from error
     if not isinstance(content, Mapping):
-        raise FormatError("file is no joint trajectory", where=str(where), expected="joint_names and points")
+        raise FormatError("file is not a joint trajectory", where=str(where), expected="joint_names and points")
     return cast("Mapping[str, Any]", content)
 
 
@@ -214,7 +214,7 @@ def _foreign(text: str, where: Path) -> object:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise FormatError("file is no YAML", where=str(where), hint=str(error)) from error
+        raise FormatError("file is not YAML", where=str(where), hint=str(error)) from error
 
 
 def _looks_like(head: bytes) -> bool:
@@ -231,7 +231,7 @@ def _lacks(motion: Motion) -> Sequence[str]:
         for row, joint in enumerate(skeleton.joints)
         if joint.kind in (Kind.BALL, Kind.FREE) and _off_rest(motion, row) > _STILL
     ]
-    notes = [f"The trajectory leaves out {listed(away)}, which stays away from its rest."] if away else []
+    notes = [f"The trajectory leaves out {listed(away)}, whose values differ from rest."] if away else []
     rates = np.abs(velocities(motion))
     if not rates.size:
         return notes
@@ -239,7 +239,7 @@ def _lacks(motion: Motion) -> Sequence[str]:
     if rates[-1, fastest] <= _ENDING * rates[:, fastest].max():
         return notes
     moving = f"{skeleton.dof_names[fastest]!r} at {rates[-1, fastest]:.3g} per second"
-    return [*notes, f"The clip moves in its last frame ({moving}), and the trajectory ends at rest there."]
+    return [*notes, f"The clip moves in its last frame ({moving}), but the trajectory ends there with velocity 0."]
 
 
 def _off_rest(motion: Motion, row: int) -> float:

@@ -21,7 +21,7 @@ from synovia.model.robot import floating, free_slice, mounted, robot_of
 from synovia.text import counted, listed
 
 FPS: Final = 30.0
-_RATE: Final = f"The file does not say its rate; it counts as {FPS:g} frames per second, as Unitree's motions have."
+_RATE: Final = f"The file does not contain its frame rate: {FPS:g} per second is assumed, as for Unitree's motions."
 _BASE: Final = 7  # values of the base before the joints
 _SLACK: Final = 1e-2  # tolerance of a quaternion's norm; the files have six digits
 
@@ -125,7 +125,7 @@ def _lacks(motion: Motion) -> list[str]:
     """Return a sentence about the frame rate if it is not the rate of these files."""
     if motion.fps == FPS:
         return []
-    return [f"The file does not hold the rate of {motion.fps:g} frames per second: it is read at {FPS:g}."]
+    return [f"The file cannot hold the rate of {motion.fps:g} frames per second: readers assume {FPS:g}."]
 
 
 FORMAT: Final = Format.without_skeleton(

@@ -62,8 +62,8 @@ class FileCheck:
         if not self.joint:
             return " ".join(self.problems)
         if self.holds:
-            return f"The file shows what is in memory: joints differ by at most {self.difference:.2g}."
-        far = f"joint {self.joint!r} is {self.difference:.3g} from its place in memory in frame {self.frame}"
+            return f"The file matches the data in memory: joints differ by at most {self.difference:.2g}."
+        far = f"joint {self.joint!r} is {self.difference:.3g} from its position in memory in frame {self.frame}"
         within = self.difference <= self.allowed
         return " ".join([*self.problems, *([] if within else [f"The file differs: {far}."])])
 
@@ -106,12 +106,12 @@ def check_skeleton(skeleton: Skeleton, path: str | os.PathLike[str]) -> FileChec
     if [(j.name, j.kind) for j in back.joints] != [(j.name, j.kind) for j in skeleton.joints]:
         problems.append("The joints of the file have other names or kinds.")
     elif back.parents != skeleton.parents:
-        problems.append("The joints of the file hang from other joints.")
+        problems.append("The joints of the file have other parents.")
     if problems:
         return FileCheck(where, np.inf, 0.0, problems=tuple(problems))
     for low, own in zip(back.limits, skeleton.limits, strict=True):
         if not np.array_equal(low, own):
-            problems.append("The limits of the file are others.")
+            problems.append("The limits in the file differ.")
             break
     rows = list(range(len(skeleton)))
     own, shown = skeleton.rest_pose().positions[None], back.rest_pose().positions[None]

@@ -85,7 +85,7 @@ class Element:
                 raise child.error(f"second <{tag}> in one <{self.tag}>", hint=f"the first is on line {found.line}")
             called = f"<{self.tag}> {self.attributes['name']!r}" if "name" in self.attributes else f"<{self.tag}>"
             again = (
-                "repeats the first" if child.attributes == found.attributes else "differs from the first, which counts"
+                "repeats the first" if child.attributes == found.attributes else "differs from the first, which is used"
             )
             self.notes[f"The second <{tag}> of {called} (line {child.line}) was not kept: it {again}."] = None
         return found
@@ -199,7 +199,7 @@ class _Builder:
             if spaced is not None:
                 line = error.lineno + self.before
                 again = _Builder(self.where, self.root, self.most)
-                again.notes[f"Attributes without a space between them (line {line}) were read all the same."] = None
+                again.notes[f"Attributes without a space between them (line {line}) were accepted."] = None
                 return again.build(spaced)
             if self.top is not None and not self.stack:
                 self.pass_over(data[begin + self.parser.ErrorByteIndex :])
@@ -221,7 +221,7 @@ class _Builder:
     def pass_over(self, rest: bytes) -> None:
         """Add a note about text after the root element, unless it is padding with zeros."""
         if self.top is not None and rest.strip(b"\0 \t\r\n"):
-            self.notes[f"What stands after </{self.top.tag}> (line {self.line}) was not read."] = None
+            self.notes[f"Content after </{self.top.tag}> (line {self.line}) was ignored."] = None
 
     @property
     def line(self) -> int:

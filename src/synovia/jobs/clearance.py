@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from synovia.model import Skeleton
     from synovia.model.shapes.world import World
 
-AVOIDED: Final = replace(
-    WORLD, help=f"Obstacles that the body keeps clear of, as it then does of itself: {OBSTACLE_FILES}."
-)
+AVOIDED: Final = replace(WORLD, help=f"Obstacles for the body to avoid, along with self-collisions: {OBSTACLE_FILES}.")
 CLEARANCE: Final = Option(
     "Keep the links at least this far apart from each other, and from the obstacles of --world.", Number(),
     metavar="DISTANCE", shown="0 with --world", unit="length units of the model",
@@ -58,7 +56,7 @@ class Clear:
     clearance: float | None = option(default=None, like=CLEARANCE)
     shapes: bool = option(
         default=False,
-        help="Fit capsules to a body without shapes, which keeping clear needs, or to links whose shapes are missing.",
+        help="Fit capsules to the links that have no shapes; without shapes, collisions cannot be avoided.",
     )
 
     @cached_property

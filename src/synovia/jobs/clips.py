@@ -42,14 +42,14 @@ class ClipReader(Looped):
 
     clip: str | int | None = option(
         default=None, help="Name or number of the clip in the file.",
-        metavar="NAME|N", shown="the one written last, else the first", recorded=ALWAYS,
+        metavar="NAME|N", shown="the last that Synovia wrote, else the first", recorded=ALWAYS,
     )  # fmt: skip
     model: str | None = option(
         default=None, help="Model of the clip; a CSV needs it, because it holds only joint values.",
         kind=Model(), metavar="FILE", completes="models", recorded=ALWAYS,
     )  # fmt: skip
     trim: bool = option(
-        default=False, help="Cut off the frames of a T-pose, or of the file's rest pose, at the ends.",
+        default=False, help="Cut off frames in a T-pose, or in the file's rest pose, at both ends.",
         names=("--trim-tpose",), recorded=ALWAYS,
     )  # fmt: skip
 
@@ -114,7 +114,7 @@ class ClipReader(Looped):
             for note in own.notes:
                 report_end(host, motion, note, cut=cut)
             if cut and not own.notes:
-                host.say(f"frames {own.first} to {own.end - 1} are taken, as of the other clip", motion.name)
+                host.say(f"only frames {own.first} to {own.end - 1} are used, to match the other clip", motion.name)
         return first.of(pair[0]), second.of(pair[1])
 
     def _read(self, path: str | Path, host: Host, instead: str, like: str | None = None) -> Motion:
@@ -172,7 +172,7 @@ class Roles(Looped):
 
     roles: Path | None = option(
         default=None, help='Parts of the body, TOML or JSON: lines such as left_hand = "Wrist.L".',
-        kind=File(), metavar="FILE", shown="found", single="input",
+        kind=File(), metavar="FILE", shown="detected", single="input",
     )  # fmt: skip
 
     @cached_property
@@ -197,7 +197,7 @@ class Verified:
     """Option to verify written files by reading them back."""
 
     verify: bool = option(
-        default=False, help="Read the file back, and exit with 1 if joints are elsewhere than in memory.",
+        default=False, help="Read the written file back, and exit with 1 if joints are elsewhere than in memory.",
         recorded=NEVER, rank=1,
     )  # fmt: skip
 
@@ -227,7 +227,7 @@ class Saved(Verified):
     """Options for jobs that write clips."""
 
     unit: str | float | None = option(
-        default=None, help="Length unit of a skeleton whose file does not say it (BVH); GLB, FBX and VRMA need it.",
+        default=None, help="Length unit of a skeleton whose file does not define it (BVH); GLB, FBX and VRMA need it.",
         kind=Parsed(_unit), metavar="m|cm|mm|in|ft|METRES", shown="one in which a humanoid is as tall as a person",
     )  # fmt: skip
 
@@ -243,7 +243,9 @@ class Saved(Verified):
             from synovia.retargeting import stand_at_rest
 
             motion = stand_at_rest(motion)
-            notes = ["The body does not stand at rest, so the rest pose is that of 'synovia retarget'."]
+            notes = [
+                "The body does not stand in its rest pose, so the file has the rest pose that 'synovia retarget' finds."
+            ]
             notes += write_motion(motion, path, into=into, unit=self.unit, force=host.force)
         host.wrote(path, notes)
         return self.compare(verify_motion, motion, path, host)
@@ -400,7 +402,7 @@ def drawn(motion: Motion, source: Motion | None = None) -> Picture:
     except FileError:
         raise
     except OSError as error:
-        raise FileError(f"no temporary file can be written ({error.strerror})") from error
+        raise FileError(f"cannot write a temporary file ({error.strerror})") from error
 
 
 def _stills(frames: int) -> list[int]:

@@ -30,7 +30,7 @@ WRITTEN: Final[Mapping[str, Option]] = {
     "format": format_option(written_endings),
 }
 VELOCITY: Final = Option(
-    "Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file; file: these.",
+    "Largest speed of DST's hinges, for all or by joint; N%: share of the limits in its file; file: these limits.",
     Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%|file", unit="rad/s",
     shown="those of DST's file; 15 for a recorded hand", recorded=ALWAYS,
 )  # fmt: skip
@@ -52,7 +52,7 @@ CLEARANCE: Final = Option(
     Parsed(_clearance), metavar="DISTANCE|none", shown="0; none for a recorded hand", unit="length units of DST",
 )  # fmt: skip
 SHAPES: Final = Option(
-    "Fit capsules to DST if it has no shapes, or where they are missing, so that limbs and fingers keep clear of it.",
+    "Fit capsules to the links of DST that have no shapes, so that limbs and fingers do not pass through them.",
     Flag(),
 )
 
@@ -77,22 +77,22 @@ class RetargetHand(Saved, Roles, Job):
         metavar="SIDE", shown="the only one", recorded=ALWAYS,
     )  # fmt: skip
     source_side: str | None = option(
-        default=None, help="With recordings of a hand: its side.", kind=Word(_SIDES), metavar="SIDE", shown="found",
-        recorded=ALWAYS,
+        default=None, help="With recordings of a hand: which hand was recorded.", kind=Word(_SIDES), metavar="SIDE",
+        shown="detected", recorded=ALWAYS,
     )  # fmt: skip
     scale: float | None = option(
-        default=None, help="With recordings of a hand: length of DST for a unit of the points.",
+        default=None, help="With recordings of a hand: length on DST per unit of the points.",
         kind=Number(0, above=True),
         metavar="FACTOR", shown="from the lengths of the fingers", recorded=ALWAYS,
     )  # fmt: skip
     origin: str | None = option(
         default=None,
-        help="With recordings of a hand: take the points in the axes of DST about this joint or link, where the wrist"
-        " is, instead of palm on palm.",
+        help="With recordings of a hand: put the wrist at this joint or link, with the points in the axes of DST,"
+        " instead of aligning the palms.",
         metavar="JOINT", completes="joints", recorded=ALWAYS,
     )  # fmt: skip
     fps: float | None = option(
-        default=None, help="With recordings of a hand: frames per second, also in place of those of the file.",
+        default=None, help="With recordings of a hand: frames per second, instead of those of the file.",
         kind=Number(0, above=True), metavar="N", shown="those of the file, else 30", recorded=ALWAYS,
     )  # fmt: skip
     velocity: Any = option(default=None, like=VELOCITY)
@@ -138,7 +138,9 @@ class RetargetHand(Saved, Roles, Job):
         host.note(found.notes)
         fps = self.fps or found.fps
         if fps is None:
-            host.say(f"the file has no rate: {FPS:g} frames per second are assumed; --fps sets another", str(item.path))
+            host.say(
+                f"the file has no frame rate: {FPS:g} frames per second are assumed; --fps sets it", str(item.path)
+            )
         answer = retarget_hand(
             found.points, self._skeleton, fps=fps or FPS, side=self.side, source_side=self.source_side or found.side,
             scale=self.scale, frame="palm" if self.origin is None else "given", origin=self.origin,

@@ -302,16 +302,16 @@ class Running:
         default=None,
         help="A running Ray cluster.",
         metavar="ADDRESS",
-        shown="a cluster of its own",
+        shown="a new one on this machine",
         many=True,
         rank=1,
     )
     shard: Any = option(
-        default=None, help="Only the I-th of N shares of the inputs, for job arrays.",
+        default=None, help="Process only the I-th of N shares of the inputs, for job arrays.",
         metavar="I/N", kind=Parsed(_shard), shown="all", many=True, rank=1,
     )  # fmt: skip
     retry_failed: bool = option(default=False, help="For many inputs: try failed ones again.", many=True, rank=1)
-    fail_fast: bool = option(default=False, help="For many inputs: end at the first failure.", many=True, rank=1)
+    fail_fast: bool = option(default=False, help="For many inputs: stop at the first failure.", many=True, rank=1)
     force: bool = option(default=False, like=FORCE)
 
     @property
@@ -331,7 +331,7 @@ class Running:
         try:
             is_file = path.is_file()
         except OSError as error:
-            raise UsageError(f"expected a name that a folder can have ({error.strerror}).", "-o") from error
+            raise UsageError(f"expected a valid name of a folder ({error.strerror}).", "-o") from error
         if is_file:
             raise UsageError(f"expected a folder for many inputs, got the file {self.output!r}.", "-o")
         if _is_ending(job, path.suffix) and not path.exists():

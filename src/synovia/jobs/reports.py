@@ -69,7 +69,7 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
     if tracked.jumps:
         lines.append(f"jumps: {frames_text(tracked.jumps, _MOST_SHOWN)}")
     if tracked.blocked:
-        lines.append(f"too near on the way to: {frames_text(tracked.blocked, _MOST_SHOWN)}")
+        lines.append(f"too near on the path to: {frames_text(tracked.blocked, _MOST_SHOWN)}")
     return lines
 
 
@@ -84,7 +84,10 @@ def _fitted_text(fitted: Fitted, unit: float | None) -> list[str]:
     seen = 100.0 * float(np.isfinite(fitted.errors).mean())
     calmed = "" if fitted.smoothness else "; no noise"
     points = f"{fitted.errors.shape[1]} points, seen {seen:.0f} % of the time"
-    return [*(f"points: {note}" for note in fitted.notes), f"{points}: {median} off, 99 % within {far}{calmed}"]
+    return [
+        *(f"points: {note}" for note in fitted.notes),
+        f"{points}: median error {median}, 99 % within {far}{calmed}",
+    ]
 
 
 def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:

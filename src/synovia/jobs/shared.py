@@ -65,14 +65,14 @@ SOLVER: Final = Option(
     Parsed(_solver),
     metavar="NAME",
     completes="solvers",
-    shown="lm; full-body to keep clear",
+    shown="lm; full-body to avoid collisions",
 )
 ROOT: Final = Option(
     "How the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.", Parsed(_root),
     metavar="fixed|free|AXES", completes="roots",
 )  # fmt: skip
 TOLERANCE: Final = Option(
-    "When a goal counts as reached: a length in the file's unit, and an angle in degrees.", Parsed(_tolerance, list),
+    "Largest error of a reached goal: a length in the file's unit, and an angle in degrees.", Parsed(_tolerance, list),
     ("--tol",), "POS[,DEG]", "1e-4 of the reach, 1e-3 rad",
 )  # fmt: skip
 DEADLINE: Final = Option(
@@ -88,7 +88,7 @@ MODEL: Final = Option(
     Model(), metavar="FILE", completes="models",
 )  # fmt: skip
 LOOPS: Final = Option(
-    "Loops of the model in addition to those of its own file, TOML.", File(), metavar="FILE",
+    "TOML file of loops, in addition to those of the model's own file.", File(), metavar="FILE",
     shown="the file next to it that ends in .loops.toml",
 )  # fmt: skip
 JOINT: Final = Option("A joint; repeat for more.", metavar="JOINT", repeats=True, completes="joints")

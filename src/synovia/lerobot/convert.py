@@ -89,7 +89,7 @@ class Arm:
         else:
             for name in self.joints:
                 if name not in names:
-                    raise InputError(f"no number {name!r}", where=where, hint=did_you_mean(name, names))
+                    raise InputError(f"no number named {name!r}", where=where, hint=did_you_mean(name, names))
             found = {name: self.skeleton.value_index(joint) for name, joint in self.joints.items()}
             rows = {name: row for name, row in found.items() if row in moving.values()}
         lost = [name for name, row in moving.items() if row not in rows.values()]

@@ -95,12 +95,12 @@ class Kinematics:
         limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
         if fps is not None:
             if acceleration is None:
-                raise InputError("acceleration", expected="a limit, degrees per s²", hint="fps takes one with it")
+                raise InputError("acceleration", expected="a limit, degrees per s²", hint="fps= needs acceleration=")
             limits = {name: in_radians(self.skeleton, name, given) for name, given in limits.items()}
             self._limits = {"rate": fps, **limits}
             self._servo = self._servo_of(_USUAL)
         elif any(given is not None for given in limits.values()):
-            raise InputError("velocity, acceleration, jerk", expected="fps in addition", hint="limits need a rate")
+            raise InputError("velocity, acceleration, jerk", expected="fps= as well", hint="limits need a frame rate")
 
     def reset(self) -> None:
         """Restart: the next call with ``fps`` starts at rest from its current joints."""
@@ -149,7 +149,9 @@ class Kinematics:
             float(as_numbers(orientation_weight, (), "orientation_weight")),
         )
         if min(weights) < 0.0 or max(weights) == 0.0:
-            raise InputError("position_weight, orientation_weight", value=weights, expected="one of them above 0")
+            raise InputError(
+                "position_weight, orientation_weight", value=weights, expected="numbers from 0, one above 0"
+            )
         target = as_numbers(desired_ee_pose, (4, 4), "desired_ee_pose")
         key = weights[0] > 0.0, weights[1] > 0.0, int(np.sign(weights[0] - weights[1]))
         targets: dict[str, Any] = {}

@@ -101,7 +101,12 @@ class DataSet:
             raise FormatError("features or fps are missing", where=str(where), expected="both in meta/info.json")
         for name, feature in cast("dict[str, object]", features).items():
             if not isinstance(feature, dict):
-                raise FormatError(f"feature {name!r}", where=str(where), value=feature, expected="a table of its type")
+                raise FormatError(
+                    f"feature {name!r}",
+                    where=str(where),
+                    value=feature,
+                    expected="an object with dtype, shape and names",
+                )
         self.info = info
         self.features = cast("dict[str, dict[str, Any]]", features)
         self.fps = float(fps)
@@ -176,7 +181,7 @@ class DataSet:
         if place.exists() and not force:
             raise FileError("folder exists", where=str(place), hint="pass force=True to replace it")
         if place.resolve() == self.root.resolve() or self.root.resolve() in place.resolve().parents:
-            raise FileError("folder is that of the data set itself, or inside it", where=str(place))
+            raise FileError("folder is the data set itself, or inside it", where=str(place), hint="choose another")
         building = place.parent / f".{place.name}.{secrets.token_hex(4)}"
         try:
             shutil.copytree(self.root, building, ignore=self._rewritten)
@@ -217,7 +222,7 @@ class DataSet:
         for episode, span in spans:
             if episode in summaries:
                 raise FormatError(
-                    f"episode {episode} lies in two places", where=str(file), expected="it whole in one file"
+                    f"episode {episode} is split", where=str(file), expected="consecutive rows of one file"
                 )
             done = new.make(episode, {name: columns[name][span] for name in new.needed})
             for name, feature in new.features.items():
@@ -313,7 +318,9 @@ def _numbers(table: Any, name: str, file: Path) -> Numbers:
     numbers = np.asarray(values.to_numpy(zero_copy_only=False))
     count = len(column)
     if column.null_count or numbers.dtype.kind not in "fiu" or (count and len(numbers) % count):
-        raise FormatError(f"column {name!r} is not of as many numbers in each frame", where=str(file))
+        raise FormatError(
+            f"column {name!r} has gaps, values that are not numbers, or frames of different lengths", where=str(file)
+        )
     if not np.isfinite(numbers).all():
         raise FormatError(f"column {name!r} has numbers that are not finite", where=str(file))
     return numbers.reshape(count, -1) if count else numbers.reshape(0, 1)

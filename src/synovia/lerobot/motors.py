@@ -45,7 +45,9 @@ class Motors:
             joint = joints[row]
             if joint.kind not in _MOVING or joint.mimic is not None:
                 found = "a mimic joint" if joint.mimic is not None else joint.kind.name
-                raise InputError(f"joint {name!r}", value=found, expected="a hinge or slide of its own")
+                raise InputError(
+                    f"joint {name!r}", value=found, expected="a hinge or slide that follows no other joint"
+                )
         self._order = JointOrder(skeleton, self.names, degrees=True)
 
     def pose(self, values: Any) -> tuple[Pose, Array]:

@@ -46,7 +46,7 @@ class RetargetBodyToJoints(_processor.RobotActionProcessorStep):
         names = self.joints.motor_names
         missing = [f"{name}.pos" for name in names if f"{name}.pos" not in observation]
         if missing:
-            raise InputError("observation", value=sorted(observation), expected=f"the current {missing[0]}")
+            raise InputError("observation", value=sorted(observation), expected=f"an entry {missing[0]!r}")
         current = [float(observation[f"{name}.pos"]) for name in names]
         values = self.joints.step(current, action.pop(BODY, None), action.pop(TIME, None))
         action.update({f"{name}.pos": value for name, value in zip(names, values.tolist(), strict=True)})

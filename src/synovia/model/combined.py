@@ -183,7 +183,7 @@ def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> li
             below = _split(on[line[-1]], bodies)[0]
             if below in line:
                 circle = " on ".join(repr(name) for name in [*line, below])
-                raise InputError("on=", value=circle, expected="bodies that do not stand on each other in a circle")
+                raise InputError("on=", value=circle, expected="bodies that are not mounted on each other in a cycle")
             line.append(below)
         order += [name for name in reversed(line) if name not in order]
     return order
@@ -193,9 +193,9 @@ def _assumed(body: Skeleton, unit: float | None, up: str | None) -> list[str]:
     """Return sentences about an unknown unit or axis of a body, which is assumed to be that of the others."""
     notes: list[str] = []
     if body.meters_per_unit is None and unit is not None:
-        notes.append(f"Its length unit is unknown, and taken to be {unit:g} m, that of the other bodies.")
+        notes.append(f"Its length unit is unknown, and assumed to be {unit:g} m, as in the other bodies.")
     if body.up is None and up is not None:
-        notes.append(f"Its axis that points up is unknown, and taken to be {up}, that of the other bodies.")
+        notes.append(f"Its axis that points up is unknown, and assumed to be {up}, as in the other bodies.")
     return notes
 
 
@@ -263,7 +263,9 @@ def _address(body: Skeleton, frame: str | int) -> str:
     found = body.address(row)
     if isinstance(found, int):
         name = body.joint_names[row]
-        raise InputError(f"joint {name!r}", where=body.name, expected="a name of its own", hint="rename the joint")
+        raise InputError(
+            f"joint {name!r}", where=body.name, expected="a name that no other joint has", hint="rename the joint"
+        )
     return found
 
 

@@ -236,7 +236,7 @@ def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -
 def _cure(error: float, determinant: float) -> str:
     """Return a hint about the fault of a matrix that is not a rotation, and its correction."""
     if determinant < 0.0 and error <= ROUNDED:
-        return "it mirrors"
+        return "its determinant is -1: it mirrors"
     cure = "; sy.Rotation.from_matrix(matrix) is the nearest rotation" if determinant > 0.0 else ""
     return f"RᵀR differs from the identity by {error:.2g}{cure}"
 

@@ -687,13 +687,15 @@ class Motion:
         own, other = self.skeleton.joint_names, skeleton.joint_names
         more, less = [name for name in own if name not in other], [name for name in other if name not in own]
         found = [
-            f"{text} {listed(names)}" for text, names in (("only the clip has", more), ("it lacks", less)) if names
+            f"{text} {listed(names)}"
+            for text, names in (("only the clip has", more), ("the clip lacks", less))
+            if names
         ]
         if not found and len(own) == len(other) and own != other:
             row = next(k for k, names in enumerate(zip(own, other, strict=True)) if names[0] != names[1])
-            found = [f"joint {row} is {own[row]!r} in the clip and {other[row]!r} there"]
+            found = [f"joint {row} is {own[row]!r} in the clip and {other[row]!r} in the skeleton"]
         elif not found and joint is None and own == other:
-            found = ["bones of the same names differ in length, as in other units"]
+            found = ["bones of the same names differ in length, as with another length unit"]
         differ = f"{' and '.join(found)}: " if found and joint is None else ""
         return InputError(
             "clip belongs to another skeleton" if joint is None else f"clip has another joint {joint!r}",

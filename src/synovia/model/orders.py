@@ -87,7 +87,7 @@ class JointOrder(ChecksArguments):
         """
         if isinstance(content, Pose | Motion):
             if content.skeleton.joint_names != self.skeleton.joint_names:
-                raise InputError("pose", value=content.skeleton.name, expected=f"one of {self.skeleton.name!r}")
+                raise InputError("pose", value=content.skeleton.name, expected=f"a pose of {self.skeleton.name!r}")
             q = content.q
         else:
             shape = (-1, self.skeleton.nq) if dimensions(content) == 2 else (self.skeleton.nq,)
@@ -170,7 +170,7 @@ def _controls(skeleton: Skeleton, model: Any) -> tuple[list[str], list[_Row]]:
         name = model.actuator(k).name or f"actuator{k}"
         gain, bias = float(model.actuator_gainprm[k, 0]), [float(b) for b in model.actuator_biasprm[k, :3]]
         if int(model.actuator_biastype[k]) != _AFFINE or gain == 0.0 or bias[1] == 0.0:
-            raise UnsupportedError(f"actuator {name!r} does not hold a position", where=skeleton.name)
+            raise UnsupportedError(f"actuator {name!r} is not a position actuator", where=skeleton.name)
         lengths = _lengths(model, k, name, lambda j: _scalar(skeleton, joints[j]))
         names.append(name)
         rows.append(([(row, -bias[1] * factor / gain) for row, factor in lengths], -bias[0] / gain))

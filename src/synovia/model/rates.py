@@ -135,4 +135,4 @@ def _taken(rate: float, own: float) -> Rate:
     """Return a usual rate, with a note if it differs from the rate of the file."""
     if abs(rate / own - 1.0) <= _SAME:
         return Rate(rate)
-    return Rate(rate, (f"Frames are {1.0 / own:.9g} s apart in the file: taken as {rate:.5g} per second, rounded.",))
+    return Rate(rate, (f"Frames are {1.0 / own:.9g} s apart in the file: rounded to {rate:.5g} per second.",))

@@ -341,7 +341,7 @@ def _planar_part(skeleton: Skeleton, at: int, rows: tuple[int, int, int] | None)
     """Return the values of a planar joint, which moves normal to the z axis in Pinocchio."""
     if rows is None or not np.array_equal(skeleton.joints[rows[2]].axis, (0.0, 0.0, 1.0)):
         name = "a planar joint" if rows is None else f"joint {skeleton.joint_names[rows[2]]!r}"
-        raise UnsupportedError(f"{name} is not planar across z", where=skeleton.name, expected="the axis 0 0 1")
+        raise UnsupportedError(f"{name} does not move in the xy plane", where=skeleton.name, expected="the axis 0 0 1")
     return _Part("planar", at, rows)
 
 
@@ -404,7 +404,7 @@ def _free_above(skeleton: Skeleton, row: int, poses: Array) -> int | None:
         f"body of joint {skeleton.joint_names[row]!r} is free in the model",
         where=skeleton.name,
         value=[skeleton.joint_names[up] for up in moving],
-        expected="one free joint that carries it",
+        expected="one free joint that moves it",
         hint="skeleton.with_root('free') adds one to a skeleton with a fixed base",
     )
 

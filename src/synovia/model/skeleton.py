@@ -433,7 +433,7 @@ class Skeleton(Pictured):
             InputError: If the upward direction is unknown.
         """
         if self.up is None:
-            expected = f"a skeleton that says which axis is up, or {instead}"
+            expected = f"a skeleton whose up axis is known, or {instead}"
             raise InputError("up", where=self.name, expected=expected)
         return axis_vector(self.up)
 
@@ -943,7 +943,7 @@ class Skeleton(Pictured):
                 raise InputError(f"excluded_pairs[{i}]", where=self.name, value=both, expected=expected)
             first, second = (self.index(cast("str", name)) for name in both)
             if first == second:
-                expected = "two different ones"
+                expected = "two different joints or links"
                 raise InputError(f"excluded_pairs[{i}]", where=self.name, value=both, expected=expected)
             names.setdefault(first, cast("str", both[0]))
             names.setdefault(second, cast("str", both[1]))
@@ -961,7 +961,9 @@ class Skeleton(Pictured):
                 raise InputError(f"loops[{i}]", where=self.name, value=type(tie), expected="a Loop or a Coupling")
             if not moved_by(self, tie):
                 what = f"loop {tie.label!r}"
-                raise InputError(what, where=self.name, value=tie.names, expected="frames that a joint moves apart")
+                raise InputError(
+                    what, where=self.name, value=tie.names, expected="frames that joints move relative to each other"
+                )
             found.append(tie)
         return tuple(found)
 

@@ -212,7 +212,7 @@ def _restrict(row: Array, follower: Joint, leader: Joint, ratio: float, offset: 
         raise InputError(
             f"limits of joint {follower.name!r} and its leader {leader.name!r}",
             expected="limits that overlap",
-            hint=f"the limit of {follower.name!r} asks for a value of {leader.name!r} of {own}, the other limits for "
+            hint=f"the limit of {follower.name!r} allows {leader.name!r} values of {own}, the other limits allow "
             f"{other}",
         )
     row[layout.LOWER], row[layout.UPPER] = min(low, high), high

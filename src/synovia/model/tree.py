@@ -119,7 +119,7 @@ def parent_row(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]]
     what = f"parent {parent!r} of joint {joint.name!r}"
     if found:
         hint = "use the index of the parent in the list"
-        raise InputError(f"{what} means several joints", where=where, value=found, hint=hint)
+        raise InputError(f"{what} is ambiguous", where=where, value=found, hint=hint)
     if not isinstance(parent, str):
         raise InputError(f"{what} does not exist", where=where)
     sited = next(

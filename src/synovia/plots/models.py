@@ -148,7 +148,7 @@ def plot_reach(
         panel.set_xlabel("xyz"[x] + unit, fontsize=9)
         panel.set_ylabel("xyz"[y] + unit, fontsize=9)
         panel.set_title(side, loc="left", fontsize=9)
-    figure.suptitle(f"{skeleton.name}: where {name} can go (at rest: orange)", x=0.01, ha="left", fontsize=11)
+    figure.suptitle(f"{skeleton.name}: reachable positions of {name} (at rest: orange)", x=0.01, ha="left", fontsize=11)
     save(figure, where, force=force)
 
 

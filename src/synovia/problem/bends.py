@@ -28,10 +28,10 @@ from synovia.problem.structure import TURNING
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 _UNDEFINED: Final = (
-    "The side to which {0!r} bends is undefined: its limb is straight, and neither a bend at rest nor a role says it "
-    "(a role does if the rest pose stands). Add a PoleGoal, or bend the rest pose a little."
+    "The side to which {0!r} bends is undefined: its limb is straight, and neither a bend at rest nor a role defines "
+    "it (a role does if the rest pose stands). Add a PoleGoal, or bend the rest pose a little."
 )
-_WRONG: Final = "{0!r} bends to another side than its role and the rest pose say: the solver found no pose to its side."
+_WRONG: Final = "{0!r} does not bend to the side that its role and the rest pose define: the solver found no such pose."
 _LIMBS: Final = (("upper_leg", "lower_leg", "foot", -1.0), ("upper_arm", "lower_arm", "hand", 1.0))
 _SLIGHTEST: Final = 1e-6  # sine of the angle between the bones at rest: smaller bends are rounding
 # cosine of the angle between a hinge and the wanted axis, above which the hinge bends to the wanted side

@@ -62,9 +62,9 @@ class Body:
         for one, other in itertools.combinations([role for role in _APART if role in self.roles], 2):
             if self.roles[one] == self.roles[other]:
                 raise InputError(
-                    f"{one} and {other} of {self.skeleton.name} are one joint",
+                    f"{one} and {other} of {self.skeleton.name} are the same joint",
                     value=self.skeleton.joint_names[self.roles[one]],
-                    expected="a joint for each; where a file has several bodies, those of one",
+                    expected="a joint for each part, all of one body",
                     hint=_MAP,
                 )
 

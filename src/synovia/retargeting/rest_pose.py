@@ -63,7 +63,7 @@ _CHECKS: Final[Mapping[str, tuple[float, str]]] = {
     "toes": (70.0, "the toes point {:.0f}° away from ahead"),
     "knees": (70.0, "the knees bend {:.0f}° away from backwards"),
     "clip": (50.0, "the trunk is {:.0f}° from where the clip has it when it stands"),
-    "bones": (40.0, "how limbs are turned about their bones is a guess"),
+    "bones": (40.0, "the twist of limbs about their bones is a guess"),
     "posture": (30.0, "the clip comes only within {:.0f}° of standing"),
 }
 
@@ -94,7 +94,7 @@ class RestPose:
 
     def described(self) -> str:
         """Return the pose, its certainty and the doubt as words."""
-        return f"{self.name!r} was taken (certainty {100.0 * self.certainty:.0f} %: {self.doubt})"
+        return f"{self.name!r} is used (certainty {100.0 * self.certainty:.0f} %: {self.doubt})"
 
 
 def own_up(body: Body, frames: Array) -> Array:

@@ -182,10 +182,13 @@ class Retargeted:
         )
         found: list[Finding] = []
         if (rest := self.stance.rest).certainty < CERTAIN:
-            pose = f"the source; {rest.described()}"
+            pose = f"the source is uncertain: {rest.described()}"
             found.append(uncertain_rest(judgement.findings, pose, "--rest (rest=) sets another one"))
         if self.moves and (rest := self.target_rest).certainty < CERTAIN:
-            pose, hint = f"the target; {rest.described()}", "check which joint is which, or give a clip of the target"
+            pose, hint = (
+                f"the target is uncertain: {rest.described()}",
+                "check which joint is which, or give a clip of the target",
+            )
             found.append(uncertain_rest(judgement.findings, pose, hint, hardly=rest.certainty < DOUBTFUL))
         if self.motion.skeleton.loops:
             found += [*forced_by_loops(self.forced), *hurried_by_loops(self.too_fast)]
@@ -193,7 +196,9 @@ class Retargeted:
             lost, off = prop.lost(self.target, self.motion.frames())
             if lost:
                 unit = self.target.skeleton.meters_per_unit
-                text = f"the hands hold one prop, {length_text(prop.distance, unit)} apart, and are off by up to"
+                text = (
+                    f"the hands hold one prop, {length_text(prop.distance, unit)} apart, but differ from this by up to"
+                )
                 found.append(Finding("body", "prop", "look", lost, f"{text} {length_text(off, unit)}"))
         if self.clearance and (near := self._nearness()):
             frames = tuple(sorted({frame for one in self.too_near for frame in one.frames}))

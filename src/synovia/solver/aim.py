@@ -74,7 +74,7 @@ class Aim(ClosedForm):
             if self.up is None and getattr(self, name) != alone:
                 raise InputError(
                     f"{name} needs up", where="Aim", value=getattr(self, name), expected="up= a direction",
-                    hint="Without it, the joint keeps the roll of the smallest turn",
+                    hint="Without it, the joint keeps the roll of the smallest rotation",
                 )  # fmt: skip
 
     def resolved(self, goal: Goal, skeleton: Skeleton) -> Goal:
@@ -91,7 +91,9 @@ class Aim(ClosedForm):
         if not goal.given & ROTATION:
             return out if self.up is None and goal.axis is None else out.rolling_freely()
         if self.up is not None:
-            raise InputError("up", where=f"goal on {goal.joint!r}", expected="no up of its own with Aim(up=)")
+            raise InputError(
+                "up", where=f"goal on {goal.joint!r}", expected="no up= in the goal, because Aim(up=) sets it"
+            )
         return out
 
     def restrict(
@@ -104,12 +106,14 @@ class Aim(ClosedForm):
             turning = all(kind in (Kind.HINGE, *TURNING) for kind in kinds(reduced, rows))
             if len(rows) < len(self.shares) or not turning or not own_variables(reduced, rows):
                 wanted = (
-                    f"{len(self.shares)} balls or hinges, one for each share" if len(self.shares) > 1 else "a joint"
+                    f"{len(self.shares)} moving balls or hinges, one for each share"
+                    if len(self.shares) > 1
+                    else "a moving ball or hinge"
                 )
-                raise self.refusal(goal, named(skeleton, reduced, rows), f"{wanted} that turns")
+                raise self.refusal(goal, named(skeleton, reduced, rows), wanted)
             if set(rows) & set(moving):
                 found = f"joints that turn for another goal, {named(skeleton, reduced, rows)}"
-                raise self.refusal(goal, found, "joints of its own")
+                raise self.refusal(goal, found, "joints that turn for no other goal")
             moving += rows
         return hold_all_but(skeleton, reduced, moving)
 
@@ -126,7 +130,9 @@ class Aim(ClosedForm):
 
     def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
         """Return the setting that keeps the joints from aiming."""
-        return [f"weight={self.weight:g} goes only that part of the way from the start."] if self.weight < 1.0 else []
+        return (
+            [f"weight={self.weight:g} moves only this share of the path from the start."] if self.weight < 1.0 else []
+        )
 
     def params(self) -> dict[int, float]:
         """Return the settings by their indices."""

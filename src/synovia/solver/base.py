@@ -287,9 +287,9 @@ class ClosedForm(Solver):
             row = int(reduced.goals.table[g, GOAL_ROW])
             found = "a second pole of its limb" if row in seen else ""
             if limbs.get(row) != root:
-                found = "a pole about another root" if row in limbs else "a pole on another joint"
+                found = "a pole with another root" if row in limbs else "a pole on another joint"
             if found:
-                expected = f"one on {named(skeleton, reduced, [*limbs][::-1])}"
+                expected = f"a pole on {named(skeleton, reduced, [*limbs][::-1])}"
                 hint = "the pole's joint is the elbow or knee, and its root the shoulder or hip"
                 raise self.refusal(goals[g], found, expected, hint)
             seen.add(row)
@@ -307,7 +307,7 @@ class ClosedForm(Solver):
             UnsupportedError: If one of the rows is of a mimic joint or its leader.
         """
         if not own_variables(reduced, rows):
-            raise self.refusal(goal, named(skeleton, reduced, rows), "joints that follow no other")
+            raise self.refusal(goal, named(skeleton, reduced, rows), "joints that are not coupled as mimic joints")
         return hold_all_but(skeleton, reduced, rows)
 
 
@@ -386,7 +386,7 @@ class Heuristic(IteratingSolver):
             return None
         from synovia.kernels.goals.swivel import RATE
 
-        return f"{RATE:g} radians for each length of the limb that the pole moves across its line"
+        return f"{RATE:g} radians per limb length that the pole moves sideways"
 
     @property
     def polishes(self) -> bool:

@@ -149,11 +149,13 @@ class FullBody(IteratingSolver):
         """Return sentences about settings that limit the motion."""
         lines: list[str] = []
         if isinstance(self.largest_move, tuple):
-            lines += ["No joint goes farther than its largest_move in one solve."] if self.largest_move else []
+            lines += ["No joint moves more than its largest_move in one solve."] if self.largest_move else []
         elif self.bounds_motion:
-            lines.append(f"No joint goes farther than largest_move={self.largest_move:g} in one solve.")
+            lines.append(f"No joint moves more than largest_move={self.largest_move:g} in one solve.")
         if self.softening > 0.0 and any(goal.constrained_parts & POSITION for goal in missed):
-            lines.append(f"Of a limb's reach softening={self.softening:g} keeps the last {100 * self.softening:g} %.")
+            lines.append(
+                f"softening={self.softening:g} reserves the last {100 * self.softening:g} % of a limb's reach."
+            )
         return lines
 
     def for_diagnosis(self) -> FullBody:

@@ -66,7 +66,7 @@ class Hinges(ClosedForm):
         if not same or len(rows) > most or (goal.constrained_parts == ROTATION and found != [Kind.HINGE]):
             expected = "one hinge above it" if most == 1 else "one or two hinges above it, or one or two slides"
             hint = (
-                "Hinges(joints=1) or Hinges(joints=2) moves the nearest alone"
+                "Hinges(joints=1) or Hinges(joints=2) moves only the nearest"
                 if len(rows) > most
                 else "use the solver 'lm'"
             )

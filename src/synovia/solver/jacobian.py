@@ -223,7 +223,7 @@ class JacobianMethod(IteratingSolver):
                     where=type(self).__name__,
                     value=value,
                     expected=f"{setting.name}={standard!r}",
-                    hint="a RestGoal is a secondary objective that can stay" if setting.name == "null_space" else None,
+                    hint="use a RestGoal as the secondary objective" if setting.name == "null_space" else None,
                 )
 
     def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:

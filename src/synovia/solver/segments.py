@@ -117,7 +117,7 @@ class Segments(ClosedForm):
         for pole in goals:
             if pole is not goal:
                 hint = "leave it out, or use the solver 'lm'"
-                raise self.refusal(pole, "a pole of an arm of hinges", "the pole of a limb", hint)
+                raise self.refusal(pole, "a pole on an arm of hinges", "the pole of a limb", hint)
         return held
 
     @staticmethod
@@ -127,7 +127,7 @@ class Segments(ClosedForm):
         if form not in ([Kind.HINGE] * 6, [Kind.HINGE] * 7):
             return f"{len(form)} moving joints that are neither a limb nor six or seven hinges"
         if not goal.constrained_parts & ROTATION:
-            return f"{len(form)} hinges for a position alone leave {len(form) - 3} turns free"
+            return f"{len(form)} hinges with only a position leave {len(form) - 3} rotations free"
         together = range(rows[-1], rows[-1] + len(rows))
         return None if rows[::-1] == [*together] else "joints of the arm are separated by others that do not move"
 

@@ -80,11 +80,11 @@ class TwoBone(ClosedForm):
             carries = any(set(above(reduced, r)) & set(limb) for r in moving)
             if carries or set(above(reduced, limb[0])) & set(moving):
                 found = f"a limb of {named(skeleton, reduced, limb)} that shares joints with another"
-                raise self.refusal(goal, found, "limbs that do not carry each other", "use the solver 'lm' for those")
+                raise self.refusal(goal, found, "limbs that share no joints", "use the solver 'lm' for those")
             moving += limb
             limbs[limb[-2]] = limb[-1]
         if not moving:
-            raise self.refusal(goals[0], "poles alone", "a PositionGoal or PoseGoal for the tip", "add one")
+            raise self.refusal(goals[0], "only poles", "a PositionGoal or PoseGoal for the tip", "add one")
         self.check_poles(reduced, skeleton, goals, limbs)
         return hold_all_but(skeleton, reduced, moving)
 
@@ -97,7 +97,7 @@ class TwoBone(ClosedForm):
     @property
     def pole_pace(self) -> str:
         """Largest rotation that ``pace`` allows, in words."""
-        return f"pace={self.pace:g} radians for each reach that the goals move"
+        return f"pace={self.pace:g} radians per length scale that the goals move"
 
     def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
         """Return the settings that keep the tip away from missed positions, or the plane from missed poles."""
@@ -105,9 +105,9 @@ class TwoBone(ClosedForm):
         if self.softening and any(goal.constrained_parts & POSITION for goal in missed):
             reasons.append(f"softening={self.softening:g} stops the tip short in the last part of the reach.")
         if self.weight < 1.0:
-            reasons.append(f"weight={self.weight:g} goes only that part of the way from the start.")
+            reasons.append(f"weight={self.weight:g} moves only this share of the path from the start.")
         if self.twist and any(goal.turns_limb for goal in missed):
-            reasons.append(f"twist={self.twist:g} turns the plane of the bend that far from a pole.")
+            reasons.append(f"twist={self.twist:g} turns the plane of the bend away from a pole by this angle.")
         return reasons
 
     def params(self) -> dict[int, float]:

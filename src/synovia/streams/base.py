@@ -156,7 +156,7 @@ def _checked(host: str, port: int, remote: bool) -> socket.AddressFamily:
         raise InputError("host", value=host, expected="an IP address, such as 127.0.0.1") from None
     if not address.is_loopback and not remote:
         raise InputError(
-            "host", value=host, expected="an address of this machine alone, such as 127.0.0.1",
-            hint="remote=True (--remote) allows those of other machines",
+            "host", value=host, expected="a local address, such as 127.0.0.1",
+            hint="remote=True (--remote) allows other addresses",
         )  # fmt: skip
     return socket.AF_INET6 if address.version == 6 else socket.AF_INET

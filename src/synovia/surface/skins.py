@@ -24,6 +24,7 @@ from synovia.io.nodes.skins import UNMORPHED, Material, Mesh, Skin
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, skin_part, strongest, welded
+from synovia.text import counted
 
 _GAMMA: Final = 2.2  # exponent from linear light to sRGB, approximately
 _TEXTURE: Final = 1024  # pixels: largest width and height of a texture; larger ones are reduced
@@ -62,10 +63,11 @@ class _Dresser:
     def surface(self) -> Surface:
         """Return the surface, with notes."""
         parts = limited(self.parts())
-        known = [*self.skin.lost.items(), *((f"shown {how}", count) for how, count in self.skin.changed.items())]
+        lost = [f"not shown: {counted(count, 'mesh', 'meshes')} {why}" for why, count in self.skin.lost.items()]
+        known = [(f"shown {how}", count) for how, count in self.skin.changed.items()]
         morphed = sum(any(each.weight for each in mesh.morphs) for mesh in self.skin.meshes)
         known += [(f"shown {UNMORPHED}", morphed)] * bool(morphed)
-        return Surface(parts, tuple(f"{count} mesh{'es' if count > 1 else ''} {why}" for why, count in known))
+        return Surface(parts, (*lost, *(f"{counted(count, 'mesh', 'meshes')} {why}" for why, count in known)))
 
     def spend(self, numbers: int) -> None:
         """Count values; raise an error if they are too many for a file of this size."""

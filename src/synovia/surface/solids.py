@@ -33,7 +33,7 @@ def body_surface(skeleton: Skeleton, colour: Colour = PLAIN) -> Surface:
                 ]
             except SynoviaError as error:
                 lost.setdefault(error.what, []).append(str(skeleton.link_key(row)))
-    notes = tuple(f"shapes cannot be shown ({why}) of {listed([*dict.fromkeys(some)])}" for why, some in lost.items())
+    notes = tuple(f"shapes of {listed([*dict.fromkeys(some)])} cannot be shown ({why})" for why, some in lost.items())
     return Surface(limited(parts), notes, partial=bool(lost))
 
 

@@ -287,7 +287,7 @@ def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...]]:
         clip.on(body)
     except InputError:
         carried = retarget(clip, body)
-        note = f"{clip.name}: carried over from {clip.skeleton.name} to {body.name}; the verdict is {carried.verdict!r}"
+        note = f"{clip.name}: retargeted from {clip.skeleton.name} to {body.name}; the verdict is {carried.verdict!r}"
         return carried.motion, (note,)
     return clip, ()
 

@@ -42,9 +42,7 @@ _BAR: Final = 48  # characters of the longest bar
 class Bench(Looped):
     """Options of ``synovia bench``."""
 
-    file: str = argument(
-        like=replace(MODEL, help=f"{MODEL.help} Or the word {SERVO}: then the ticks of a servo are timed.")
-    )
+    file: str = argument(like=replace(MODEL, help=f"{MODEL.help} Or the word {SERVO}, to time the ticks of a servo."))
     joint: Sequence[str] = option(
         default=(), like=replace(JOINT, help="A joint with a goal; repeat for more."),
         shown="hands, feet and head, else the tips",
@@ -52,8 +50,10 @@ class Bench(Looped):
     solver: Sequence[str] = option(
         default=(), like=replace(SOLVER, help="A solver; repeat for more."), shown="all", repeats=True
     )
-    pose: bool = option(default=False, help="Ask for orientations too.")
-    problems: int = option(default=200, help="Separate problems.", kind=Number(1, 10**6, whole=True), metavar="N")
+    pose: bool = option(default=False, help="Set goals for orientations, too.")
+    problems: int = option(
+        default=200, help="Number of independent problems.", kind=Number(1, 10**6, whole=True), metavar="N"
+    )
     seed: int = option(default=0, help="Seed of the problems.", kind=Number(0, whole=True), metavar="N")
     tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE)
     root: Any = option(default="fixed", like=ROOT)
@@ -149,7 +149,7 @@ def _bench_servo(given: Bench) -> None:
     for one in found:
         emit_lines([*_histogram(one), "", *_side_by_side(one), ""])
     notes = (
-        "Processor time of the thread; the longest tick also by the clock of the wall.",
+        "Processor time of the thread; the longest tick also in wall-clock time.",
         "The plain loop is damped least squares of all goals at once in NumPy, with its velocities clipped.",
     )
     emit_lines([style(note, dim=True) for note in notes])
@@ -229,7 +229,7 @@ def _histogram(times: TickTimes) -> list[str]:
         value = times.servo.quantile(share)
         shown.append(f"{name} {time_text(value)} ({value / median:.1f} times)")
     most, by_clock = (time_text(float(each.max())) for each in (times.servo.processor, times.servo.wall))
-    longest = f"longest {most}, by the clock {by_clock}"
+    longest = f"longest {most}, wall clock {by_clock}"
     return [*lines, "", "  " + "; ".join([*shown, longest])]
 
 

@@ -35,12 +35,12 @@ class Learn(Looped):
     )  # fmt: skip
     position: bool = option(default=False, help="Learn for goals of positions, instead of whole poses.", rank=-1)
     samples: int | None = option(
-        default=None, help="Random poses to learn from.", kind=Number(64, 2**22, whole=True), metavar="N",
+        default=None, help="Number of random poses to learn from.", kind=Number(64, 2**22, whole=True), metavar="N",
         shown="262144 for an arm, 32768 for other bodies",
     )  # fmt: skip
     seed: int = option(default=0, help="Seed of the poses.", kind=Number(0, 2**32 - 1, whole=True), metavar="N")
     plot: Path | None = option(
-        default=None, help="Plot where they help, and the steps that they save; needs the extra [plot].", kind=File(),
+        default=None, help="Plot where starts help, and the steps that they save; needs the extra [plot].", kind=File(),
         metavar="PNG",
     )  # fmt: skip
     force: bool = option(default=False, like=FORCE)
@@ -76,7 +76,7 @@ def learn(given: Learn) -> None:
     kind = PositionGoal if given.position else PoseGoal
     joints = given.joint or default_joints(skeleton, MOST_GOALS)
     if not given.joint and joints != default_joints(skeleton):
-        talk(f"synovia: goals of {listed(joints)} are learned; --joint names others")
+        talk(f"synovia: learning starts for goals on {listed(joints)}; --joint chooses others")
     goals = [kind(name) for name in joints]
     with Bar("learning", "regions") as bar:
         starts = learn_starts(skeleton, goals, samples=given.samples, seed=given.seed, progress=bar)

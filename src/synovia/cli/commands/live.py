@@ -45,7 +45,7 @@ class Live(Roles):
         shown="that of a clip; 60",
     )  # fmt: skip
     model: str | None = option(
-        default=None, help="The body of joint values or places of joints, if SRC has lines of JSON.", kind=Model(),
+        default=None, help="Body of the joint values or joint positions, if SRC has lines of JSON.", kind=Model(),
         metavar="MODEL", completes="models", shown="33 landmarks of MediaPipe",
     )  # fmt: skip
     joint_map: Any = option(default=None, like=said_of(Retarget, "joint_map"))
@@ -56,27 +56,27 @@ class Live(Roles):
         kind=Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", shown="those of DST's file",
     )  # fmt: skip
     acceleration: Any = option(
-        default=None, help="Highest acceleration, likewise, per s².", kind=Parsed(velocities), metavar="A|B=A",
-        shown="no limit",
+        default=None, help="Highest acceleration of DST's joints, rad/s² or length units/s².", kind=Parsed(velocities),
+        metavar="A|B=A", shown="no limit",
     )  # fmt: skip
     hold_feet: bool = option(default=True, help="Keep standing feet in place.")
-    fixed: bool = option(default=False, help="Leave the base of DST where it is.")
+    fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(
-        default=1.0, help="Seconds for which SRC is learned; 0 for its first pose alone.", kind=Number(0),
+        default=1.0, help="Time in which SRC is calibrated; 0 for only its first pose.", kind=Number(0),
         metavar="SECONDS",
     )  # fmt: skip
     calibration: Path | None = option(
-        default=None, help="What is known of SRC and DST, instead of learning it.", kind=File(), metavar="FILE.toml"
+        default=None, help="Known calibration of SRC and DST, instead of learning it.", kind=File(), metavar="FILE.toml"
     )
     save_calibration: Path | None = option(
-        default=None, help="Write what was learned, at the end.", kind=File(), metavar="FILE.toml"
+        default=None, help="Write the calibration that was learned, at the end.", kind=File(), metavar="FILE.toml"
     )
     seconds: float | None = option(
         default=None, help="End after this time.", kind=Number(0, above=True), metavar="SECONDS",
         shown="the end of SRC, or Ctrl+C",
     )  # fmt: skip
     fast: bool = option(default=False, help="Do not wait between ticks: one for each pose of SRC.")
-    remote: bool = option(default=False, help="Allow addresses that other machines reach.")
+    remote: bool = option(default=False, help="Allow addresses that other machines can reach.")
     port: int = option(
         default=8080, help="Port of --to page to try first; 0 for any.", kind=Number(0, 2**16 - 1, whole=True),
         metavar="N",
@@ -91,8 +91,8 @@ def live(given: Live) -> int:
     """Retarget a moving source while it moves, such as a tracked person, to a character or a robot.
 
     The first second of the source is learned; then the body follows, and its feet stand where those of the source do.
-    Without a source it holds. At the end, and after Ctrl+C, the command prints what has passed; the exit code is 1 if
-    the verdict on it is "failed", or no source has come.
+    While the source sends nothing, the body holds. At the end, and after Ctrl+C, the command prints a report; the exit
+    code is 1 if its verdict is "failed", or no poses were received.
 
     For example: synovia live vmc://127.0.0.1:39539 robot.urdf --to udp://127.0.0.1:9000 --acceleration 50
     """
@@ -133,7 +133,7 @@ def live(given: Live) -> int:
         if run.interrupted is not None:
             raise run.interrupted
         if page is not None and given.seconds is None:
-            talk("The source has ended; the page stays, for its recording. Ctrl+C ends it.")
+            talk("The source has ended; the page stays open, to save the recording. Ctrl+C ends it.")
             page.view.wait()
     finally:
         if page is not None:
@@ -171,10 +171,10 @@ def _report(given: Live, run: Run) -> None:
             }  # fmt: skip
         emit_json(content)
         return
-    lines = [str(report) if report is not None else "no source has come"]
+    lines = [str(report) if report is not None else "no poses received from the source"]
     if report is None and run.dropped.get("of another size"):
-        body = given.model or "33 landmarks; --model FILE says which other body the lines have"
-        lines.append(f"expected the joint values, or the places of all joints, of {body}")
+        body = given.model or "33 landmarks (for another body, use --model FILE)"
+        lines.append(f"expected the joint values, or the positions of all joints, of {body}")
     if run.dropped:
-        lines.append("left out by the source: " + ", ".join(f"{n} {why}" for why, n in run.dropped.items()))
+        lines.append("dropped messages: " + ", ".join(f"{n} {why}" for why, n in run.dropped.items()))
     (talk if "-" in given.to else emit)("\n".join(printable(line) for text in lines for line in text.split("\n")))

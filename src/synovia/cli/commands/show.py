@@ -36,8 +36,8 @@ class Inspect(Roles):
         default=None,
         like=replace(
             CLEARANCE,
-            help="With --pairs: list those that are nearer than this in 95 % of random poses. Where a goal has this"
-            " distance, they only must not touch.",
+            help="With --pairs: list the pairs that are nearer than this in 95 % of random poses. A goal with this"
+            " distance only keeps them from touching.",
             shown="",
         ),
     )

@@ -34,7 +34,7 @@ class View(Roles):
     model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
     trim: bool = option(default=False, like=said_of(ClipReader, "trim"), rank=-1)
     onto: str | None = option(
-        default=None, help="Show the clip, or a recording of a hand, next to its transfer to this model.",
+        default=None, help="Retarget the clip, or a recording of a hand, to this model, and show both.",
         metavar="MODEL", completes="models",
     )  # fmt: skip
     joint_map: Path | None = option(
@@ -61,8 +61,10 @@ class View(Roles):
     port: int = option(
         default=8080, help="Port to try first; 0 for any.", kind=Number(0, 2**16 - 1, whole=True), metavar="N"
     )
-    token: str | None = option(default=None, help="Secret of the page.", metavar="SECRET", shown="random, if needed")
-    dark: bool = option(default=False, help="Start dark.")
+    token: str | None = option(
+        default=None, help="Secret that opens the page.", metavar="SECRET", shown="random, if needed"
+    )
+    dark: bool = option(default=False, help="Start in dark mode.")
     shadows: bool = option(default=True, help="Whether the body casts a shadow.")
     browser: bool = option(default=True, help="Open a browser.")
     as_json: bool = option(default=False, like=replace(JSON, help="Print the address as a JSON object."))
@@ -72,7 +74,7 @@ class View(Roles):
 def view(given: View) -> None:
     """Open a live page: drag a hand, and the body follows.
 
-    With --onto, the page shows the clip and its transfer to another body side by side; there you edit the joint map and
+    With --onto, the page shows the clip and its result on another body side by side; there you edit the joint map and
     the rest pose. A recording of a hand, 21 points over time, plays next to the hand that follows it. The command needs
     the extra [view].
 

@@ -99,7 +99,7 @@ class EditClearance:
             meters_per_unit: Metres per length unit of the body.
         """
         far = self.goal.distance
-        what = f"kept {length_text(far, meters_per_unit)} clear" if far else "kept clear"
+        what = f"kept {length_text(far, meters_per_unit)} apart" if far else "no overlap"
         total, missed = len(self.frames), len(self.missed_frames)
         return (
             f"{what} in {total - missed} of {counted(total, 'frame')}"

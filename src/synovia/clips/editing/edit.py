@@ -309,7 +309,7 @@ def _helping(body: Body, before: Array, after: Array, layer: Layer, result: Laye
     if not moved.any():
         return []
     names = _by_themselves(body, before, after, others)
-    text = f"the rest of the body moves too, as the limb alone does not reach: {' and '.join(names)}"
+    text = f"the rest of the body moves too, as the limb does not reach far enough: {' and '.join(names)}"
     return [Finding("body", "body", "note", tuple(result.frames[moved].tolist()), text, layer.label)]
 
 
@@ -359,8 +359,8 @@ def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> lis
         return []
     name = body.given.joint_names[int(moved.rows[int(np.argmax(jerks.max(axis=0)))])]
     text = (
-        f"{name} jerks in the fade: it accelerates {jerks.max():.3g} times as much as in a smooth one and in the clip;"
-        " a longer blend, or a clip that does not jump there, helps"
+        f"{name} jerks in the fade: its acceleration is {jerks.max():.3g} times that of a smooth fade and of the clip;"
+        " use a longer blend, or a clip that does not jump there"
     )
     return [Finding(name, "jerk", "look", tuple(inner[(jerks > _SUDDEN).any(axis=1)].tolist()), text, layer.label)]
 
@@ -454,9 +454,9 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
     frames = tuple(result.frames.tolist())
     if result.cut:
         names = first_few([body.given.joint_names[row] for row in result.cut])
-        text = f"keys of {names} are outside limits, and stay at them"
+        text = f"keys of {names} are outside limits and were clamped to them"
         if body.given.loops:
-            text = f"keys of {names} are outside limits or beyond what loops allow, and stay as near as they can"
+            text = f"keys of {names} are outside limits or open loops, and were replaced by the nearest valid values"
         out.append(Finding("body", "limits", "look", frames, text, layer.label))
     for foot in result.feet:
         places, before = (
@@ -467,7 +467,7 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
         if off.any():
             far = length_text(float(away.max()), body.given.meters_per_unit)
             name = body.given.joint_names[foot.head]
-            text = f"{name} stands in the clip, and moves by up to {far}"
+            text = f"{name} stands in the clip, but the edit moves it by up to {far}"
             out.append(Finding(name, "feet", "look", tuple(result.frames[off].tolist()), text, layer.label))
     out += [
         Finding(joint, "unit", "look", frames, text, layer.label) for joint, text in _in_another_unit(body.given, layer)
@@ -475,7 +475,7 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
     first, last = layer.bounds(len(motion))
     short = [frame for frame, room in ((0, first), (len(motion) - 1, len(motion) - 1 - last)) if 0 < room < layer.blend]
     if short:
-        text = f"a fade of {layer.blend} frames has no room, and begins or ends outside the clip"
+        text = f"a fade of {layer.blend} frames does not fit: it begins or ends outside the clip"
         out.append(Finding("body", "room", "look", tuple(short), text, layer.label))
     return out
 
@@ -486,20 +486,20 @@ def _about_the_clip(motion: Motion, body: Body, q: Array, acts: Bools) -> list[F
     if body.outside:
         names = first_few([body.given.joint_names[row] for row in body.outside])
         frames: Bools = np.any(list(body.outside.values()), axis=0)
-        text = f"the clip is outside the limits of {names}, and stays so"
+        text = f"the clip is outside the limits of {names}; the edit does not correct this"
         out.append(Finding("body", "limits", "look", tuple(np.flatnonzero(frames).tolist()), text))
     if body.bounded:
         edited = Motion(body.skeleton, inside_limits(body.skeleton, q), motion.fps)
         held = {row: at_limit(edited, row) & acts for row in body.bounded}
         if rows := [row for row, frames in held.items() if frames.any()]:
             names = first_few([body.given.joint_names[row] for row in rows])
-            text = f"the file has no limits for {names}: to look, they turn no farther than those of people"
+            text = f"the file has no limits for {names}: while looking, they keep to the limits of people"
             frames = np.any([held[row] for row in rows], axis=0)
             out.append(Finding("body", "limits", "look", tuple(np.flatnonzero(frames).tolist()), text))
     if body.unbounded:
         text = (
-            "the rest pose does not stand, so the head has no limits: look whether it turns too far;"
-            " sy.skeletons.stand_at_rest(motion) returns a clip whose looks have those of people"
+            "the rest pose does not stand, so the head has no limits: check whether it turns too far;"
+            " for a clip of sy.skeletons.stand_at_rest(motion), limits of people are used"
         )
         out.append(Finding("head", "limits", "look", tuple(np.flatnonzero(acts).tolist()), text))
     if motion.stretch is not None:

@@ -100,7 +100,7 @@ class KeyCurves:
         first, last = layer.bounds(len(q))
         if len(keys) > 1 and keys[0].frame is None:
             name = skeleton.joint_keys[rows[0]]
-            raise InputError(f"keys of joint {name!r}", expected="a key for all frames, or keys at frames")
+            raise InputError(f"keys of joint {name!r}", expected="one key without a frame, or only keys with frames")
         if keys[0].frame is None and not layer.relative:
             values = _with_values(skeleton, q[0], keys[0], rows)
             return _Curve(columns, first, last, np.zeros(0), np.zeros((0, len(values))), values)

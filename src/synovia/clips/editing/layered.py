@@ -110,7 +110,7 @@ class LayerOnClip:
         self._first, self._last = layer.bounds(len(q))
         if self._last >= len(q):
             hint = f"the clip is {body.name!r}, with {counted(len(q), 'frame')}"
-            expected = f"frames of 0 to {len(q) - 1}"
+            expected = f"frames from 0 to {len(q) - 1}"
             raise InputError("frames", value=(self._first, self._last), expected=expected, hint=hint)
         low, high = layer.span(len(q))
         self._frames: Ints = np.arange(low, high + 1)
@@ -287,7 +287,7 @@ class LayerOnClip:
         if goal.needs == "clearance":
             return Asked(goal, rows, wanted, wanted[:1].repeat(steps, axis=0), True, True)
         if faded is None and self._layer.weight < 1.0:
-            expected = f"1 with a goal that has no targets between ({goal.label})"
+            expected = f"1, because the goal {goal.label!r} has no intermediate targets"
             raise InputError("weight", value=self._layer.weight, expected=expected)
         full = weights == 1.0
         if faded is not None:
@@ -315,7 +315,7 @@ class LayerOnClip:
         own = goal.met_at(now, others)
         if own is None:
             if target is not None:
-                raise InputError(f"target of {goal.label!r}", expected=f"no target, which {goal!r} does not take")
+                raise InputError(f"target of {goal.label!r}", expected=f"no target, because {goal!r} accepts none")
             return np.tile(np.eye(4), (len(now), 1, 1))
         relative = self._layer.relative
         out = own.copy() if relative else np.repeat(own[self._inner[:1]], len(own), axis=0)

@@ -70,7 +70,7 @@ def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array |
         source.fail("file has no motion", expected="MOTION after the hierarchy")
     if not len(table):
         source.fail(
-            "file has no frames", value=0, expected="at least one", hint="load_skeleton reads the hierarchy alone"
+            "file has no frames", value=0, expected="at least one", hint="load_skeleton reads only the hierarchy"
         )
     step = float(seconds)
     if not (step > 0.0 and is_rate(1.0 / step)):
@@ -183,7 +183,7 @@ def _relative(source: Source, row: _Row, values: Array, offset: Array) -> Array:
     lost = float(np.abs(moved + offset - values).max())
     if lost > _LOST * max(1.0, float(np.abs(values).max())):
         source.fail(
-            f"positions of joint {row.joint.body or row.joint.name!r} lose their digits when added to its OFFSET",
+            f"positions of joint {row.joint.body or row.joint.name!r} lose precision when added to its OFFSET",
             at=row.at,
             value=offset.tolist(),
             expected="an OFFSET of the size of the motion",

@@ -160,7 +160,7 @@ def _open(source: Source, nodes: list[Node], parent: int, *, end: bool = False) 
         source.fail("too many joints", expected=f"at most {MAX_JOINTS}")
     word = source.word()
     if word != "{":
-        source.fail(f"{_called(nodes[-1])} does not begin", value=word or "the end of the file", expected="{")
+        source.fail(f"{_called(nodes[-1])} has no opening brace", value=word or "the end of the file", expected="{")
     return len(nodes) - 1
 
 

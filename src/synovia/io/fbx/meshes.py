@@ -69,7 +69,7 @@ class _Reader:
             nodes: list[int] = mesh["nodes"]
             seen = [node for node in nodes if self.shown(node)]
             if not seen:
-                self.lost["that the file hides, or shows from afar"] += bool(nodes)
+                self.lost["that are hidden, or only shown from afar"] += bool(nodes)
                 continue
             rows = [self.row_of.get(int(bone), -1) for bone, *_ in mesh["weights"]]
             skinned = bool(rows) and min(rows) >= 0
@@ -85,7 +85,7 @@ class _Reader:
             shape.morphs = list(self.morphs(mesh, index))
             shape.unread = len(mesh["morphs"]) - len(shape.morphs)
             if skinned:
-                self.changed["with linear skinning rather than that of dual quaternions"] += mesh["dual"]
+                self.changed["with linear instead of dual-quaternion skinning"] += mesh["dual"]
                 self.changed["with the first of its skins"] += mesh["skins"] > 1
                 shape.rows, shape.binds = rows, self.binds(mesh)
                 bones, weights = self.influences(mesh)
@@ -136,9 +136,9 @@ class _Reader:
         vertices = found.array(mesh["vertices"], 3)
         first, count = polygons[:, 0], polygons[:, 1]
         if len(polygons) and int((first + count).max()) > len(index):
-            raise FormatError("polygon beyond the corners of its mesh", where=self.where(mesh))
+            raise FormatError("polygon exceeds the corners of its mesh", where=self.where(mesh))
         if index.max(initial=0) >= len(vertices):
-            raise FormatError("no such vertex", where=self.where(mesh))
+            raise FormatError("polygon has an unknown vertex", where=self.where(mesh))
         each = np.maximum(count - 2, 0)
         self.faces += int(each.sum())
         if self.faces > MOST_FACES:
@@ -215,7 +215,7 @@ class _Reader:
                 data = self.sibling(plain)
             self.images[number] = plain[0].name if plain else f"image{number}", data
             if data is None:
-                self.changed[f"without the image {self.images[number][0]!r}, which is not there"] += 1
+                self.changed[f"without the image {self.images[number][0]!r}, which was not found"] += 1
         return self.images[number]
 
     def sibling(self, names: list[PurePosixPath]) -> bytes | None:

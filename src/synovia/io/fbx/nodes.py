@@ -151,7 +151,7 @@ def _node(document: Document, record: Record, parent: int, number: int) -> Node:
         node.order = number_of("RotationOrder", 0)
         if not 0 <= node.order < len(_ORDERS):
             raise UnsupportedError(
-                f"node {node.name!r} turns in an order of rotations that is not supported",
+                f"node {node.name!r} has an unsupported rotation order",
                 where=document.where,
                 value=node.order,
                 expected="0 to 5 (three axes)",

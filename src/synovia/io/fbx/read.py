@@ -203,7 +203,7 @@ def _notes(content: dict[str, Any]) -> tuple[str, ...]:
     if content["constraints"]:
         notes.append(f"Constraints {listed(content['constraints'])} were not kept: joints move freely.")
     if content["faults"]:
-        notes.append(f"Faults of the file were passed over: {'; '.join(content['faults'][:_NAMED])}.")
+        notes.append(f"Errors in the file were ignored: {'; '.join(content['faults'][:_NAMED])}.")
     notes += [f"A take was not kept: {why}." for why in content.get("long", ())]
     return tuple(notes)
 

@@ -176,7 +176,7 @@ class _Reader:
     def values(self, record: Record, at: int, end: int, count: int) -> None:
         """Read the values of a record."""
         if count > end - at:
-            raise self.error(f"record {record.name!r} has fewer values than it says", at)
+            raise self.error(f"record {record.name!r} has fewer values than it declares", at)
         for _ in range(count):
             letter, begin = chr(self.data[at]) if at < end else "", at
             at += 1
@@ -221,7 +221,7 @@ class _Reader:
             except zlib.error as error:
                 raise self.error(f"array cannot be unpacked ({error})", at) from error
         elif packed:
-            raise self.error(f"array has unknown packing {packed}", at)
+            raise self.error(f"array has unknown encoding {packed}", at)
         if len(raw) != number * dtype.itemsize:
             raise self.error(f"array does not have its {number} numbers", at)
         if dtype == np.bool_:

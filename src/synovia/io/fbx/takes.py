@@ -194,7 +194,7 @@ def left_over(document: Document, takes: list[Keyed], nodes: list[Node]) -> list
         if lacking:
             joints = listed(sorted({nodes[row].name for row, _ in lacking}))
             others = listed(sorted(set(lacking.values())))
-            out.append(f"Take {name[take.stack]!r} has no keys of {joints}, which stay where {others} puts them.")
+            out.append(f"Take {name[take.stack]!r} has no keys of {joints}, which keep their values from {others}.")
     return out
 
 

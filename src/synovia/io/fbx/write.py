@@ -197,7 +197,7 @@ def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
         number = next((number for number in unused if _hangs_from(nodes, number, above, joints)), None)
         if number is None:
             raise InputError(
-                f"joint {name!r} hangs from another joint than in the file",
+                f"joint {name!r} has another parent than in the file",
                 where=where,
                 value=names[parent] if above >= 0 else None,
                 expected=repr(nodes[nodes[numbers[name][0]].parent].name),

@@ -74,7 +74,7 @@ class Document:
             data = self._bytes_of(element, number)
             if len(data) < length:
                 raise element.error(
-                    "buffer is shorter than it says", "byteLength", value=length, expected=f"at most {len(data)}"
+                    "buffer is shorter than declared", "byteLength", value=length, expected=f"at most {len(data)}"
                 )
             self._buffers[number] = data[:length]
         return self._buffers[number]

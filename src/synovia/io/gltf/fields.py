@@ -54,7 +54,7 @@ class Element:
         if not isinstance(value, str):
             raise self.error(f"{key} is not text", key, value=value, expected="a string")
         if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
-            raise self.error(f"{key} holds half of a character", key, value=value, expected="Unicode")
+            raise self.error(f"{key} is not valid Unicode", key, value=value, expected="Unicode")
         return value
 
     def flag(self, key: str) -> bool:

@@ -78,7 +78,7 @@ class SkinWriter:
             self.content["nodes"].append(node)
             nodes.append(len(self.content["nodes"]) - 1)
         if crowded:
-            self.notes.append(f"Vertices have more than {_MOST} joints, of which some programs take only {_MOST}.")
+            self.notes.append(f"Some vertices have more than {_MOST} joints; some programs use only {_MOST}.")
         return nodes
 
     def _skin(self, joints: list[int], binds: Array) -> int:

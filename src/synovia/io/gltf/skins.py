@@ -113,7 +113,7 @@ class _Reader:
         elif part.integer("mode", default=_TRIANGLES) != _TRIANGLES:
             why = "of points, lines or strips"
         elif packed is not None and any(packed.has(name) for name in _PACKED):
-            why = "with mesh compression: export the file without it to see them"
+            why = "with mesh compression (export the file without it)"
         elif not self.bends(number, part) and self.carrier(number) < 0:
             why = "that belong to no joint"
         if why:
@@ -243,7 +243,7 @@ class _Reader:
                     self._images[number] = self.document.linked(element)
                 except SynoviaError:
                     self._images[number] = None
-                    self.changed[f"without the image {element.text('uri', '')[:80]!r}, which is not there"] += 1
+                    self.changed[f"without the image {element.text('uri', '')[:80]!r}, which was not found"] += 1
         return self._images[number]
 
 

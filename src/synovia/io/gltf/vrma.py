@@ -44,7 +44,7 @@ from synovia.model.geometry import Array, axis_vector, matrix_to_quat, quat_to_m
 from synovia.model.motion import Motion
 from synovia.text import listed
 
-_CARRY: Final = "carry the clip over to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
+_CARRY: Final = "retarget the clip to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
 _STAND: Final = "sy.skeletons.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
 _SOLE: Final = 0.15  # fraction of the height of the hips: the highest that joints of feet on the floor can be
 _BELOW: Final = 0.1  # fraction of the height of the hips by which feet may be below the floor
@@ -287,8 +287,8 @@ def _standing(body: Skeleton, rows: dict[str, int], where: str) -> Array:
         up = ("-" if along[best] < 0.0 else "") + "xyz"[best]
     ahead = body.forward if up is None or up == body.up else faced_axis(places, axis_vector(up))
     if up is None or ahead is None:
-        hint = f"its rest pose does not show them; {_STAND}"
-        raise InputError("a VRM animation needs a body whose axes up and ahead are known", where=where, hint=hint)
+        hint = f"the rest pose does not show them; {_STAND}"
+        raise InputError("a VRM animation needs a body whose up and forward axes are known", where=where, hint=hint)
     return axes_frame(up, ahead, 1.0)[:3, :3]
 
 
@@ -376,7 +376,9 @@ def _shown(path: Path, motion: Motion) -> Shown:
     hips, wanted = float(node_places(scene, {}, 1)[0, row_of["hips"], 1]), scale * float(pose.offsets[0, 1])
     problems: list[str] = []
     if abs(hips - wanted) > _HIGH * abs(wanted):
-        problems.append(f"The hips are {hips:.3g} m high at rest and not {wanted:.3g} m; players divide heights by it.")
+        problems.append(
+            f"The hips are {hips:.3g} m high at rest instead of {wanted:.3g} m; players divide heights by it."
+        )
     places = node_places(scene, local, len(times))[:, [row_of[role] for role in rows]] - (0.0, scale * pose.lift, 0.0)
     return Shown(list(rows.values()), places @ pose.turn / meters, times, tuple(problems))
 

@@ -70,7 +70,7 @@ class _Reader:
             Obstacle((hull,), name=name, transform=place)
             for name, (hull, place) in zip(unlike(names), found, strict=True)
         )
-        notes = ["Each mesh counts as its convex hull, also where it is hollow or bent."] if obstacles else []
+        notes = ["Each mesh is replaced by its convex hull, even if it is hollow or concave."] if obstacles else []
         notes += [f"Meshes were not kept ({why}), of nodes {listed(some)}." for why, some in self.lost.items()]
         return World(obstacles, meters_per_unit=1.0, up="y", notes=tuple(notes), source=path)
 
@@ -82,7 +82,7 @@ class _Reader:
         """
         extensions: Any = node.data.get("extensions")
         if node.has("skin") or (isinstance(extensions, dict) and _INSTANCES in cast("dict[str, Any]", extensions)):
-            why = "a skin bends them" if node.has("skin") else "an extension copies them"
+            why = "they have a skin" if node.has("skin") else "they are instanced"
             self.lost.setdefault(why, []).append(node.text("name", "") or f"node{number}")
             return None
         key = node.integer("mesh")
@@ -91,7 +91,7 @@ class _Reader:
         matrix = self.matrix(number)
         points = self.corners[key]
         if not np.isfinite(matrix).all():
-            raise node.error("has a place in the world that is not finite")
+            raise node.error("has a world transform that is not finite")
         self.document.spend(points.size, node)
         u, _, vt = np.linalg.svd(matrix[:3, :3])
         turn = u @ vt if np.linalg.det(u @ vt) > 0.0 else np.eye(3)
@@ -114,7 +114,7 @@ class _Reader:
                 raise mesh.error("they have no positions")
             parts.append(read_accessor(self.document, attributes, "POSITION", 3))
         if not parts:
-            raise mesh.error("they have no parts")
+            raise mesh.error("they have no primitives")
         return ConvexHull.around(np.concatenate(parts)).points
 
     def matrix(self, number: int) -> Array:

@@ -249,7 +249,7 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
     times = np.unique(np.concatenate([track.times for track in clip.tracks.values()]))
     local = {key: track.sample(times) for key, track in clip.tracks.items()}
     rows = _same_joints(motion.skeleton, scene, str(path), what="motion")
-    problems = [] if clip is clips[0] else [f"Programs that open a file with its first clip show {clips[0].name!r}."]
+    problems = [] if clip is clips[0] else [f"Programs that play the first clip of a file play {clips[0].name!r}."]
     problems += _left_over(clips, scene)
     return Shown(rows, node_places(scene, local, len(times)), times, tuple(problems))
 
@@ -265,7 +265,7 @@ def _left_over(clips: Sequence[Animation], scene: Scene) -> list[str]:
         if clip.tracks and lacking:
             joints = listed(sorted({scene.names[row] for row, _ in lacking}))
             others = listed(sorted(set(lacking.values())))
-            out.append(f"Clip {clip.name!r} has no keys of {joints}, which stay where {others} puts them.")
+            out.append(f"Clip {clip.name!r} has no keys of {joints}, which keep their values from {others}.")
     return out
 
 
@@ -405,10 +405,10 @@ def _same_joints(skeleton: Skeleton, scene: Scene, where: str, *, what: str) -> 
         above = skeleton.parents[rows[row]]
         if (above if above >= extra else -1) != (rows[parent] if parent >= 0 else -1):
             raise InputError(
-                f"joint {scene.names[row]!r} hangs from another joint than in the file",
+                f"joint {scene.names[row]!r} has another parent than in the file",
                 where=where,
                 value=names[above] if above >= extra else None,
-                expected=repr(scene.names[parent]) if parent >= 0 else "no joint above it",
+                expected=repr(scene.names[parent]) if parent >= 0 else "no parent",
             )
     return rows
 

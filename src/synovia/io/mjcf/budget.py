@@ -41,7 +41,7 @@ class Budget:
             raise element.error(
                 f"<{element.tag}> creates too many {what}",
                 value=total,
-                expected=f"at most {most:g} in all, copies counted",
+                expected=f"at most {most:g} in total, with copies",
             )
 
     def count(self, root: Element) -> None:

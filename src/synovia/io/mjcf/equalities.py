@@ -137,7 +137,7 @@ class Equalities:
         beyond = _BEYOND * float(np.ptp(y))  # the extremes may be between two samples
         low, high = min(low, float(y.min()) - beyond), max(high, float(y.max()) + beyond)
         self.ranges[j] = low, high
-        why = f"it would stop {self._joints[leader]!r}, which it follows, between its ends"
+        why = f"otherwise {self._joints[leader]!r}, which it follows, could not move through its whole range"
         self.notes.append(f"The range of joint {self._joints[j]!r} was widened to {low:.4g} to {high:.4g}: {why}.")
 
     def _read_tendons(self, e: int) -> None:
@@ -148,7 +148,7 @@ class Equalities:
         if int(m.eq_obj2id[e]) >= 0:
             sums[1] = self._joints_along(int(m.eq_obj2id[e]))
         if sums[0] is None or sums[1] is None:
-            self._leave_out(e, ": the length of a spatial tendon is no sum of joint values")
+            self._leave_out(e, ": the length of a spatial tendon is not a sum of joint values")
         elif len(sums[1]) > 1 and np.any(c[2:] != 0.0):
             self._leave_out(e, ": it is a polynomial of several joints")
         else:
@@ -289,7 +289,7 @@ def keep_closed(
             notes.append(f"{one.text} was not kept: no joint moves one end relative to the other.")
     rows = sum(one.tie.rows for one in left)
     if rows > _MOST_ROWS:
-        text = f"the loops of the model have {rows} conditions, and at most {_MOST_ROWS} can be closed"
+        text = f"the loops of the model have {rows} conditions, and at most {_MOST_ROWS} are supported"
         notes += [f"{one.text} was not kept: {text}." for one in left]
         return ()
     while left:

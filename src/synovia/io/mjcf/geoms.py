@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from synovia.errors import SynoviaError
 from synovia.io.base import NO_SHAPES
 from synovia.model.geometry import Array, quat_to_matrix, rigid
-from synovia.text import counted, listed
+from synovia.text import listed
 
 if TYPE_CHECKING:
     from synovia.model.shapes.solids import Solid
@@ -117,7 +117,9 @@ class Geoms:
             for why, rows in lost.items()
         ]
         if len(self._excluded) > MOST_PAIRS:
-            notes.append(f"{NO_SHAPES} apart: {counted(len(self._excluded), 'pair')} of bodies never collide.")
+            notes.append(
+                f"Excluded pairs of bodies were not kept, as there are more than {MOST_PAIRS}: all are checked."
+            )
         return notes
 
     @property

@@ -125,7 +125,7 @@ def _compile(mujoco: _Mujoco, path: Path, files: Files) -> _Compiled:
     except FormatError:
         if len(missing) == len(files.shapes):
             raise
-        missing, why = files.shapes, "left out, because MuJoCo cannot use them all"
+        missing, why = files.shapes, "left out, because MuJoCo cannot use some of them"
         with suppress(FormatError):
             model = _model(mujoco, path, missing, 1.0, several=files.several)
             return _with_stand_ins(mujoco, path, files, missing, why, model)
@@ -149,7 +149,7 @@ def _with_stand_ins(
     notes = [*files.notes, f"Files of shapes are {why}: {names}. Kinematics does not need them."]
     unknown = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, b) or f"body{b}" for b in np.flatnonzero(~weighed)]
     if unknown:
-        notes.append(f"The masses of these bodies depend on such shapes, and count as 0: {listed(unknown)}.")
+        notes.append(f"The masses of these bodies depend on such shapes and were set to 0: {listed(unknown)}.")
     return _Compiled(model, weighed, stood_in, tuple(notes))
 
 
@@ -409,7 +409,7 @@ class _Reader:
                 left[head] = low, high
             else:
                 self.followers[j] = replace(own, binds=False)
-                text = f"leaves no value to {self.joints[head]!r}, which it follows"
+                text = f"leaves no valid value for {self.joints[head]!r}, which it follows"
                 self.notes.append(f"The range of joint {self.joints[j]!r} was not kept: it {text}.")
 
     def note_joints(self) -> None:
@@ -425,10 +425,10 @@ class _Reader:
             self.joints[j] for j in range(m.njnt) if not m.jnt_limited[j] and m.jnt_range[j][0] > m.jnt_range[j][1]
         ]
         if backwards:
-            self.notes.append(f"Reversed ranges count as no limit: {listed(backwards)}.")
+            self.notes.append(f"Reversed ranges were ignored: {listed(backwards)}.")
         balls = [self.joints[j] for j, limit in limits.items() if isinstance(limit, SwingTwist)]
         if balls:
-            text = "kept as a swing and a twist inside MuJoCo's bound of the whole angle"
+            text = "replaced by swing and twist limits inside MuJoCo's total angle"
             self.notes.append(f"The limits of ball joints are {text}: {listed(balls)}.")
         moved = [name for name, mocap in zip(self.bodies, m.body_mocapid, strict=True) if mocap >= 0]
         if moved:

@@ -25,12 +25,12 @@ TRANSLATES: Final = 1e-4
 TURNS: Final = 1e-6  # change of a quaternion; above the rounding of float32
 STRETCHES: Final = 1e-5  # relative change of scale; above the errors of exporters' matrix decompositions
 _UNEVEN: Final = (
-    "The scale of {names} is not uniform, so in other programs bones below change their length as they turn. Here they"
-    " are rigid. Saved clips and poses move the {count} {joints} concerned to where they are here. Meshes below are"
+    "The scale of {names} is not uniform. Other programs change the lengths of bones below as they rotate; here bones"
+    " are rigid. Saved clips and poses move the {count} affected {joints} to their positions here. Meshes below are"
     " sheared."
 )
 _SMALL: Final = (
-    "Small keyed translations or scales were taken for rounding and not kept: {names} differ from the file by up to"
+    "Small keyed translations or scales were dropped as rounding errors: {names} differ from the file by up to"
     " {far:.2g} m."
 )
 _SCALED: Final = (
@@ -264,7 +264,7 @@ class Clips(Generic[_Clip]):
         names = listed([scene.names[row] for row in rows])
         if stretch is None:
             return [] if not self._rest.sheared.any() else [
-                f"The animated scale of {names} is kept in the places of joints alone: it does not scale meshes."
+                f"The animated scale of {names} is kept only in joint positions: it does not scale meshes."
             ]  # fmt: skip
         bones = {(row, path): values for (row, path), values in local.items() if path != "scale"}
         off = node_places(scene, local, count) - node_places(scene, bones, count)

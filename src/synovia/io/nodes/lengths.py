@@ -9,7 +9,7 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.stature import human_unit, stature_of
 from synovia.text import UNITS, unit_name
 
-_UNKNOWN: Final = "The skeleton does not say its length unit: "
+_UNKNOWN: Final = "The length unit of the skeleton is unknown: "
 _CURE: Final = "; unit= (--unit) sets another."
 
 
@@ -37,9 +37,9 @@ def unit_of(skeleton: Skeleton, usual: float) -> Unit:
         return Unit(known)
     meters = human_unit(skeleton)
     if meters is None:
-        return Unit(usual, (f"{_UNKNOWN}it counts as {_named(usual)}{_CURE}",))
+        return Unit(usual, (f"{_UNKNOWN}assumed to be {_named(usual)}{_CURE}",))
     tall = stature_of(skeleton) * meters
-    return Unit(meters, (f"{_UNKNOWN}taken as {_named(meters)}, so that the body is {tall:.2f} m tall{_CURE}",))
+    return Unit(meters, (f"{_UNKNOWN}assumed to be {_named(meters)}, so that the body is {tall:.2f} m tall{_CURE}",))
 
 
 def in_unit(skeleton: Skeleton, unit: str | float) -> Skeleton:

@@ -64,7 +64,7 @@ def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         raise FormatError(
             f"{skeleton.name} is not an SMPL model",
             where=str(where),
-            hint="a clip of AMASS needs the model that it was made with; carry it over to another body with retarget",
+            hint="a clip of AMASS needs the model that it was made with; then retarget it to another body",
         )
     turns = times_exp(np.array([0.0, 0.0, 0.0, 1.0]), poses.reshape(len(poses), -1, 3))  # (T, J, 4)
     q = np.tile(skeleton.rest_q, (len(poses), 1))

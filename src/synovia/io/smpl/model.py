@@ -83,7 +83,7 @@ def _read(path: Path) -> Contents:
     means = regressor @ template
     changes = np.einsum("jv,vck->jck", regressor, changes)  # (J, 3, K)
     if not (np.abs(means).max() < _LIMIT and np.isfinite(changes).all()):
-        raise FormatError("joints are not at finite places", where=str(path))
+        raise FormatError("positions of joints are not finite", where=str(path))
 
     def fitted(clip: Path) -> Skeleton:
         betas = _shape_of(clip)[: changes.shape[2]]

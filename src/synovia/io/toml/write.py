@@ -44,8 +44,8 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     where = as_path(path)
     if where.name.lower().endswith(OF_LOOPS):
-        what = f"a file that ends in {OF_LOOPS} has the loops of a model next to it, and a skeleton is none"
-        raise FormatError(what, where=str(where), expected="the ending .toml alone")
+        what = f"names that end in {OF_LOOPS} are for files with the loops of a model"
+        raise FormatError(what, where=str(where), expected="another name that ends in .toml")
     write_text(where, skeleton_text(skeleton), force=force)
 
 

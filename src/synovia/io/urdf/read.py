@@ -240,13 +240,13 @@ def _limit_notes(edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
         if edge.type in _LIMITED and bounds is not None and (low > bounds[0] or high < bounds[1]):
             soft.append(f"{edge.name!r} ({max(low, bounds[0]):.4g} to {min(high, bounds[1]):.4g})")
     if reversed_:
-        notes.append(f"Reversed limits count as no limit: {first_few(reversed_)}.")
+        notes.append(f"Reversed limits were ignored: {first_few(reversed_)}.")
     if still:
         notes.append(immovable_note(still))
     if without:
-        notes.append(f"Limits of joints whose type has none were not kept: {first_few(without)}.")
+        notes.append(f"Limits of joints whose type allows none were ignored: {first_few(without)}.")
     if unbounded:
-        notes.append(f"Velocity limits that are 0, negative or infinite count as none: {first_few(unbounded)}.")
+        notes.append(f"Velocity limits that are 0, negative or infinite were ignored: {first_few(unbounded)}.")
     if soft:
         notes.append(f"Soft limits of safety controllers were not kept, only those of <limit>: {first_few(soft)}.")
     return notes
@@ -320,7 +320,7 @@ def _links(robot: Element) -> dict[str, Element]:
         raise robot.error("robot has no link", expected="at least one <link>")
     if _WORLD not in links and any(_hangs_from_world(element) for element in robot.children):
         links[_WORLD] = Element("link", {"name": _WORLD}, robot.file, robot.line, notes=robot.notes)
-        robot.notes[f"There is no link {_WORLD!r}, from which a joint hangs; it was added."] = None
+        robot.notes[f"The link {_WORLD!r}, the parent of a joint, is not defined; it was added."] = None
     return links
 
 
@@ -496,7 +496,7 @@ def _inertia(link: Element) -> tuple[float, Array]:
     element = inertial.only("mass")
     if element is None:
         name = link.attributes.get("name", "")
-        link.notes[f"The <inertial> of link {name!r} has no <mass>, which counts as 0."] = None
+        link.notes[f"The <inertial> of link {name!r} has no <mass>; 0 was used."] = None
         return 0.0, np.zeros(3)
     (mass,) = element.numbers("value", 1)
     if mass < 0.0:

@@ -61,7 +61,7 @@ def read_pairs(robot: Path, given: Path | None, links: Iterable[str]) -> tuple[l
     try:
         return _read(path, [*links])
     except SynoviaError as error:
-        return [], [f"Of the SRDF file {path.name} nothing is used, because it cannot be read: {error}"]
+        return [], [f"The SRDF file {path.name} was ignored, because it cannot be read: {error}"]
 
 
 def _read(path: Path, links: list[str]) -> tuple[list[Pair], list[str]]:
@@ -112,7 +112,7 @@ def _notes(root: Element, name: str, unknown: Iterable[str]) -> Iterator[str]:
             counts[what] = counts.get(what, 0) + 1
     if counts:
         parts = ", ".join(counted(count, what, _PLURAL.get(what)) for what, count in counts.items())
-        yield f"Of the SRDF file {name} only pairs of links are used; not used: {parts}."
+        yield f"Only the pairs of links in the SRDF file {name} are used; ignored: {parts}."
     if missing := [repr(link) for link in unknown]:
         links = first_few(missing)
-        yield f"Of the SRDF file {name} pairs with links that the robot does not have are not used: {links}."
+        yield f"Pairs in the SRDF file {name} with links that the robot does not have were ignored: {links}."

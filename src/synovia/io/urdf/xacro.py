@@ -34,7 +34,7 @@ def hint(file: str) -> str:
     name = Path(file).name
     stem = name.removesuffix(ENDING).removesuffix(".urdf")
     target = f"{stem}.urdf" if name.endswith(ENDING) else f"{stem}.expanded.urdf"
-    return f"this is a xacro source; run `xacro {name} > {target}` first (`pip install xacro`, or that of ROS)"
+    return f"this is a xacro source; run `xacro {name} > {target}` first (`pip install xacro`, or the xacro of ROS)"
 
 
 def program() -> list[str] | None:
@@ -63,8 +63,8 @@ def expanded(path: Path, command: list[str], *, most: int) -> bytes:
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise FormatError(
-                "xacro does not come to an end", where=str(path), expected=f"at most {_MOST_SECONDS:g} s",
-                hint="an expression or a macro may be endless; if it only takes long, run xacro first",
+                "xacro does not finish", where=str(path), expected=f"at most {_MOST_SECONDS:g} s",
+                hint="an expression or a macro may be endless; if it only takes long, run xacro yourself first",
             ) from error  # fmt: skip
         except OSError as error:
             raise FormatError(f"xacro cannot be run ({error})", where=str(path), hint=hint(str(path))) from error
@@ -72,12 +72,14 @@ def expanded(path: Path, command: list[str], *, most: int) -> bytes:
         if done.returncode:
             said.seek(0)
             why = _reason(said.read(2**16).decode(errors="replace")) or f"exit code {done.returncode}"
-            packages = "packages that it names ($(find ...)) must be installed, as in a workspace of ROS"
+            packages = "install the packages that $(find ...) names, for example in a ROS workspace"
             raise FormatError(
                 f"xacro cannot expand it: {why}", where=str(path), hint=packages if _OF_PACKAGES.search(why) else None
             )
         if size > most:
-            raise FormatError("xacro makes too large a file", where=str(path), value=size, expected=f"at most {most}")
+            raise FormatError(
+                "the output of xacro is too large", where=str(path), value=size, expected=f"at most {most}"
+            )
         out.seek(0)
         return out.read()
 

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 
 _STOOD_ON: Final = replace(
     GROUND,
-    help="With --goals or --follow, obstacles that the body keeps clear of, as it then does of itself; for a clip whose"
-    f" feet are held, steps, ramps and stones on which they stand: {OBSTACLE_FILES}.",
+    help="With --goals or --follow: obstacles for the body to avoid, along with self-collisions. With a clip whose feet"
+    f" are held: steps, ramps and stones on which they stand. Files: {OBSTACLE_FILES}.",
 )
 AUTO: Final = "auto"  # a body built to the proportions of the points
 TRACK_ENDINGS: Final = (".toml", ".json")
@@ -124,8 +124,8 @@ class _Animate(Saved, Roles, ClipJob):
         needs="foot_lock", recorded=ALWAYS,
     )  # fmt: skip
     up: str | None = option(
-        default=None, help="Axis that points up, of the clip or of points.", kind=Word(AXES), metavar="AXIS",
-        shown="found", recorded=ALWAYS,
+        default=None, help="Axis of the clip or the points that points up.", kind=Word(AXES), metavar="AXIS",
+        shown="detected", recorded=ALWAYS,
     )  # fmt: skip
     fade: float = option(
         default=0.06, help="Fade-in and fade-out of a foot's correction.", kind=Number(0), metavar="SECONDS",
@@ -282,23 +282,25 @@ class Follow(Clear, _Animate):
     root: Any = option(default=None, like=ROOT, shown="fixed with --goals, else free", recorded=ALWAYS)
     moving: Sequence[str] = option(default=(), like=MOVING)
     candidates: int = option(
-        default=1, help="Start poses to try; the best clip is taken.", kind=Number(1, whole=True), metavar="N",
+        default=1, help="Number of start poses to try; the best clip is kept.", kind=Number(1, whole=True), metavar="N",
         recorded=ALWAYS,
     )  # fmt: skip
-    both_ways: bool = option(default=False, help="Track from the end as well.", recorded=ALWAYS)
+    both_ways: bool = option(
+        default=False, help="Track backwards as well, for the best path through both tracks.", recorded=ALWAYS
+    )
     smoothness: float = option(
-        default=0.0, help="Remove motion that is quicker than this.", kind=Number(0), names=("--smooth",),
+        default=0.0, help="Smooth out motion that is quicker than this.", kind=Number(0), names=("--smooth",),
         metavar="SECONDS", unit="s", recorded=ALWAYS,
     )  # fmt: skip
     velocity: Any = option(
         default=None,
-        help="Largest speed of a joint, radians or length units per second; a frame that comes too late is a miss.",
+        help="Largest speed of a joint, radians or length units per second; a frame that is too late is a miss.",
         kind=Parsed(velocities), metavar="V|A=V,B=V", unit="rad/s", recorded=ALWAYS,
     )  # fmt: skip
     foot_lock: bool = _lock_option()
     deadline: float | None = option(default=None, like=DEADLINE, single="clip", recorded=NEVER)
     tracks: bool = option(
-        default=False, help="Whether the inputs hold keyframes, and not clips.", hidden=True, recorded=NEVER
+        default=False, help="Whether the inputs are keyframes instead of clips.", hidden=True, recorded=NEVER
     )
 
     doing: ClassVar[str] = "following"
@@ -426,7 +428,7 @@ class Fit(_Animate):
     """
 
     body: str | None = option(
-        default=None, help="The body for --points; auto: a person made to measure.", kind=Model(),
+        default=None, help="The body for --points; auto: a person with the proportions of the points.", kind=Model(),
         metavar="auto|FILE", shown="FILE, else auto", recorded=ALWAYS, kw_only=False,
     )  # fmt: skip
     preset: str | None = option(
@@ -436,7 +438,7 @@ class Fit(_Animate):
         recorded=ALWAYS,
     )  # fmt: skip
     side: str | None = option(
-        default=None, help="Side of the hand that the points of --preset hand are of.", kind=Word(("left", "right")),
+        default=None, help="Which hand the points of --preset hand show.", kind=Word(("left", "right")),
         metavar="SIDE", shown="by how the fingers bend",
     )  # fmt: skip
     mirror: str | None = option(
@@ -495,7 +497,7 @@ class Fit(_Animate):
         if self._model is not None:
             return self.load_body(self._model, host)
         if self.loops is not None:
-            raise UsageError("expected --points with a model, got no body that could have loops.", "--loops")
+            raise UsageError("expected a model with --points: only a model has loops.", "--loops")
         return None
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
@@ -549,7 +551,7 @@ class Fit(_Animate):
             own = zip(skeleton.joint_names, skeleton.frame_names, strict=True)
             pairs = {frame: there[name] for name, frame in own if name in there}
         if not pairs:
-            what, hint = "no joint of the clip has a name of the model", "pair them: --joints A=B,..."
+            what, hint = "no joint of the clip has the name of a joint of the model", "pair joints: --joints A=B,..."
             raise InputError(what, where=str(path), hint=hint)
         places = targets_from(source, pairs)
         return PointFile(np.stack(list(places.values()), axis=1), list(places), fps=source.fps)
@@ -606,7 +608,7 @@ class _Verb(Verb):
         if body is not None and file is not None:
             raise UsageError(f"expected one body, got {file!r} and {body!r}.", "--body")
         if file is None and wanted != "points":
-            raise UsageError("expected a model, or --points for a body made to measure.", "FILE")
+            raise UsageError("expected a model, or --points, which can do without one.", "FILE")
         if inputs and len(sources) > 1:
             raise UsageError(f"expected one file, got {len(sources)}.", "FILE")
         own = {name for name, _, _ in options_of(kind)}
@@ -639,7 +641,7 @@ def _doubts(tracked: Tracked) -> list[Finding]:
 
     said = (
         (tracked.jumps, "jump", "the solver jumps to another pose"),
-        (tracked.blocked, "overlap", "links come too near on the way to these frames"),
+        (tracked.blocked, "overlap", "links come too near on the path to these frames"),
     )
     return [Finding("body", cause, "look", frames, text) for frames, cause, text in said if frames]
 
@@ -655,19 +657,19 @@ def _check_inputs(inputs: Mapping[str, str], *, locks: bool) -> None:
     if not inputs and not locks:
         raise UsageError(
             "expected targets (--goals), another clip (--follow) or points (--points) for a model, or a clip whose feet"
-            " to hold (--foot-lock), got none of them."
+            " are held (--foot-lock), got none of them."
         )
 
 
 VERB: Final = _Verb(
-    """Make a clip that follows targets, or hold the feet of one.
+    """Make a clip that follows targets, or hold the feet of a clip.
 
     For example: synovia animate walk.bvh --foot-lock -o still_feet.bvh
     """,
     (Follow, Fit, HoldFeet),
     clips_argument(
         "[FILE...]",
-        "A model, or a clip for --foot-lock alone, or many clips: files, folders, patterns. Not needed with --points.",
+        "A model; with only --foot-lock, one or many clips: files, folders, patterns. Not needed with --points.",
         required=False,
     ),
     inputs=_INPUTS,

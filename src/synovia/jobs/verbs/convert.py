@@ -43,7 +43,7 @@ class Convert(Saved, Roles, ClipJob):
     """
 
     into: str | None = option(
-        default=None, help="The glTF or FBX whose copy gets the clip.", kind=Model(), metavar="FILE",
+        default=None, help="The glTF or FBX file to copy; the copy gets the clip.", kind=Model(), metavar="FILE",
         shown="--model, else IN", recorded=ALWAYS,
     )  # fmt: skip
 
@@ -90,13 +90,15 @@ class Convert(Saved, Roles, ClipJob):
         if alone:
             raise FormatError("a bundled model has no clip", where=str(source), expected=_still(writers), hint=INSTEAD)
         if not format_of(source).holds_motions:
-            what = f"{format_of(source).name} files hold no motion, which a file of {fmt.name} is made of"
+            what = f"{format_of(source).name} files hold no motion, which {fmt.name} needs"
             raise FormatError(what, where=str(source), expected=_still(writers), hint=INSTEAD)
         copied = self.into or self.copied(source)
         if fmt.copies and not fmt.makes_new and not fmt.names(Path(copied)):
             raise FormatError(
-                f"a clip in {fmt.name} needs a file of this format to copy", where=str(output), value=str(copied),
-                expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
+                f"a clip in {fmt.name} is added to a copy of a file of this format", where=str(output),
+                value=str(copied),
+                expected="--into with a .glb or .gltf file",
+                hint="'synovia retarget' moves a clip to another body",
             )  # fmt: skip
         try:
             motion, _ = self.read(source, host)

@@ -75,7 +75,7 @@ def _slice(text: str) -> _Frames:
     numbers = [int(part) if part else None for part in parts]
     first, end, step = (*numbers, None)[:3]
     if step is not None and step < 1:
-        raise InputError("", value=text, expected=_SLICE, hint="--reverse turns a clip round")
+        raise InputError("", value=text, expected=_SLICE, hint="--reverse reverses a clip")
     return first, end, step
 
 
@@ -152,7 +152,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         default=0, help="Frames over which pins and offsets fade in, and out.", kind=Number(0, 10**6, whole=True),
         metavar="N", rank=-1,
     )  # fmt: skip
-    hold_feet: bool = option(default=True, help="Layers keep feet in place that stand in the clip.", rank=-1)
+    hold_feet: bool = option(default=True, help="Layers keep the feet that stand in the clip in place.", rank=-1)
     moving: Sequence[str] = option(
         default=(),
         help="A joint that layers may move, by name or role; repeat for more. A layer of the file may have its own.",
@@ -164,49 +164,53 @@ class Edit(Saved, Roles, Clear, ClipJob):
         default=None, help="Keep these frames, as a slice in Python: from A up to B, without B; every S-th.",
         kind=Parsed(_slice, list), names=("--slice",), metavar="A:B[:S]", shown="all",
     )  # fmt: skip
-    reverse: bool = option(default=False, help="Turn the clip round in time.")
+    reverse: bool = option(default=False, help="Reverse the clip in time.")
     speed: float | None = option(
         default=None, help="Play at this speed: 0.5 takes twice as long.", kind=Number(0, above=True), metavar="FACTOR"
     )
     velocity: Any = option(
-        default=None, help="Take more time where joints are faster, radians or length units per second.",
+        default=None, help="Slow the clip down where joints are faster than this, radians or length units per second.",
         kind=Parsed(velocities), metavar="V|A=V,B=V", unit="rad/s",
     )  # fmt: skip
     acceleration: Any = option(
-        default=None, help="Take more time where joints accelerate more.", kind=Parsed(velocities),
+        default=None, help="Slow the clip down where joints accelerate more than this.", kind=Parsed(velocities),
         metavar="A|B=A,C=A", unit="rad/s²",
     )  # fmt: skip
     resample: float | None = option(
         default=None, help="Frame rate, at the same speed.", kind=Number(0, above=True), metavar="FPS", unit="1/s"
     )
     smooth: float | None = option(
-        default=None, help="Remove motion that is quicker than this frequency.", kind=Number(0, above=True),
+        default=None, help="Remove motion above this frequency.", kind=Number(0, above=True),
         metavar="HZ", unit="Hz",
     )  # fmt: skip
     mirror: bool = option(default=False, help="Exchange left and right.")
     append: Sequence[Path] = option(
-        default=(), help="Join another clip of this body at the end. Repeat for more.", kind=File(), metavar="CLIP",
+        default=(), help="Append another clip of this body. Repeat for more.", kind=File(), metavar="CLIP",
         repeats=True,
     )  # fmt: skip
     append_clip: str | int | None = option(
         default=None, help="Name or number of the clip in the files of --append.", metavar="NAME|N",
         shown="that of --clip",
     )  # fmt: skip
-    align: bool = option(default=False, help="Appended clips go on where the clip before ends.")
-    loop: bool = option(default=False, help="Make a loop: the last frame goes over into the first one.")
+    align: bool = option(default=False, help="Appended clips begin where the clip before ends.")
+    loop: bool = option(default=False, help="Make a loop: the last frame leads to the first.")
     seam: int | None = option(
-        default=None, help="Frames that are blended where clips are joined, or a loop closes.",
+        default=None, help="Number of frames to blend where clips join, or a loop closes.",
         kind=Number(0, 10**6, whole=True), metavar="N", shown="0 for --append; a third of a second for --loop",
     )  # fmt: skip
     origin: Any = option(
-        default=None, help="Begin above this point.", kind=Parsed(_place, list), metavar="X,Y,Z", shown="where it is"
+        default=None,
+        help="Start with the hips above this point.",
+        kind=Parsed(_place, list),
+        metavar="X,Y,Z",
+        shown="where it is",
     )
     heading: float | None = option(
-        default=None, help="Where the body faces in the first frame, from the axis that it faces at rest.",
+        default=None, help="Facing direction in the first frame, an angle from the axis that the body faces at rest.",
         kind=Number(), metavar="DEGREES", unit="deg", shown="as it is",
     )  # fmt: skip
-    foot_lock: bool = option(default=False, help="Keep standing feet in place, after all that is above.")
-    in_place: bool = option(default=False, help="Take out the way over the ground, at the end: feet slide without it.")
+    foot_lock: bool = option(default=False, help="Keep standing feet in place, after the options above.")
+    in_place: bool = option(default=False, help="Remove the motion over the ground, as the last step; feet then slide.")
 
     name: ClassVar[str] = "edit"
     doing: ClassVar[str] = "editing"
@@ -345,7 +349,9 @@ class Edit(Saved, Roles, Clear, ClipJob):
             count = len(motion)
             motion, marked = motion[frames], marked[:, frames]
             if not len(motion):
-                raise InputError("--slice", where=motion.name, value=self.part, expected=f"some of {count} frames")
+                raise InputError(
+                    "--slice", where=motion.name, value=self.part, expected=f"at least one of {count} frames"
+                )
         if self.reverse:
             motion, marked = motion.reversed(), marked[:, ::-1]
         if self.speed is not None:
@@ -404,7 +410,7 @@ def _at_rate(motion: Motion, fps: float, host: Host) -> Motion:
 
     if same_rate(motion.fps, fps):
         return motion
-    host.say(f"resampled from {motion.fps:g} to {fps:g} fps, to join it", motion.name)
+    host.say(f"resampled from {motion.fps:g} to {fps:g} fps, the rate of the first clip", motion.name)
     return motion.resample(fps)
 
 
@@ -481,9 +487,9 @@ def _object(made: Made, judgement: Any) -> dict[str, Any]:
 
 
 VERB: Final = Verb(
-    """Change a part of a clip and keep the rest; cut, loop, mirror, smooth, join clips.
+    """Change a part of a clip and keep the rest; cut, loop, mirror, smooth or join clips.
 
-    Layers come first: their frames are those of CLIP, from 0. Each keeps clear of --world, and of the body by
+    Layers come first: their frames are those of CLIP, from 0. They avoid --world, and self-collisions by
     --clearance; without layers, the whole clip does. The tools follow in the order of the options below. The exit code
     is 1 if a frame misses a goal of a layer, or is too near in the end.
 

@@ -97,19 +97,19 @@ class Render(ClipJob):
     theme: str = option(default="light", help="Colours.", kind=Word(("light", "dark")), recorded=ALWAYS)
     look: str = option(default="surface", like=LOOK, recorded=ALWAYS)
     angles: Sequence[str] = option(
-        default=(), help="Joints whose angles are written, in degrees.", kind=Parsed(names_of, list), metavar="A,B",
+        default=(), help="Joints whose angles are shown, in degrees.", kind=Parsed(names_of, list), metavar="A,B",
         recorded=ALWAYS,
     )  # fmt: skip
     shapes: bool = option(
         default=False,
-        help="Show the shapes of the body; capsules are fitted to it if it has none, or where they are missing.",
+        help="Show the shapes of the body; capsules are fitted to links that have none.",
     )
     world: str | None = option(default=None, like=WORLD)
     clearance: float | None = option(
         default=None,
-        like=replace(CLEARANCE, help="Join the nearest links and obstacles by lines, red where they are nearer."),
+        like=replace(CLEARANCE, help="Draw lines between the nearest links and obstacles, red below this distance."),
     )
-    captions: bool = option(default=True, help="Write the time and the number of the frame.", recorded=ALWAYS)
+    captions: bool = option(default=True, help="Show the time and the number of the frame.", recorded=ALWAYS)
 
     name: ClassVar[str] = "render"
     doing: ClassVar[str] = "drawing"

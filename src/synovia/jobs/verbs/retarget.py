@@ -84,8 +84,8 @@ class Retarget(Saved, Roles, ClipJob):
 
     target: str = argument(help="The model to move.", kind=Model(), metavar="DST", completes="models", recorded=ALWAYS)
     joint_map: Any = option(
-        default=None, help="Joint map, instead of guessed parts.", kind=File(), names=("--map",), metavar="MAP.toml",
-        recorded=ALWAYS,
+        default=None, help="Joint map, instead of automatic matching.", kind=File(), names=("--map",),
+        metavar="MAP.toml", recorded=ALWAYS,
     )  # fmt: skip
     save_map: Path | None = option(
         default=None, help="Write the joint map that was used.", kind=File(), metavar="MAP.toml", single="clip",
@@ -93,12 +93,12 @@ class Retarget(Saved, Roles, ClipJob):
     )  # fmt: skip
     rest: Any = option(
         default=None,
-        help="Pose of SRC that means standing: file, bind, first, tpose, the number of a frame, or a pose file.",
-        kind=Parsed(_rest, _rest_setting), metavar="POSE", shown="found from the clip", recorded=ALWAYS,
+        help="Pose in which SRC stands: file, bind, first, tpose, the number of a frame, or a pose file.",
+        kind=Parsed(_rest, _rest_setting), metavar="POSE", shown="detected from the clip", recorded=ALWAYS,
     )  # fmt: skip
     up: str | None = option(
         default=None, help="Axis of SRC that points up, such as z or -y.", kind=Word(AXES), metavar="AXIS",
-        shown="found", recorded=ALWAYS,
+        shown="detected", recorded=ALWAYS,
     )  # fmt: skip
     velocity: Any = option(default=None, like=VELOCITY)
     clearance: Any = option(default=0.0, like=CLEARANCE)
@@ -115,8 +115,8 @@ class Retarget(Saved, Roles, ClipJob):
         kind=Word(("rest", "relaxed")), metavar="rest|relaxed",
     )  # fmt: skip
     root_motion: Any = option(
-        default="root", help="What a bone on the floor of DST takes: path and heading (root) or nothing (hips); with "
-        "none, any body stays in its place.",
+        default="root", help="What a root bone on the floor of DST gets: path and heading (root), or nothing (hips);"
+        " with none, any body stays in place.",
         kind=Word(("root", "hips", "none")), metavar="root|hips|none",
     )  # fmt: skip
 
@@ -281,7 +281,7 @@ def _save_draft(path: Path, joints: dict[str, tuple[str | int, str | int]], host
         fill = f"Fill in {', '.join(gaps)}"
         if len(gaps) == len(NEEDED):
             fill += f", or the parts that both have, such as {' and '.join(ARMS[:2])},"
-        host.say(f"the parts that were found. {fill} and try again with --map {path}", str(path))
+        host.say(f"a draft of the joint map. {fill} and try again with --map {path}", str(path))
 
 
 def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
@@ -375,11 +375,11 @@ def _is_hand(sources: Sequence[str]) -> bool:
 
 
 VERB: Final = _Verb(
-    """Carry a clip over to another body, and judge the result.
+    """Retarget a clip to another body, and judge the result.
 
     The body is a character or a robot, and the clip stays within its limits. The exit code is 1 if the verdict is
     "failed" or feet miss their targets, and 0 if it is "good" or "look at it". A recording of a hand, 21 points over
-    time in an npz, npy or CSV file, is carried over to the hand of a robot.
+    time in an npz, npy or CSV file, is retargeted to the hand of a robot.
 
     For example: synovia retarget walk.bvh character.glb -o walking.glb
     """,

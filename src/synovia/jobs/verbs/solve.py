@@ -131,8 +131,8 @@ class _Solves(Looped, Clear, Job):
     )  # fmt: skip
     attempts: int | None = option(
         default=None,
-        help="Most attempts; all but the first start at random. A solve makes fewer if it proves that a goal cannot be"
-        " reached, or if the body is large.",
+        help="Largest number of attempts; all but the first start at random. A solve makes fewer if it proves that a"
+        " goal cannot be reached, or if the body is large.",
         kind=Number(1, 10**6, whole=True), metavar="N", shown="the solver's", recorded=NEVER,
     )  # fmt: skip
     seed: int | None = option(
@@ -144,7 +144,7 @@ class _Solves(Looped, Clear, Job):
     doing: ClassVar[str] = "solving"
     how: ClassVar[Mapping[str, Option]] = {
         "output": output_option(
-            "Write the pose (.json or, of a glTF, .glb, for --start to read), or the answers to --targets: table or"
+            "Write the pose (.json, or .glb for a glTF; --start reads both), or the results of --targets: a table or a"
             " folder."
         ),
         "format": format_option(_table_endings, "parquet|arrow|npz|csv"),
@@ -202,7 +202,7 @@ class Solve(_Solves):
 
     model: str = argument(like=MODEL, recorded=ALWAYS)
     simd: bool | None = option(
-        default=None, help="Solve --targets in SIMD lanes.", kind=Flag(both=True), shown="if the solver can",
+        default=None, help="Solve --targets with SIMD.", kind=Flag(both=True), shown="if the solver can",
         recorded=ALWAYS,
     )  # fmt: skip
 
@@ -270,7 +270,7 @@ class Solve(_Solves):
             raise UsageError("expected a file for the answers, got none.", "-o")
         with suppress(OSError):  # a file does not exist or cannot be accessed
             if output.samefile(item.path):
-                raise UsageError(f"expected another file than the table of targets, got {str(output)!r}.", "-o")
+                raise UsageError(f"expected a file other than the table of targets, got {str(output)!r}.", "-o")
         check_writable(output, force=host.force)
         if self.obstacles is not None:
             host.note_model(self.obstacles.notes)
@@ -319,15 +319,16 @@ class SolvePose(Verified, Roles, _Solves):
     rotations: Sequence[_Rotation] = option(
         default=(),
         help="World rotation of a joint: Euler angles in degrees, for example hand=xyz:10,20,30 about fixed axes, XYZ"
-        " about turned ones; or quat_xyzw:X,Y,Z,W, or quat_wxyz:W,X,Y,Z. Repeat for more joints.",
+        " about moving axes; or quat_xyzw:X,Y,Z,W, or quat_wxyz:W,X,Y,Z. Repeat for more joints.",
         kind=Parsed(_rotation), names=("--rotation", "-r"), metavar="JOINT=AXES:A,B,C", repeats=True,
         completes="targets",
         rank=-2,
     )  # fmt: skip
     standing: bool = option(
         default=False,
-        help="Let the body stand meanwhile: planted feet and balance come before the targets, a look ahead and the rest"
-        " pose after them. A body without masses gets those of an adult. Implies --root free and --solver full-body.",
+        help="Keep the body standing: planted feet and balance have priority over the targets, a look ahead and the"
+        " rest pose come after them. A body without masses gets those of an adult. Implies --root free and --solver"
+        " full-body.",
     )
     start: Any = option(
         default=None, help="Pose to start from.", kind=Parsed(_start), metavar="POSE|rest|random:SEED", shown="rest"

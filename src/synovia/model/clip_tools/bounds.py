@@ -56,7 +56,9 @@ def _clamped(skeleton: Skeleton, q: Array, kept: Bools) -> tuple[Array, list[str
         return skeleton.follow(out), []
     shown = ", ".join(names[:_NAMED]) + (" and others" if len(names) > _NAMED else "")
     frames = counted(int((off.max(1) > _SEEN).sum()), "frame")
-    return skeleton.follow(out), [f"Limits held {counted(len(names), 'joint')} back in {frames}: {shown}."]
+    return skeleton.follow(out), [
+        f"{counted(len(names), 'joint', verb=('was', 'were'))} clamped to limits in {frames}: {shown}."
+    ]
 
 
 def _columns(skeleton: Skeleton, variable: int) -> slice:

@@ -65,7 +65,7 @@ def concatenate(motions: Iterable[Motion], *, blend: int = 0, align: bool = Fals
         if not same_rate(clip.fps, first.fps):
             hint = f"motions[{k}].resample({first.fps:g}) changes it"
             raise InputError(f"fps of motions[{k}]", value=clip.fps, expected=f"{first.fps:g}, as the first", hint=hint)
-        for part, one in (("what comes before", q), ("the clip", clip.q)):
+        for part, one in (("the clip before", q), ("the clip", clip.q)):
             if len(one) < overlap:
                 expected = f"at most the {len(one)} frames of {part}"
                 raise InputError(f"blend before motions[{k}]", value=overlap, expected=expected)

@@ -62,7 +62,7 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
             advice = f"The part [{first}:{end}] of these {count} frames is better: {100.0 * least:.0f} %."
         notes.append(
             f"{DOUBT}in the loop, the blend shows, because the clip does not end as it begins: the difference is"
-            f" {much}, as the root mean square of joints, with their motion in a tenth of a second. {advice}"
+            f" {much}, as the root mean square over joints and their motion in a tenth of a second. {advice}"
         )
     return best, tuple(notes)
 

@@ -69,7 +69,7 @@ def assemblies(
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     mechanism = skeleton.mechanism
     if mechanism is None:
-        raise InputError("skeleton", where=skeleton.name, value="no loops", expected="loops, as of with_loops")
+        raise InputError("skeleton", where=skeleton.name, expected="a skeleton with loops, as of with_loops")
     count, seed = whole_number("tries", tries, 1, 1_000_000), whole_number("seed", seed, 0, 2**32 - 1)
     given = skeleton.rest_q if q is None else as_values(skeleton, q.q if isinstance(q, Pose) else q, "q")
     mechanism.refuse_open(given, "q")
@@ -116,7 +116,7 @@ def _held(skeleton: Skeleton, mechanism: Mechanism, q: Array, leading: Iterable[
             "leading",
             where=skeleton.name,
             value=[skeleton.joint_keys[row] for row in rows],
-            expected=f"joints that leave no others free: {left} degrees of freedom are left at this pose",
+            expected=f"joints that determine all others; {left} degrees of freedom are left at this pose",
         )
     return held
 

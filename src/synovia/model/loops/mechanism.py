@@ -207,7 +207,7 @@ class Mechanism:
                 f"loop {self.tables.ties[k].label!r} cannot be closed near this pose within the limits",
                 where=self.skeleton.name,
                 value=f"a gap of {self.in_words(k, float(lacks[frame, k]))}",
-                expected="a pose that is nearer to closed",
+                expected="a pose with a smaller gap",
             )
         return out
 

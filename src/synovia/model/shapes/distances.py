@@ -173,7 +173,7 @@ def distance(
         check_kind(name, shape, Solid, "such as Sphere(radius=0.1)")
         moved.append(shape if transform is None else shape.moved(transform))
     if all(shape.endless for shape in moved):
-        raise InputError("b", value=type(b), expected="a shape with an end, as the first one is a half-space")
+        raise InputError("b", value=type(b), expected="a bounded shape, because the first is a half-space")
     return contact_of(contact_rows(pack_shapes(moved), np.array([[0, 1]], np.int32))[0])
 
 

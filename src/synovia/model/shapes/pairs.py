@@ -89,7 +89,9 @@ class SelfPairs:
     def report(self) -> str:
         """Return a table of the number of pairs of each link, and the excluded pairs by reason, as text."""
         several = counted(len(self.pairs) + len(self.left_out), "pair")
-        lines = [f"{len(self.pairs)} of {several} of links count; % of {self.samples} random poses in which they touch"]
+        lines = [
+            f"{len(self.pairs)} of {several} of links are checked; % of {self.samples} random poses in which they touch"
+        ]
         rows = {
             key: row
             for pair, both in zip(self.pairs, self.rows, strict=True)
@@ -213,14 +215,12 @@ def _notes(named: list[LinkPair], found: _Found) -> tuple[str, ...]:
     ]
     if rare:
         notes.append(
-            f"{counted(len(rare), 'pair')} left out because of the rest pose: {first_few(rare)}. Less than "
-            f"{100 * RARE:.0f} % of random poses have them touch."
+            f"{counted(len(rare), 'pair')} left out because of the rest pose: {first_few(rare)}. They touch "
+            f"in less than {100 * RARE:.0f} % of random poses."
         )
     if found.odd:
         pairs = counted(found.odd, "pair")
-        notes.append(
-            f"The rest pose does not count for {pairs} of distant links, because too many of them touch in it."
-        )
+        notes.append(f"The rest pose is ignored for {pairs} of distant links, because too many of them touch in it.")
     return tuple(notes)
 
 

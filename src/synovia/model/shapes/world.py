@@ -262,7 +262,7 @@ class World(ChecksArguments):
             ),
             meters_per_unit=body.meters_per_unit,
             up=body.up,
-            notes=(f"Links without known shapes are no obstacles: {listed(unseen)}.",) if unseen else (),
+            notes=(f"Links without known shapes are not obstacles: {listed(unseen)}.",) if unseen else (),
             source=body.source,
         )
 
@@ -454,7 +454,7 @@ class World(ChecksArguments):
         """
         check_kind("shape", shape, Solid, "such as Sphere(radius=0.1)")
         if shape.endless:
-            raise InputError("shape", value=type(shape), expected="a shape with an end")
+            raise InputError("shape", value=type(shape), expected="a bounded shape")
         if not self.obstacles:
             return {}
         own = pack_shapes([shape if transform is None else shape.moved(transform)])
@@ -528,7 +528,7 @@ class World(ChecksArguments):
         if obstacle is not None:
             self.index(obstacle)
         elif not self.obstacles:
-            raise InputError("World.planes", value="no obstacles", expected="at least one")
+            raise InputError("World.planes", expected="at least one obstacle")
         world = self if obstacle is None else self._with((self[obstacle],))
         out = np.empty((len(at), 4, 4))
         for frame, point in zip(out, at, strict=True):

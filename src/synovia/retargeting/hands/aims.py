@@ -99,13 +99,13 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     mirrored = hand.side is not None and hand.side != recording.side
     notes = list[str]()
     if hand.side is None and len(hand.fingers) > 2:
-        notes.append(f"the side of the hand is unknown: taken for a {recording.side} one; side= sets it")
+        notes.append(f"the side of the hand is unknown: treated as a {recording.side} one; side= sets it")
     known = [name for name in FINGER_POINTS if recording.known(name)]
     fingers = tuple(one for one in hand.fingers if one.name in known)
     if len(fingers) < 2 or fingers[0].name != "thumb":
         raise InputError(
             "points", value=f"all four points of {listed(known) if known else 'no finger'}",
-            expected=f"those of the thumb and another finger of {skeleton.name}",
+            expected=f"all four points of the thumb and of another finger of {skeleton.name}",
             hint=f"it has {listed([one.name for one in hand.fingers])}; each needs its four points in some frame",
         )  # fmt: skip
     if left := [one.name for one in hand.fingers if one not in fingers]:
@@ -142,7 +142,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     ways = ways / np.maximum(magnitudes(ways), 1e-12)[..., None]
     apart = magnitudes(recording.places[:, ends] - recording.places[:, ends[:1]]) / recording.metre
     if gripper is not None:
-        notes.append(f"a gripper: it opens as far as the fingers are from the thumb, times {float(scale):.3g}")
+        notes.append(f"a gripper: its opening is the distance of fingers and thumb times {float(scale):.3g}")
     laid = np.eye(4)
     laid[:3, :3], laid[:3, 3] = turn, place
     landmarks = place + float(scale) * (local @ turn.T)

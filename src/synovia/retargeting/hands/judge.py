@@ -112,7 +112,7 @@ def _pinches(figures: HandFigures) -> list[Finding]:
             far = length_text(max(one[3] for one in missed), _unit(figures))
             text = f"{len(missed)} of {len(mine)} pinches with the thumb did not close: tips stay up to {far} apart"
             if any(one[4] for one in missed):
-                text += "; poses close them, but they do not fit in with the frames around them"
+                text += "; poses that close them exist, but do not fit the frames around them"
             elif all(one[4] is None for one in missed):
                 text += "; other poses were not tried"
             else:
@@ -162,7 +162,7 @@ def _unseen(figures: HandFigures) -> list[Finding]:
         return []
     share = len(frames) / len(figures.trust)
     level = "look" if share > 0.1 else "note"
-    text = f"fingers not seen in {100.0 * share:.0f} % of the frames: each goes from where it was to where it is next"
+    text = f"fingers not seen in {100.0 * share:.0f} % of the frames, where they are interpolated"
     return [Finding("body", "gap", level, tuple(frames.tolist()), text)]
 
 
@@ -203,8 +203,8 @@ def _followers(figures: HandFigures) -> list[Finding]:
     beyond.sort(reverse=True)
     names = "; ".join(one[2] for one in beyond[:_NAMED]) + (" and others" if len(beyond) > _NAMED else "")
     text = (
-        f"joints that follow others leave the limits of their own, which do not bind in a mimic joint: {names};"
-        f" skeleton.with_limits({{{beyond[0][1]!r}: (low, high)}}) makes them bind"
+        f"mimic joints leave the limits of their own, which are not enforced: {names};"
+        f" skeleton.with_limits({{{beyond[0][1]!r}: (low, high)}}) enforces them"
     )
     return [Finding("body", "limits", "note", tuple(sorted(frames)), text)]
 

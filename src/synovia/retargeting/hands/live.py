@@ -166,7 +166,7 @@ class LiveHand(ChecksArguments):
             raise InputError(
                 f"pose of joint {self.skeleton.joint_keys[row]!r}", value=float(q[far]),
                 expected=f"a value at most {_BEYOND:g} beyond its limits",
-                hint=f"it has to go to {float(inside[far]):.4g}, which no velocity permits",
+                hint=f"set it to {float(inside[far]):.4g}, as a jump there exceeds any velocity limit",
             )  # fmt: skip
         return inside
 

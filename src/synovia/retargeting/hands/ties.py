@@ -36,7 +36,7 @@ def ties_of(skeleton: Skeleton, rows: Iterable[int]) -> tuple[list[Goal], list[i
         for tie in found:
             if not isinstance(tie, Loop) or tie.kind not in (*_PARTS, "weld", "distance"):
                 raise UnsupportedError(
-                    "a hand that follows does not keep such a loop", where=f"{skeleton.name}: {tie.label}",
+                    "retargeting of hands does not support such a loop", where=f"{skeleton.name}: {tie.label}",
                     value=tie.kind if isinstance(tie, Loop) else "a coupling of joints",
                     expected=f"loops of the kinds {', '.join(_PARTS)}, weld and distance",
                     hint="skeleton.with_loops([...]) without it leaves it open; a Mimic couples joints in proportion",

@@ -136,7 +136,9 @@ def doubts(notes: Iterable[str]) -> list[Finding]:
 
 def in_place() -> Finding:
     """Return the note about a clip in place, whose path over the ground is stored separately."""
-    return Finding("body", "in place", "note", (), "its way over the ground is apart, and was judged with it")
+    return Finding(
+        "body", "in place", "note", (), "its path over the ground is stored separately and was judged with it"
+    )
 
 
 def forced_by_loops(angles: Array) -> list[Finding]:
@@ -150,7 +152,7 @@ def forced_by_loops(angles: Array) -> list[Finding]:
         return []
     most = float(angles.max())
     level = "look" if np.degrees(most) > _FORCED[1] else "note"
-    text = f"loops do not allow the pose of the source: parts turn by up to {degrees(most)} so that they close"
+    text = f"loops do not allow the pose of the source: closing them rotates parts by up to {degrees(most)}"
     return [Finding("body", "loops", level, _frames(far), text)]
 
 
@@ -179,7 +181,7 @@ def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly:
         hardly: Whether the pose is unlikely; the level then is "look" in any case.
     """
     off = any(one.cause in ("rest pose", "direction", "up axis") and one.level != "note" for one in findings)
-    text = f"no pose certainly is the rest pose of {pose}; {hint}"
+    text = f"the rest pose of {pose}; {hint}"
     return Finding("body", "rest pose", "look" if off or hardly else "note", (), text)
 
 
@@ -218,7 +220,7 @@ def _swapped(figures: Figures) -> Iterator[Finding]:
                 text = f"left and right are swapped in {where} of the {what}: {why}"
             else:
                 where = "the map" if body else f"the {limb.removeprefix('left_')}s of the map"
-                why = f"it calls {said}" if sides.shown else f"its left joints of the {what} are right ones"
+                why = f"it calls {said}" if sides.shown else f"its left joints of the {what} are on the right side"
                 text = f"left and right are swapped in {where}: {why}"
             yield Finding(limb, "sides swapped", "failed", every, text)
         for role in (role for limb, roles in sides.swapped.items() if limb not in whole for role in roles):
@@ -231,8 +233,8 @@ def _swapped(figures: Figures) -> Iterator[Finding]:
                 joint = actor.motion.skeleton.joint_names[actor.rows[roles[0]]]
                 side = roles[0].split("_", 1)[0]
                 text = (
-                    f"names of its {limb}s, such as {joint!r} of the {what}, say another side than its shape, by which"
-                    f" this one is {side}, as it was taken"
+                    f"names of its {limb}s, such as {joint!r} of the {what}, contradict its shape, which was used:"
+                    f" by the shape, this joint is {side}"
                 )
                 yield Finding("body", "names", "note", (), text)
         if moved and not whole and (part := turned_round(actor)):
@@ -273,7 +275,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
     """Yield findings about limbs whose directions differ from those of the source."""
     if figures.result is None or not figures.limbs:
         if figures.source is not None:
-            text = "no limb of it can be compared with the source: its directions were not judged"
+            text = "no limb can be compared with the source: directions were not judged"
             yield Finding("body", "not mapped", "look", (), text)
         return
     compared = [limb.limb for limb in figures.limbs if limb.limb != "head"]
@@ -299,16 +301,16 @@ def _directions(figures: Figures) -> Iterator[Finding]:
         if whole is not None and (len(limbs) >= _MANY or "trunk" in limbs or whole[0] != "up axis"):
             cause, angle = whole
             text = {
-                "up axis": f"it is turned by {degrees(angle)} as a whole: its up axis is not that of the source",
-                "sides swapped": "its left limbs move as the right ones of the source, and the other way round",
+                "up axis": f"the whole body is rotated by {degrees(angle)}: its up axis is not that of the source",
+                "sides swapped": "left limbs move like the right limbs of the source, and vice versa",
                 "mirrored": "it moves as a mirror image of the source",
             }[cause]
             yield Finding("body", cause, "failed", tuple(range(len(figures.motion))), text)
             return
     for limb, (angle, left) in exchanged_limbs(turned, figures.lines, figures.turn).items():
         text = (
-            f"left and right {limb}s are swapped: each moves as the other one of the source ({degrees(angle)} off as"
-            f" they are, {degrees(left)} if they are exchanged)"
+            f"left and right {limb}s are swapped: each moves like the other one of the source ({degrees(angle)} off"
+            f" now, {degrees(left)} if they are exchanged)"
         )
         yield Finding(f"{limb}s", "sides swapped", "failed", tuple(range(len(figures.motion))), text)
         off = {bone: found for bone, found in off.items() if not bone.endswith(f"er_{limb}")}
@@ -326,7 +328,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
     if "trunk" in far and len(far) > _MANY and not limits:  # one cause for all
         text = (
             f"trunk and limbs are far off the source ({', '.join(far).replace('_', ' ')}): a rest pose or an up axis is"
-            " not what it was taken for"
+            " wrong"
         )
         frames = np.any([off[bone][1] for bone in far], axis=0)
         yield Finding("body", "rest pose", "failed", _frames(frames), text)
@@ -336,12 +338,12 @@ def _directions(figures: Figures) -> Iterator[Finding]:
         limb = mean[bone]
         what = f"{degrees(limb.mean)} off its source on average, {degrees(limb.largest)} in frame {limb.frame}"
         if not np.isfinite(limb.angles).all():
-            what = f"heads {what}"
+            what = f"heading {what}"
         why = {
-            "sides swapped": "; it moves as the other side of the source",
+            "sides swapped": "; it moves like the other side of the source",
             "mirrored": "; it moves as a mirror image",
             "rest pose": f"; a constant {degrees(angle)}, so its rest pose is off",
-            "limits": f"; the limits of {limits.get(bone, '')} do not let it get nearer",
+            "limits": f"; the limits of {limits.get(bone, '')} prevent a better match",
         }.get(cause, "")
         yield Finding(bone, cause, level, _frames(frames), what + why)
 
@@ -379,7 +381,7 @@ def _why_off(figures: Figures, source: HandBones, result: HandBones, name: str) 
     if held:
         return f"limits of {', '.join(skeleton.joint_names[row] for row in held)} hold it"
     if all(len(group) == 1 for group in finger.groups) and all(skeleton.joints[row].kind is Kind.HINGE for row in rows):
-        return "its joints bend it, but do not move it aside"
+        return "its joints bend it, but do not move it sideways"
     mine, theirs = len(finger.rows), len(source.fingers[name].rows)
     return f"it has {counted(mine, 'segment')}, that of the source {theirs}" if mine != theirs else ""
 
@@ -396,7 +398,7 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
         if leans > 1.0:
             text = f"the source leans by {leans:.0f}° in all frames without falling: its world may be tilted"
         elif not figures.source.skeleton.up and max(up[1], up[2]) < 0.9:  # files have y or z up
-            text = f"the source stands along {name}, which no file has as its up axis: the whole clip may be turned"
+            text = f"the source stands along {name}, which files do not use as up axis: the whole clip may be rotated"
         if text:
             yield Finding("body", "up axis", "look", every, text)
     trunks = [limb.mean for limb in figures.limbs if limb.limb == "trunk"]
@@ -471,7 +473,7 @@ def _scales(figures: Figures) -> Iterator[Finding]:
     ratio = max(result, _STILL) / max(source, _STILL)
     level = _level(max(ratio, 1.0 / ratio), _SCALE)
     if level is not None:
-        text = f"its path is {result / max(source, 1e-9):.3g} times that of the source, in lengths of a leg"
+        text = f"its path is {result / max(source, 1e-9):.3g} times that of the source, in leg lengths"
         yield Finding("hips", "scale", level, every, text)
 
 
@@ -515,7 +517,7 @@ def _through(figures: Figures) -> Iterator[Finding]:
         source_too = (
             ""
             if not sourced
-            else ", where the source's are apart"
+            else ", where those of the source are apart"
             if not one.source[deep].any()
             else (", deeper than in the source")
         )
@@ -664,7 +666,7 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
             text = "is not mapped, although the " + ("same part of the other side is" if lonely else "hips are")
             yield Finding(role, "not mapped", "look", (), text)
         elif stands and lonely and not have and (part == "upper_leg" or f"{side}_upper_leg" in figures.mapped):
-            text = "one of the bodies does not have it: the other leg moves below hips that stay where they are"
+            text = "one of the bodies does not have it: the other leg moves below hips that do not move"
             yield Finding(role, "not mapped", "look", (), text)
         elif part[-1:].isdigit():
             finger = f"{side}_{part[:-2]}"
@@ -689,7 +691,7 @@ def _of_parts(figures: Figures) -> Iterator[Finding]:
         yield Finding("body", "part", "note", (), f"no body with hips and two legs: only {seen} were judged")
     elif figures.limbs:
         seen = ", ".join(limb.limb.replace("_", " ") for limb in figures.limbs)
-        text = f"only a part is compared, relative to the joint that carries it: {seen}; not path, feet and balance"
+        text = f"only a part is compared, relative to its parent joint: {seen}; path, feet and balance are not"
         yield Finding("body", "part", "note", (), text)
     else:
         yield Finding("body", "part", "look", (), "no bone of it could be compared with its source")

@@ -172,7 +172,7 @@ class LiveCalibration:
         table = _Table(parse_toml(read_text(where, most=_LARGEST), str(where)), str(where))
         if table.content.get("schema") != SCHEMA:
             raise FormatError(
-                "is no calibration of a live body", where=str(where), value=table.content.get("schema"),
+                "is not a calibration of a live body", where=str(where), value=table.content.get("schema"),
                 expected=f'schema = "{SCHEMA}"',
             )  # fmt: skip
         bodies = {"source": source, "target": target}
@@ -193,7 +193,7 @@ class LiveCalibration:
         frames = rest.numbers("frames", (len(source), 12))
         R = frames[:, :9].reshape(-1, 3, 3)
         if np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max() > _ROTATION or abs(np.linalg.norm(up) - 1.0) > _ROTATION:
-            raise FormatError("has rows that are no rotations", where=str(where), expected="frames of joints, unit up")
+            raise FormatError("has rows that are not rotations", where=str(where), expected="frames of joints, unit up")
         carried = table.content.get("carried")
         carried = cast("list[object]", carried) if isinstance(carried, list) else []
         if not carried or not all(role in rows for role in carried for rows in roles.values()):

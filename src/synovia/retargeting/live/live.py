@@ -503,7 +503,7 @@ def _refuse_hand(target: Skeleton) -> None:
     """
     if not any(role in target.role_rows for role in _TRUNK) and hands_of(target):
         raise UnsupportedError(
-            "LiveRetarget moves bodies", where=target.name, value="a hand alone", expected="a body",
+            "LiveRetarget moves bodies", where=target.name, value="only a hand", expected="a body",
             hint="LiveHand(skeleton, rate=...) follows 21 points of a hand",
         )  # fmt: skip
 

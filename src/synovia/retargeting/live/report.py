@@ -90,9 +90,9 @@ class LiveReport:
             out.append(f"feet slide at {self.slide:.2g} legs a second while they stand")
         if worst := [part for part, share in self.unseen.items() if share > _HIDDEN]:
             shares = ", ".join(f"{part} in {100.0 * self.unseen[part]:.0f} %" for part in worst)
-            out.append(f"not seen, so kept or at rest: {shares} of the poses")
+            out.append(f"not seen, so held or at rest: {shares} of the poses")
         if self.missed > _MISSED:
-            out.append(f"feet miss their places in {100.0 * self.missed:.0f} % of the time they stand")
+            out.append(f"feet miss their contacts in {100.0 * self.missed:.0f} % of the time they stand")
         return tuple(out)
 
     @property

@@ -116,7 +116,7 @@ class Body:
         with state.lock:
             if state.play.keys:
                 raise UnsupportedError(
-                    "the root cannot move another way while the clip has keys", hint="delete the keys first"
+                    "the root mode cannot change while the clip has keys", hint="delete the keys first"
                 )
             to, q = changed_root(state.pose.q, state.rooted, self.given, mode)
             self._history.remember()

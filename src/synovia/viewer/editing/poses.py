@@ -79,7 +79,7 @@ class Poses:
         """
         with self._state.lock:
             if self._copied is None:
-                raise InputError("no pose was copied", hint="C copies the present pose")
+                raise InputError("no pose was copied", hint="press C to copy the current pose")
             mode, copied = self._copied
             own = without_root_values(copied, self.given)
             self._apply(copied if mode == self._state.mode else self._with_present_root(own), mirror=mirror)

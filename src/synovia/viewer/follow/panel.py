@@ -93,11 +93,11 @@ def _status(found: Figures) -> str:
     if found.status is Status.HOLDING:
         return note("Learning the source." if found.learning else "No source: the body holds.", WARN)
     if found.status is Status.STALLED:
-        return note("A foot misses its place.", BAD)
+        return note("A foot misses its target.", BAD)
     if found.limited:
         return note(f"Limits hold {counted(len(found.limited), 'joint')} back.", WARN)
     if found.status is Status.LATE:
-        return note("Going over to the source.", WARN)
+        return note("Moving to the pose of the source.", WARN)
     return note("Following.", GOOD)
 
 
@@ -144,6 +144,6 @@ def _passed(found: Figures) -> str:
     report = found.report
     lines = [f"Since the beginning: {counted(report.ticks, 'tick')}, source lost {counted(report.losses, 'time')}."]
     if report.dropped:
-        lines.append("Left out: " + ", ".join(f"{n} {why}" for why, n in report.dropped.items()) + ".")
+        lines.append("Dropped: " + ", ".join(f"{n} {why}" for why, n in report.dropped.items()) + ".")
     lines += [f"{line[0].upper()}{line[1:]}." for line in report.findings]
     return "".join(note(safe(line), DIM) for line in lines)

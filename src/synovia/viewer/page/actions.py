@@ -49,7 +49,7 @@ class Actions:
             InputError: If no clip is chosen.
         """
         if self._animation.play.motion is None:
-            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model, and begins one")
+            raise InputError("no clip is chosen", hint="choose or begin one in the tab Animation")
         self._animation.set_play(playing=not self._animation.play.playing)
 
     def key(self) -> None:
@@ -61,7 +61,7 @@ class Actions:
         """Switch auto-key: while it is on, each edit ends with a key; otherwise keys are made only on request."""
         self._animation.auto_key = not self._animation.auto_key
         each = "Each edit of a clip becomes a key."
-        self._page.notify(each if self._animation.auto_key else "K keys an edit of a clip.")
+        self._page.notify(each if self._animation.auto_key else "Press K to key an edit of a clip.")
 
     def clear_joint(self) -> None:
         """Set the selected joint to its rest value.
@@ -70,7 +70,7 @@ class Actions:
             InputError: If no joint is selected.
         """
         if self._page.joint is None:
-            raise InputError("no joint is selected", hint="a click on a joint selects it")
+            raise InputError("no joint is selected", hint="click a joint to select it")
         self._body.clear_joint(self._page.joint)
         self._animation.finish_edit()
 

@@ -104,7 +104,7 @@ class Keys:
         """
         editor = self._goals.find(self._page.selected)
         if editor is None:
-            raise InputError("no target is selected", hint="Tab, or a click on a ball, selects one")
+            raise InputError("no target is selected", hint="press Tab or click a ball to select one")
         if not editor.has_target:
             raise InputError("this goal has no target in the scene", value=editor.label)
         return editor

@@ -89,7 +89,7 @@ class Files:
             layers, layer, skeleton = self._state.play.layers, self._state.play.layer, self._state.skeleton
             added = {skeleton.address(row) for row in range(self._state.rooted.added)}
         if not layers and not layer.keys:
-            raise UnsupportedError("no pose is keyed and there is no layer, so there is none to save")
+            raise UnsupportedError("no pose is keyed and there is no layer, so there is nothing to save")
         if layer.keys:
             keys = tuple(Key(key.frame, without_root(key.values, added)) for key in layer.keys)
             layers = (*layers, layer.replace(pose=keys))
@@ -157,7 +157,7 @@ class Files:
         lines = [shlex.join(words)]
         if clear and not source:
             lines.append(
-                "# the obstacles are in no file, or were moved; sy.save_world(world, path) writes one for --world"
+                "# the obstacles are not in a file, or were moved; sy.save_world(world, path) writes one for --world"
             )
         if changed:
             listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())

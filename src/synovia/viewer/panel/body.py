@@ -26,7 +26,7 @@ from synovia.viewer.panel.controls import in_degrees, widened
 from synovia.viewer.panel.tree import add_tree
 from synovia.viewer.scene.skin import SHOWN
 
-_HELD: Final = "Targets below a joint go with it. Other goals, such as balance, may move it a little."
+_HELD: Final = "Targets below a joint move with it. Other goals, such as balance, may move it a little."
 _NO_POSE: Final = "(none)"
 _FEW: Final = 16  # largest number of hinges and slides to show at once; for more joints, one is shown at a time
 
@@ -112,7 +112,7 @@ class BodyTab(Tab):
     def _library(self) -> None:
         """Add the controls of the library of poses."""
         gui = self.gui
-        self._name = gui.add_text("Name", "", hint="Of the present pose, to be kept.")
+        self._name = gui.add_text("Name", "", hint="Name under which the current pose is kept.")
         self.connect(gui.add_button("Keep this pose"), lambda _: self._poses.keep(str(self._name.value)), click=True)
         self._kept: Any = gui.add_dropdown("Kept", (_NO_POSE,), hint="Applied on a clip, a pose becomes a key.")
         self._use = gui.add_button_group("", ("Apply", "Mirrored", "Delete"))

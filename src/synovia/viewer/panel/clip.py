@@ -22,7 +22,7 @@ from synovia.viewer.scene.ghosts import ONION
 _NONE = "(none)"
 _BODY = "whole body"
 _KEY = ("Go to", "Move", "Copy", "Delete")
-_KEY_HINT = "Move and Copy bring the key to the present frame. Marks above can be dragged, with Ctrl to copy."
+_KEY_HINT = "Move and Copy bring the key to the current frame. Marks above can be dragged, with Ctrl to copy."
 _PATIENCE: Final = 1.0  # seconds of solving before the page shows the progress
 _SECONDS = 2.0  # length of a new clip
 _EMPTY = "This model has no clip. Drop one on the page, or begin one here: pose the body, key it, go to another frame."
@@ -99,7 +99,7 @@ class ClipTab(Tab):
         )
         self._weight = self.connect(
             gui.add_slider(
-                "Weight", 0.0, 1.0, 0.01, 1.0, hint="Share of the clip in the blend with the pose without it."
+                "Weight", 0.0, 1.0, 0.01, 1.0, hint="Share of the clip when blended with the pose without it."
             ),
             lambda weight: self._animation.set_play(weight=min(max(float(weight), 0.0), 1.0)),
         )
@@ -119,7 +119,7 @@ class ClipTab(Tab):
             button = gui.add_button(
                 "Begin a clip",
                 color=None if self._animation.clips else PRIMARY,
-                hint="A clip of the present pose, to be moved by keys.",
+                hint="A still clip of the current pose, to animate with keys.",
             )
             self._begin = self.connect(button, lambda _: self._animation.new_clip(self._length), click=True)
         self._help = gui.add_html(

@@ -59,7 +59,7 @@ class Layers:
             self._relative: Any = gui.add_checkbox(
                 "Goes along",
                 False,
-                hint="The target goes along with the clip, as a hand raised in a walk does; else it is a place.",
+                hint="The target moves with the clip, like a hand raised during a walk; else it is a fixed place.",
             )
             tab.connect(self._relative, lambda on: layers.move_along(self._chosen, bool(on)), slow=True)
             self._muted: Any = gui.add_checkbox("Mute", False, hint="The layer does nothing.")

@@ -16,7 +16,7 @@ from synovia.viewer.panel.controls import Field
 _HINT: Final = "The body follows its targets as a robot would: no faster than its joints may move."
 _WAITS: Final = "Without a clip, the body follows its targets within these limits."
 _FIELDS: Final = {  # label and unit (for tooltips) of each setting
-    "share": ("Of the file's velocities %", "Part of the velocities that the file of the model gives its joints."),
+    "share": ("Of the file's velocities %", "Share of the joint velocities in the file of the model."),
     "velocity": ("Velocity rad/s", "Of joints without one in the file. Slides and the root: body sizes per second."),
     "acceleration": ("Acceleration rad/s²", "Of all joints. Slides and the root: body sizes/s²."),
     "jerk": ("Jerk rad/s³", "Of all joints; 0: no limit. Slides and the root: body sizes/s³."),

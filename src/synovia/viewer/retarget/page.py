@@ -230,7 +230,7 @@ class RetargetPage:
         if text := self.message.text:
             return note(safe(text), WARN)
         if self.computing or outcome.version != self.transfer.version:
-            return note("Carrying the clip over.", WARN)
+            return note("Retargeting the clip.", WARN)
         if outcome.answer is None:
             return note(safe(outcome.trouble), RED)
         limbs = outcome.limbs

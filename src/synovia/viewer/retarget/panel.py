@@ -116,9 +116,7 @@ class Panel:
             self._on(gui.add_dropdown(label, options), lambda name, way=way: self._assign(way, name))
             for way, (label, options) in enumerate(zip(("Source", "Target"), self._joints, strict=True))
         ]
-        picking = gui.add_checkbox(
-            "Pick in the scene", False, hint="A click on a joint makes it the joint of the part."
-        )
+        picking = gui.add_checkbox("Pick in the scene", False, hint="Click a joint to assign it to the part.")
         self._sets(picking, self.page, "picking")
         self._new = gui.add_text("New part", "", hint="A name such as left_hand, or one of your own.")
         self._on(gui.add_button("Add part"), self._add_part, click=True)
@@ -201,12 +199,12 @@ class Panel:
         """Show the name of the chosen part and the error of its limb."""
         part = self.page.part
         if part is None:
-            self._title.content = note("Choose a part of the list.")
+            self._title.content = note("Choose a part from the list.")
             return
         text = f"<b>{part.replace('_', ' ')}</b>"
         if (limb := self._limb(part)) is not None:
             when = limb.worst / self.transfer.motion.fps
-            text += f": {limb.mean:.0f}° off in the mean, {limb.angles.max():.0f}° at {when:.2f} s"
+            text += f": {limb.mean:.0f}° off on average, {limb.angles.max():.0f}° at {when:.2f} s"
         self._title.content = note(text)
 
     def refresh(self) -> None:
@@ -232,8 +230,8 @@ class Panel:
         gui = self._gui
         gui.add_html(
             note(
-                "The pose of the source that means standing. Limbs keep their directions; trunk, head, hands, feet and"
-                " the twist of limbs are carried over relative to it."
+                "The pose in which the source stands. Limbs keep their directions; trunk, head, hands, feet and the"
+                " twist of limbs are retargeted relative to it."
             )
         )
         self._rest_part = self._on(
@@ -284,7 +282,7 @@ class Panel:
     def _add_saving(self) -> None:
         """Add the downloads."""
         gui = self._gui
-        animate = gui.add_button("Animate", hint="Play the result on the live page, and pose on top of it.")
+        animate = gui.add_button("Animate", hint="Play the result on the live page, where you can edit it.")
         self._on(animate, lambda _: self.page.animate(self._result()), click=True, slow=True)
         files = (
             ("map", "map.toml", self._map),
@@ -294,7 +292,7 @@ class Panel:
         for what, name, write in files:
             send = partial(self._send, name, write)
             self._on(gui.add_button(f"Save {what}"), send, click=True, slow=True)
-        gui.add_html(note("<code>synovia retarget SRC DST --map map.toml</code> takes the map."))
+        gui.add_html(note("<code>synovia retarget SRC DST --map map.toml</code> uses the map."))
 
     def _send(self, name: str, write: Callable[[Path], None], _: Any) -> None:
         """Send a file that a function writes; no copy stays on the server."""
@@ -320,7 +318,7 @@ class Panel:
         """
         outcome = self.transfer.outcome
         if outcome.version != self.transfer.version:
-            raise UnsupportedError("the clip is still being carried over", hint="try again in a moment")
+            raise UnsupportedError("the clip is still being retargeted", hint="try again in a moment")
         if outcome.answer is None:
             raise UnsupportedError(f"there is no new clip: {outcome.trouble}")
         return outcome.answer.motion

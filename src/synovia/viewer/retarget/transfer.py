@@ -209,7 +209,7 @@ class Transfer:
             if not answer.moves:
                 raise UnsupportedError(
                     "this page moves whole bodies", expected="hips and both legs in the map",
-                    hint="`synovia retarget SRC DST --map MAP.toml` carries over other parts",
+                    hint="`synovia retarget SRC DST --map MAP.toml` retargets other parts",
                 )  # fmt: skip
             heights = self.motion.positions() @ answer.source.basis[:, 1]
             floor = float(np.percentile(heights.min(axis=1), _LOW))

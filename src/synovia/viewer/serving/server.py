@@ -116,12 +116,12 @@ class Rules:
         """
         host = headers.get("Host", "")
         if many or not self._is_own(host):
-            return 421, "This page is not served under that name."
+            return 421, "This page is not served under this host name."
         origin = headers.get("Origin")
         if origin is not None and not _is_same(origin, host):
             return 403, "Another site may not use this page."
         if socket and origin is None:
-            return 403, "A page must say where it comes from."
+            return 403, "The request does not say which page it comes from (Origin)."
         if headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none") and socket:
             return 403, "Another site may not use this page."
         if self.token is not None and not self._has_token(path, headers):
@@ -239,7 +239,7 @@ def check_address(host: str, port: int) -> None:
             "host",
             value=host,
             expected="an address of this machine",
-            hint="127.0.0.1 serves browsers of this machine alone, 0.0.0.0 those of others too",
+            hint="127.0.0.1 serves only browsers on this machine, 0.0.0.0 also those on others",
         ) from error
 
 

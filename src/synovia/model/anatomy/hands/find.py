@@ -81,9 +81,9 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
         raise UnsupportedError(
             f"no {side + ' ' if side else ''}hand is found",
             where=skeleton.name,
-            value=hands or "no link that two or more chains of joints begin at",
+            value=hands or "no link with two or more chains of joints",
             expected="a hand with fingers of joints",
-            hint="skeleton.with_roles({'right_hand': ..., 'right_thumb_1': ...}) says where it is",
+            hint="skeleton.with_roles({'right_hand': ..., 'right_thumb_1': ...}) assigns its joints",
         )
     raise UnsupportedError(
         f"{len(chosen)} hands are found",
@@ -190,8 +190,8 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
     fingers, bars = chains.without_linkages(chains.below(palm))
     inside = {row for chain in fingers for row in chain.rows}
     notes = [
-        f"{_key(chains, next((row for row in bar.rows if row not in inside), bar.rows[0]))!r} is taken for a bar of a"
-        " linkage or a drive, not for a finger"
+        f"{_key(chains, next((row for row in bar.rows if row not in inside), bar.rows[0]))!r} is assumed to be a bar of"
+        " a linkage or a drive, not a finger"
         for bar in bars
     ]
     words = [_name_of(chains, chain) for chain in fingers]
@@ -200,17 +200,17 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
         named = words.index("thumb") if words.count("thumb") == 1 else 0
         ordered = [fingers[named], fingers[1 - named]]
         if words.count("thumb") != 1:
-            notes.append("with two fingers, the first counts as the thumb")
+            notes.append("with two fingers, the first is used as the thumb")
     else:
         if "thumb" in words:
             named = words.index("thumb")
             if named != thumb and clear:
                 shown = _key(chains, fingers[thumb].rows[0])
-                notes.append(f"by its shape, the finger of {shown!r} would be the thumb; names decide")
+                notes.append(f"by shape, the finger at {shown!r} would be the thumb; the thumb is chosen by name")
             thumb = named
         elif not clear:
             shown = [_key(chains, chain.rows[0]) for chain in fingers]
-            notes.append(f"which finger is the thumb is doubtful: {listed([str(key) for key in shown])} are alike")
+            notes.append(f"the thumb is uncertain: {listed([str(key) for key in shown])} are alike")
         ordered = [fingers[thumb], *_in_order(fingers, thumb)]
     by_shape = [FINGERS[k] if k < len(FINGERS) else f"finger_{k + 1}" for k in range(len(ordered))]
     given = [_name_of(chains, chain) for chain in ordered]
@@ -220,7 +220,9 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
         ordered = [ordered[k] for k in sorted(range(len(names)), key=lambda k: FINGERS.index(names[k]))]
         names = sorted(names, key=FINGERS.index)
         if [str(name) for name in given] != names:
-            notes.append(f"by their places, the order of the fingers would be {listed([str(n) for n in given])}")
+            notes.append(
+                f"by position, the fingers would be {listed([str(n) for n in given])}; they are ordered by name"
+            )
     return _hand(chains, palm, (side, otherwise), list(zip(names, ordered, strict=True)), notes)
 
 
@@ -322,7 +324,7 @@ def _hand(
     elif not bends:
         out = _normal(fingers, along, thumb_side)
         if len(fingers) > 2:
-            notes.append("how the fingers bend is doubtful: their joints turn as far to both sides; side= sets it")
+            notes.append("how the fingers bend is uncertain: their joints turn as far to both sides; side= sets it")
     out = unit(out) if magnitude(out) > 0.0 else _any_across(along)
     if side is not None:
         along, out = _of_wrist(chains, palm, side, knuckles, (along, out))
@@ -331,7 +333,7 @@ def _hand(
     curled = float(np.mean([_curl(chains, chain) for chain in knuckles])) > _CURLED
     by_shape = ("right" if across > 0.0 else "left") if sure else None
     if known_side is not None and by_shape is not None and known_side != by_shape and not curled:
-        notes.append(f"by its shape, this would be a {by_shape} hand; names decide")
+        notes.append(f"by shape, this would be a {by_shape} hand; the side is chosen by name")
     frame = np.eye(4)
     frame[:3, 0], frame[:3, 1], frame[:3, 2], frame[:3, 3] = cross(along, out), along, out, origin
     at = chains.frames[palm]

@@ -202,7 +202,9 @@ class Animation:
             if not 0 <= to < len(motion):
                 raise InputError("frame of the key", value=to, expected=f"0 to {len(motion) - 1}")
             if to == frame:
-                raise InputError("the key is at this frame", value=to, hint="go to the frame where it should be")
+                raise InputError(
+                    "the key is already at this frame", value=to, hint="go to the frame to which to move it"
+                )
             self._history.remember()
             moved, there = self.values_of(key, part), play.key_at(to)
             self._put_keys(to, Key(to, moved if there is None else {**there.values, **moved}))
@@ -290,7 +292,7 @@ class Animation:
             InputError: If no clip is chosen.
         """
         if self.play.motion is None:
-            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model, and begins one")
+            raise InputError("no clip is chosen", hint="choose or begin one in the tab Animation")
         return self.play, self.play.motion
 
     def set_play(self, **values: Any) -> None:

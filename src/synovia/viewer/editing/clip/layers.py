@@ -81,7 +81,7 @@ class ClipLayers:
             }
             if not moved:
                 hint = "drag a target, or turn a joint"
-                raise InputError("the pose is that of the clip", value=f"frame {frame}", hint=hint)
+                raise InputError("the pose is the same as in the clip", value=f"frame {frame}", hint=hint)
             layer = Layer(
                 pose=(Key(frame, self.own_values(moved)),),
                 relative=True,
@@ -212,7 +212,7 @@ class ClipLayers:
         with self._state.lock:
             play = self._state.play
             if play.motion is not motion or play.layers is not before:
-                raise InputError("the layers were changed meanwhile", hint="do it once more")
+                raise InputError("the layers have changed in the meantime", hint="try again")
             self._history.remember()
             self._state.key_due = False
             play.layers, play.edited = layers, edited
@@ -293,5 +293,5 @@ def without_root(values: Mapping[str | int, Array], added: Collection[str | int]
     for joint, value in values.items():
         moved = value if len(value) == 1 else value[:-1]  # w of a quaternion is not 0 for no change
         if joint in added and np.abs(moved).max(initial=0.0) > 0.0:
-            raise UnsupportedError("keys move a root that the clip does not have", hint="save the motion")
+            raise UnsupportedError("keys move a root that the clip does not have", hint="save the motion instead")
     return {joint: value for joint, value in values.items() if joint not in added}
