@@ -20,8 +20,8 @@ class Hinges(ClosedForm):
     """One or two hinges (or slides) in closed form: the pose within the limits that is nearest to a target.
 
     It supports one goal: a position for one or two joints, or a rotation for one hinge. The solution is exact if the
-    target can be met, and otherwise the global optimum; so a miss is ``UNREACHABLE``. ``IK.branches`` lists all poses that
-    meet the goal. With a ``ClearanceGoal``, only poses that satisfy it are used, and a miss may have other causes.
+    target can be met, and otherwise the global optimum; so a miss is ``UNREACHABLE``. ``IK.branches`` lists all poses
+    that meet the goal. With a ``ClearanceGoal``, only poses that satisfy it are used, and a miss may have other causes.
 
     Args:
         joints: Number of moving joints, 1 or 2, nearest to the goal; the other joints stay. 0: all, at most two.
