@@ -213,12 +213,12 @@ def _too_few(solution: Solution) -> list[str]:
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        count = freedoms(ik.reduced, ik.reduced.row_of_goal(i))
-        if goal.constrained_parts and 0 < count < goal.rows:
+        count, rows = freedoms(ik.reduced, ik.reduced.row_of_goal(i)), 3 * goal.constrained_parts.bit_count()
+        if 0 < count < rows:
             what = {POSITION: "position", ROTATION: "rotation"}.get(goal.constrained_parts, "pose")
             moves = "joint value moves" if count == 1 else "joint values move"
             lines.append(
-                f"Only {count} {moves} {goal.label!r}, but a {what} needs {goal.rows}: "
+                f"Only {count} {moves} {goal.label!r}, but a {what} needs {rows}: "
                 "most targets within reach cannot be met exactly."
             )
             if goal.constrained_parts == POSITION | ROTATION and count >= _POSITION_ROWS:
