@@ -29,11 +29,11 @@ def as_bounds(value: Any, count: int) -> Array:
     """
     entries = list(value) if isinstance(value, list | tuple | np.ndarray) else None
     if entries is None or len(entries) != count:
-        parts = "x, y, z, then the rotations about them" if count > 3 else "x, y, z"  # noqa: PLR2004  # axes
+        parts = "x, y, z, then the rotations about them" if count > 3 else "x, y, z"  # axes
         raise InputError("bounds", value=value, expected=f"{count} entries ({parts}): {_ENTRY}")
     out = np.empty((count, 2))
     for k, entry in enumerate(cast("list[Any]", entries)):
-        pair = cast("Any", entry) if isinstance(entry, list | tuple | np.ndarray) and len(entry) == 2 else None  # noqa: PLR2004
+        pair = cast("Any", entry) if isinstance(entry, list | tuple | np.ndarray) and len(entry) == 2 else None
         most = _end(entry, math.inf)
         ends = (-most, most) if pair is None else (_end(pair[0], -math.inf), _end(pair[1], math.inf))
         if not ends[0] <= ends[1] or ends[0] == math.inf or ends[1] == -math.inf:

@@ -133,7 +133,7 @@ def slack_bounds(problem, q, frames, targets, i, side, edge):
         low, high = bounds(problem, q, frames, targets, i)
         return low, high, True
     if general.ints[i, KIND] == WITHIN and not (within.is_free(general, i, side) or within.is_exact(general, i, side)):
-        lows, highs = within.bounds(problem, frames, targets, i)
+        lows, highs = within.bounds(general, i, within.placed(problem, frames, targets, i))
         return lows[side], highs[side], True
     if general.ints[i, KIND] == SUPPORT and edge >= F(0):
         depth, _ = edge_depth(general, i, centre_of_mass(general.masses, frames), int(edge))
