@@ -17,9 +17,9 @@ class PositionGoal(BoundedGoal):
     Args:
         position: World position (3,), length units of the file; None for the position in the start.
         offset: Point on the joint, (3,), in its frame.
-        bounds: Tolerance by axis, three entries (x, y, z): a number for plus or minus, a pair (low, high), or None for a
-            free axis; lengths. They bound the displacement from the target to the point. The goal is met if what lies
-            outside of them is within the tolerance. None for no bounds.
+        bounds: Tolerance by axis, three entries (x, y, z): a number for plus or minus, a pair (low, high), or None for
+            a free axis; length units. They bound the displacement from the target to the point. The goal is met if what
+            lies outside the bounds is within the tolerance. None for no bounds.
         bounds_frame: ``"target"`` for bounds along the axes of the world, ``"tool"`` for those of the joint.
 
     Raises:

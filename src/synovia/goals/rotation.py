@@ -19,8 +19,8 @@ class RotationGoal(BoundedGoal):
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in wxyz order.
         offset: Frame (4, 4) on the joint that should take the orientation.
-        bounds: Tolerance by axis, three entries (x, y, z): an angle for plus or minus, a pair (low, high), or None for a
-            free axis; radians. They bound the rotation from the target to the frame, which is split into two: a twist
+        bounds: Tolerance by axis, three entries (x, y, z): an angle for plus or minus, a pair (low, high), or None for
+            a free axis; radians. They bound the rotation from the target to the frame, which is split into two: a twist
             about one axis, from -pi to pi, and the smallest rotation that then tilts this axis. The twist is about the
             axis whose bounds differ most in size from the others (z if they are alike). Its entry bounds the twist; the
             others bound the components of the rotation vector of the tilt. So ``(0.1, 0.1, None)`` tilts z by at most

@@ -1,7 +1,7 @@
 """Cone: the angle α between the z axis u of a frame at p and a direction d stays below a bound.
 
-The direction is that of the target, or, for an axis that aims, d = t - p. With m = d × u / |d × u|, the angle changes by
-m·ω as the frame rotates, and by (m × d)·v / |d|² as p moves.
+The direction is that of the target, or, for an axis that aims, d = t - p. With m = d × u / |d × u|, the angle changes
+by m·ω as the frame rotates, and by (m × d)·v / |d|² as p moves.
 """
 
 import math
