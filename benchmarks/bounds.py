@@ -4,9 +4,9 @@
     python benchmarks/bounds.py --count 200 --solver full-body
 
 A problem is a pose goal with random bounds by axis (slots, cones, sides, free axes) along the axes of the target or of
-the tool, or a position with a cone. Half of the targets are poses of the arm, shifted and turned within their bounds, so
-they can be met; the others are far outside. SLSQP minimises the same cost, half the square of what lies outside the
-bounds, within the joint limits. It measures that with kinematics and rotations of NumPy and SciPy, written here.
+the tool, or a position with a cone. Half of the targets are poses of the arm; the others are shifted and turned. SLSQP
+minimises the same cost, half the square of what lies outside the bounds, within the joint limits. It measures that with
+kinematics and rotations of NumPy and SciPy, written here.
 """
 
 import argparse

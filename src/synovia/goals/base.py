@@ -387,6 +387,11 @@ class Goal(_Immutable):
         own = self.met_at(now, others)
         return None if own is None else between_transforms(own, target, weight)
 
+    def distances(self, target: Array, point: Array) -> tuple[float, float]:
+        """Return the smallest and the largest distance of a point from the positions that meet a target (4, 4)."""
+        away = float(np.linalg.norm(target[:3, 3] - point))
+        return away, away
+
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the predicate of a sentence about the size of the miss.
 

@@ -27,19 +27,24 @@ def as_bounds(value: Any, count: int) -> Array:
     Raises:
         InputError: If the value cannot be used.
     """
-    entries = list(value) if isinstance(value, list | tuple | np.ndarray) else None
-    if entries is None or len(entries) != count:
-        parts = "x, y, z, then the rotations about them" if count > 3 else "x, y, z"  # axes
+    entries = _listed(value)
+    if len(entries) != count:
+        parts = "x, y, z, then the rotations about them" if count > 3 else "x, y, z"  # noqa: PLR2004  # axes
         raise InputError("bounds", value=value, expected=f"{count} entries ({parts}): {_ENTRY}")
     out = np.empty((count, 2))
-    for k, entry in enumerate(cast("list[Any]", entries)):
-        pair = cast("Any", entry) if isinstance(entry, list | tuple | np.ndarray) and len(entry) == 2 else None
-        most = _end(entry, math.inf)
-        ends = (-most, most) if pair is None else (_end(pair[0], -math.inf), _end(pair[1], math.inf))
-        if not ends[0] <= ends[1] or ends[0] == math.inf or ends[1] == -math.inf:
+    for k, entry in enumerate(entries):
+        pair, most = _listed(entry), _end(entry, math.inf)
+        low, high = (_end(pair[0], -math.inf), _end(pair[1], math.inf)) if len(pair) == 2 else (-most, most)  # noqa: PLR2004
+        if not low <= high or low == math.inf or high == -math.inf:
             raise InputError(f"bounds[{k}]", value=entry, expected=_ENTRY + ", with low <= high")
-        out[k] = ends
+        out[k] = low, high
     return out + 0.0  # no -0
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return the items of a list, tuple or array; none for other values."""
+    listed = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    return list(cast("list[Any]", value)) if listed else []
 
 
 def _end(value: Any, free: float) -> float:
@@ -134,14 +139,26 @@ class BoundedGoal(Goal):
                 continue
             bounds = np.clip(self.ranges[:3] if part == POSITION else self.ranges[-3:], -_OPEN, _OPEN)
             numbers = (*bounds.T.ravel().tolist(), float(self.bounds_frame == "tool"), float(_odd_axis(bounds)))
-            rows = {"lengths": 3} if part == POSITION else {"angles": 3}
-            found.append(Term(kind="within", takes=self.pose_parts, numbers=numbers, **rows))
+            lengths, angles = (3, 0) if part == POSITION else (0, 3)
+            found.append(Term(kind="within", lengths=lengths, angles=angles, takes=self.pose_parts, numbers=numbers))
         return tuple(found)
 
     @property
     def can_move(self) -> bool:
         """Whether the target is met exactly or not at all, so that moving it can help."""
         return not self.bounded_parts
+
+    def distances(self, target: Array, point: Array) -> tuple[float, float]:
+        """Return the smallest and the largest distance of a point from the positions within the bounds of a target."""
+        if not self.bounded_parts & POSITION:
+            return super().distances(target, point)
+        low, high = self.ranges[:3].T
+        if self.bounds_frame == "tool":  # the axes may have any orientation: a shell about the target
+            away = super().distances(target, point)[0]
+            inner, outer = (float(np.linalg.norm(part)) for part in (np.clip(0.0, low, high), np.maximum(-low, high)))
+            return max(away - outer, inner - away, 0.0), away + outer
+        x = target[:3, :3].T @ (point - target[:3, 3])
+        return float(np.linalg.norm(x - np.clip(x, low, high))), float(np.linalg.norm(np.maximum(x - low, high - x)))
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the size of the miss, outside the bounds if there are any."""
@@ -156,11 +173,10 @@ class BoundedGoal(Goal):
         if not self.bounded_parts & POSITION:
             return drawn
         axes = (view.at if self.bounds_frame == "tool" else view.target)[:3, :3]
-        far = describe.AHEAD * view.size
-        low, high = np.clip(self.ranges[:3].T, -far, far)
-        corners = [np.where([i & 1, i & 2, i & 4], high, low) @ axes.T + view.target[:3, 3] for i in range(8)]
-        edges = [np.stack([corners[i], corners[i ^ bit]]) for i in range(8) for bit in (1, 2, 4) if not i & bit]
-        return replace(drawn, paths=edges)
+        ends = np.clip(self.ranges[:3], -describe.AHEAD * view.size, describe.AHEAD * view.size)
+        corners = np.stack(np.meshgrid(*ends, indexing="ij"), axis=-1) @ axes.T + view.target[:3, 3]
+        pairs = [np.moveaxis(corners, k, 0).reshape(2, 4, 3) for k in range(3)]
+        return replace(drawn, paths=[pair[:, i] for pair in pairs for i in range(4)])
 
 
 def _angles(low: float, high: float) -> tuple[float, float]:
