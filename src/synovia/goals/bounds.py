@@ -29,12 +29,12 @@ def as_bounds(value: Any, count: int) -> Array:
     """
     entries = _listed(value)
     if len(entries) != count:
-        parts = "x, y, z, then the rotations about them" if count > 3 else "x, y, z"  # noqa: PLR2004  # axes
+        parts = "x, y, z, then the rotations about them" if count > 3 else "x, y, z"  # axes
         raise InputError("bounds", value=value, expected=f"{count} entries ({parts}): {_ENTRY}")
     out = np.empty((count, 2))
     for k, entry in enumerate(entries):
         pair, most = _listed(entry), _end(entry, math.inf)
-        low, high = (_end(pair[0], -math.inf), _end(pair[1], math.inf)) if len(pair) == 2 else (-most, most)  # noqa: PLR2004
+        low, high = (_end(pair[0], -math.inf), _end(pair[1], math.inf)) if len(pair) == 2 else (-most, most)
         if not low <= high or low == math.inf or high == -math.inf:
             raise InputError(f"bounds[{k}]", value=entry, expected=_ENTRY + ", with low <= high")
         out[k] = low, high
