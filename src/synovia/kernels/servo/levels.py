@@ -17,10 +17,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.goals import cone, within
-from synovia.kernels.goals.general import CONE, WITHIN
 from synovia.kernels.goals.residuals import complete_targets, measure, residual
-from synovia.kernels.goals.term import unit_weight
 from synovia.kernels.hierarchy.basis import open_levels, reset_column, reset_columns
 from synovia.kernels.hierarchy.inequalities import (
     choose_edges,
@@ -46,12 +43,10 @@ from synovia.kernels.layout import (
     FAR,
     FEED,
     FEED_ACCELERATION,
-    FIRST,
     FIRST_RESIDUAL,
     FOLLOWED,
     GAP,
     HELD_STILL,
-    KIND,
     MODE,
     NEXT,
     NEXT_LOWER,
@@ -580,39 +575,19 @@ def leads_elsewhere(tick, axes, columns):
     return False
 
 
-@apart
-def write_distances(general, problem, frames, targets, e):
-    """Replace the residuals of goals with bounds by the weighted distances to a bound, also within the bounds."""
-    if general is None:
-        return
-    for term in range(general.ints.shape[0]):
-        kind, k, w = general.ints[term, KIND], general.ints[term, FIRST], unit_weight(problem, term)
-        if kind == CONE:
-            e[k] = w * cone.bounds(problem, frames, targets, term)[1]
-        elif kind == WITHIN:
-            low, high = within.bounds(general, term, within.placed(problem, frames, targets, term))
-            for i in range(3):
-                upper = general.data[term, within.HIGHEST + i] < within.OPEN
-                free = within.is_free(general, term, i)
-                e[k + i] = F(0) if free else w * (high[i] if upper else low[i])
-
-
 @device
 def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
     """Write the rates at which residuals grow as targets move; 0 for targets that jump.
 
-    Within bounds of a goal, they are the rates at which the bounds move, so that the body keeps them at their edge.
     ``tick.last`` has the targets of the tick before.
     """
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, tick.last, tick.aimed)
     residual(problem, q, work.frames, tick.aimed, work.e)
-    write_distances(problem.general, problem, work.frames, tick.aimed, work.e)
     for i in range(rates.shape[1]):
         rates[0, i] = -work.e[i]
     complete_targets(problem, work.frames, targets, tick.aimed)
     residual(problem, q, work.frames, tick.aimed, work.e)
-    write_distances(problem.general, problem, work.frames, tick.aimed, work.e)
     for g in range(targets.shape[0]):
         size = change = F(0)
         for i in range(rates.shape[1]):
