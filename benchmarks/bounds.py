@@ -111,13 +111,13 @@ def cone_outside(R: np.ndarray, p: np.ndarray, problem: tuple) -> tuple[np.ndarr
     return p - position, np.maximum(angle - cone, 0.0)[:, None]
 
 
-def draw(rng: np.random.Generator, arm: sy.Skeleton, tip: str):
+def draw(rng: np.random.Generator, arm: sy.Skeleton, tip: str, plain: bool = False):
     """Return the goals of a random problem, and the function that measures frames outside its bounds."""
     T = arm.random_pose(int(rng.integers(2**31))).transform(tip).copy()
     if rng.random() < 0.5:
         T[:3, 3] += rng.normal(size=3) * rng.choice([0.05, 0.5])
         T[:3, :3] = T[:3, :3] @ Rotation.from_rotvec(0.5 * rng.normal(size=3)).as_matrix()
-    if rng.random() < 0.3:
+    if not plain and rng.random() < 0.3:
         axis, direction = (v / np.linalg.norm(v) for v in rng.normal(size=(2, 3)))
         cone = float(rng.uniform(0.05, 0.8))
         goals = [
@@ -125,6 +125,8 @@ def draw(rng: np.random.Generator, arm: sy.Skeleton, tip: str):
             sy.DirectionGoal(tip, axis, direction, cone=cone, name="cone"),
         ]
         return goals, lambda R, p: cone_outside(R, p, (T[:3, 3], axis, direction, cone))
+    if plain:
+        return [sy.PoseGoal(tip, transform=T)], lambda R, p: outside(R, p, T, np.zeros((6, 2)), in_tool=False)
     bounds = []
     for scale in (0.1, 0.1, 0.1, 0.5, 0.5, 0.5):
         far = float(scale * rng.uniform(0.1, 1.0))
@@ -168,6 +170,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="seed of the first problem")
     parser.add_argument("--solver", nargs="+", default=["lm", "full-body"])
+    parser.add_argument("--plain", action="store_true", help="without bounds, for comparison")
     given = parser.parse_args()
     where = machine()
     skeleton, tip = sy.bundled("arm7"), "tool"
@@ -176,7 +179,7 @@ def main() -> None:
     known = []
     for seed in range(given.first, given.first + given.count):
         rng = np.random.default_rng(seed)
-        goals, measure = draw(rng, skeleton, tip)
+        goals, measure = draw(rng, skeleton, tip, given.plain)
         starts = rng.uniform(arm.lower, arm.upper, (STARTS, len(arm.lower)))
         problems = {name: sy.IK(skeleton, goals, name) for name in given.solver}
         reach, tolerance = next(iter(problems.values())).reach, next(iter(problems.values())).tolerance
