@@ -11,7 +11,7 @@ import numpy as np
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import describe
 from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, goal_class
-from synovia.goals.cone import CONE, cone_term, cone_values
+from synovia.goals.bounds import CONE, cone_term, cone_values
 from synovia.goals.describe import Place, Sketch, View
 from synovia.model import Kind
 from synovia.model.geometry import Array, align_z, as_direction, between_directions, rigid, unit

@@ -1,4 +1,4 @@
-"""Bounds of position, rotation and pose goals: tolerances by axis."""
+"""Tolerances of goals: bounds by axis of positions, rotations and poses, and cones about directions."""
 
 from __future__ import annotations
 
@@ -81,6 +81,7 @@ BOUNDS_FRAME: Final = describe.attribute(
     "bounds_frame", "choice", "Axes of the bounds; those of the target if left out.", default="target",
     choices=("target", "tool"),
 )  # fmt: skip
+CONE: Final = describe.attribute("cone", "length", "Half-angle in radians by which the axis may deviate.")
 
 
 @goal_class
@@ -199,3 +200,21 @@ def _odd_axis(bounds: Array) -> int:
     if least == most:
         return 2
     return int(order[2] if most - middle >= middle - least else order[0])
+
+
+def cone_values(cone: Any) -> dict[str, Any]:
+    """Return the attributes of a goal with a cone, None for none.
+
+    Raises:
+        InputError: If the value cannot be used.
+    """
+    if cone is None:
+        return {}
+    if not is_number(cone) or not 0.0 <= cone < math.pi:
+        raise InputError("cone", value=cone, expected="an angle in radians, from 0 to less than pi")
+    return {"cone": float(cone), **({"needs": "rows"} if cone else {})}
+
+
+def cone_term(cone: float, *, aims: bool) -> Term:
+    """Return the term of a cone about a direction, or with ``aims`` about the direction of a point."""
+    return Term(kind="cone", angles=1, takes=POSITION, numbers=(cone, float(aims)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, Term, goal_class
-from synovia.goals.cone import CONE, cone_term, cone_values
+from synovia.goals.bounds import CONE, cone_term, cone_values
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction, between_directions, rigid, unit
 
