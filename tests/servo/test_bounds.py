@@ -57,7 +57,8 @@ def test_an_axis_is_held_in_its_cone_below_a_goal():
     servo = sy.Servo(ARM, goals, rate=RATE, velocity=SPEED, acceleration=ACCELERATION)
     servo.reset(start)
     for k in range(800):
-        place = start.position("tool") + (0.0, 0.15 * np.sin(0.01 * k) * min(k / 100, 1.0), 0.0)
+        place = start.position("tool").copy()
+        place[1] += 0.15 * np.sin(0.01 * k) * min(k / 100, 1.0)
         command = servo.step({"place": place})
         assert -command.pose.matrix("tool")[2, 2] > np.cos(0.302)
         assert command.errors[0].position < 3e-3
