@@ -300,10 +300,11 @@ def _reach_sentences(solution: Solution) -> list[str]:
         if far < span.nearest:
             bound = f"comes no nearer than {length_text(span.nearest, unit)}"
         if bound:
-            away = length_text(near if near > span.farthest else far, unit)
-            what = f"the target of {goal.label!r} is" + " with its bounds" * (near < far)
+            beyond = near > span.farthest
+            what = "target" if near == far else f"{'nearest' if beyond else 'farthest'} place within the bounds"
+            away = length_text(near if beyond else far, unit)
             lines.append(
-                f"{what} {away} from {names[span.first]!r}, the first "
+                f"the {what} of {goal.label!r} is {away} from {names[span.first]!r}, the first "
                 f"joint that moves; the chain from there {bound}{_in_place(solution, [i])}.{_held(ik, i, span.first)}"
             )
     return lines

@@ -17,7 +17,7 @@ from synovia.model.geometry import Array, is_number
 
 _FREE: Final = "free"  # stands for None in files
 _OPEN: Final = 1e300  # stands for no bound in the kernels
-_ENTRY: Final = "for each axis a number (plus or minus), a pair (low, high), or None for no bounds"
+_ENTRY: Final = "for each axis a number (plus or minus), a pair (low, high), or None ('free' in files) for no bounds"
 _TURN: Final = 2.0 * math.pi
 
 
