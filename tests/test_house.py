@@ -23,7 +23,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Folders with one file per thing, whose files share only the folder's base; a registry lists its siblings by nature.
 SIBLING_FOLDERS = ("io", "goals", "solver", "model/limits")
-SHARED = {"base", "describe", "xmltree", "nodes"}
+SHARED = {"base", "bounds", "describe", "xmltree", "nodes"}
 # Choosers; an archive around the text format; meshes, which all formats with shapes share, and which may be glTF.
 MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz", "meshes", "worlds"}
 

@@ -94,6 +94,28 @@ def test_the_hessian_where_a_rotation_is_off_by_hardly_anything_or_by_much(angle
     check(Probe(sy.IK(body, wanted), pose.q.copy()), np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("frame", ["target", "tool"])
+@settings(max_examples=4 if UNCOMPILED else 30)
+@given(seed=st.integers(0, 2**31 - 1))
+def test_the_hessian_of_goals_with_bounds(frame, seed):
+    """What lies outside the bounds, along the axes of the target or of the frame itself."""
+    rng = np.random.default_rng(seed)
+    body = random_tree(rng, joints=6, free=False, bounded=False)
+    row, target = int(rng.integers(1, len(body))), random_frame(rng)
+    entries = [0, None, float(rng.uniform(0, 0.5)), tuple(np.sort(rng.normal(size=2)))]
+    bounds = [entries[k] for k in rng.permutation([0, 1, 1, 2, 2, 3])]
+    goal = sy.PoseGoal(row, transform=target, offset=rng.normal(size=3), bounds=bounds, bounds_frame=frame)
+    ik = sy.IK(body, goal)
+    probe = Probe(ik, random_q(ik.skeleton, rng))
+    turned = sy.Pose(body, probe.q).transform(row)[:3, :3]
+    if probe.columns == 0 or np.diag(target[:3, :3].T @ turned).min() < -0.9:
+        return  # an axis against its target has no direction to go
+    around = [probe.residual(d) != 0 for h in (-3e-4, 3e-4) for d in h * np.eye(probe.columns)]
+    if any((other != around[0]).any() for other in around):
+        return  # at a bound the cost has a kink
+    check(probe, rng)
+
+
 def placed(x, y, z):
     """Return a transform that only shifts."""
     T = np.eye(4)

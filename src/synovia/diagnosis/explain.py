@@ -213,12 +213,12 @@ def _too_few(solution: Solution) -> list[str]:
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        count = freedoms(ik.reduced, ik.reduced.row_of_goal(i))
-        if goal.constrained_parts and 0 < count < goal.rows:
+        count, rows = freedoms(ik.reduced, ik.reduced.row_of_goal(i)), 3 * goal.constrained_parts.bit_count()
+        if 0 < count < rows:
             what = {POSITION: "position", ROTATION: "rotation"}.get(goal.constrained_parts, "pose")
             moves = "joint value moves" if count == 1 else "joint values move"
             lines.append(
-                f"Only {count} {moves} {goal.label!r}, but a {what} needs {goal.rows}: "
+                f"Only {count} {moves} {goal.label!r}, but a {what} needs {rows}: "
                 "most targets within reach cannot be met exactly."
             )
             if goal.constrained_parts == POSITION | ROTATION and count >= _POSITION_ROWS:
@@ -282,7 +282,8 @@ def _reach_sentences(solution: Solution) -> list[str]:
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        if not goal.constrained_parts:
+        parts = goal.pose_parts or goal.constrained_parts
+        if not parts:
             continue
         rows = _chain(ik, i, ik.rows[i])
         if ik.moving.isdisjoint(rows):
@@ -291,16 +292,19 @@ def _reach_sentences(solution: Solution) -> list[str]:
             which = "joint" if ik.allowed is None else "joint that may move"
             lines.append(f"no {which} moves {goal.label!r}{free}.")
             continue
-        span = _span(solution, i) if goal.constrained_parts & POSITION else None
+        span = _span(solution, i) if parts & POSITION else None
         if span is None:
             continue
-        away = float(np.linalg.norm(solution.targets[i, :3, 3] - span.origin))
-        bound = f"reaches {length_text(span.farthest, unit)} at most" if away > span.farthest else ""
-        if away < span.nearest:
+        near, far = goal.distances(solution.targets[i], span.origin)
+        bound = f"reaches {length_text(span.farthest, unit)} at most" if near > span.farthest else ""
+        if far < span.nearest:
             bound = f"comes no nearer than {length_text(span.nearest, unit)}"
         if bound:
+            beyond = near > span.farthest
+            what = "target" if near == far else f"{'nearest' if beyond else 'farthest'} place within the bounds"
+            away = length_text(near if beyond else far, unit)
             lines.append(
-                f"the target of {goal.label!r} is {length_text(away, unit)} from {names[span.first]!r}, the first "
+                f"the {what} of {goal.label!r} is {away} from {names[span.first]!r}, the first "
                 f"joint that moves; the chain from there {bound}{_in_place(solution, [i])}.{_held(ik, i, span.first)}"
             )
     return lines

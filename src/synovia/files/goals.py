@@ -49,6 +49,7 @@ _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "length": (float, {"ge": 0}),
     "count": (int, {"ge": 0}),
     "name": (str, {"min_length": 1}),
+    "bounds": (list[float | str | tuple[float | str, float | str]], {"min_length": 3, "max_length": 6}),
     "polygon": (list[_Three], {"min_length": 1}),
     "parts": (list[str | int] | dict[str, float], {}),
     "values": (dict[str, float | list[float]], {}),

@@ -11,6 +11,7 @@ import numpy as np
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import describe
 from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, goal_class
+from synovia.goals.bounds import CONE, cone_term, cone_values
 from synovia.goals.describe import Place, Sketch, View
 from synovia.model import Kind
 from synovia.model.geometry import Array, align_z, as_direction, between_directions, rigid, unit
@@ -46,6 +47,8 @@ class AimGoal(Goal):
         top: Direction (3,) in the joint's frame. None for the direction that points up at rest, or the y axis if that
             is nearly the axis.
         offset: Point on the joint that the axis passes through, (3,), in its frame.
+        cone: Half-angle in radians by which the axis may deviate from the direction of the point; None for 0. The roll
+            is not affected.
         ancestors: How many joints above its own may move for it; None for all.
 
     Raises:
@@ -70,6 +73,7 @@ class AimGoal(Goal):
         describe.attribute("roll", "choice", '"free" lets a head or an eye roll.', choices=("free",)),
         describe.attribute("top", "direction", "Direction in the joint's frame that up turns; by default, up at rest."),
         describe.offset(),
+        CONE,
         describe.ANCESTORS,
     )
     needs = "aim"
@@ -81,6 +85,7 @@ class AimGoal(Goal):
     roll: str | None = None
     top: Any = None
     offset: Any = None
+    cone: float | None = None
     ancestors: int | None = None
 
     def __post_init__(self, point: Any, up: Any) -> None:
@@ -95,6 +100,7 @@ class AimGoal(Goal):
         self._keep(offset=rigid(place, None if axis is None else align_z(axis)), axis=axis, top=top)
         super().__post_init__()
         self._aim_at(point, None if up is None else align_z(as_direction(up, "up")))
+        self._keep(**cone_values(self.cone))
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with its axis as the z axis of its frame, and with ``up`` its top as the y axis."""
@@ -142,8 +148,12 @@ class AimGoal(Goal):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """An angle, in three rows."""
-        return (Term(kind="aim", angles=3, takes=POSITION | (self.given & ROTATION)),)
+        """An angle, in three rows; with a cone, one row for the axis and three for the roll."""
+        rolls = self.given & ROTATION
+        if not self.cone:
+            return (Term(kind="aim", angles=3, takes=POSITION | rolls),)
+        roll = Term(kind="aim", angles=3, takes=POSITION | rolls, numbers=(1.0,))
+        return (cone_term(self.cone, aims=True), *([roll] if rolls else []))
 
     @property
     def usual_parts(self) -> int:
@@ -170,7 +180,7 @@ class AimGoal(Goal):
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the angle between the axis and the direction of the point, roll included."""
         roll = " or rolls away from its up" if self.given & ROTATION else ""
-        return f"points {describe.degrees(angle)} past its target{roll}"
+        return f"points {describe.degrees(angle)} {'outside its cone' if self.cone else 'past its target'}{roll}"
 
     def sketch(self, view: View) -> Sketch:
         """Return a line to the point, shortened for a far point, so that the body stays large in the picture."""

@@ -149,7 +149,6 @@ class Goal(_Immutable):
     kind: ClassVar[str] = ""  # its name in files, settings and messages
     summary: ClassVar[str] = ""  # one-sentence description for the schema of goal files
     fields: ClassVar[tuple[Field, ...]] = ()  # fields of its entry in goal files, without common ones
-    needs: ClassVar[str] = ""  # ability that a solver needs; "rows": any residual that has a kernel
     pose_parts: ClassVar[int] = 0  # constrained parts of a world pose: POSITION, ROTATION or both
     on_joint: ClassVar[bool] = True  # whether the goal is about one joint, not the whole body
     has_priority: ClassVar[bool] = True  # whether it has a priority
@@ -170,6 +169,7 @@ class Goal(_Immutable):
     # number of joints above its own that may move for it; None for all
     ancestors: int | None = field(default=None, init=False)
     target: Array | None = field(default=None, init=False)  # (4, 4)
+    needs: str = field(default="", init=False)  # ability that a solver needs; "rows": any residual that has a kernel
     preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
     )  # of a resolved rest goal: weight of each joint (n,), reference joint values, (nq,) or for each frame of a clip
@@ -386,6 +386,11 @@ class Goal(_Immutable):
         """
         own = self.met_at(now, others)
         return None if own is None else between_transforms(own, target, weight)
+
+    def distances(self, target: Array, point: Array) -> tuple[float, float]:
+        """Return the smallest and the largest distance of a point from the positions that meet a target (4, 4)."""
+        away = float(np.linalg.norm(target[:3, 3] - point))
+        return away, away
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the predicate of a sentence about the size of the miss.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import InitVar
+from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any
 
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, Term, goal_class
+from synovia.goals.bounds import CONE, cone_term, cone_values
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction, between_directions, rigid, unit
 
@@ -26,6 +27,7 @@ class DirectionGoal(Goal):
     Args:
         axis: Axis in the joint's frame, (3,); its length does not matter.
         direction: World direction (3,); its length does not matter. None to keep the direction of the start.
+        cone: Half-angle in radians by which the axis may deviate; None for 0.
 
     Raises:
         InputError: If a value cannot be used.
@@ -46,12 +48,15 @@ class DirectionGoal(Goal):
             take=describe.position_of,
             control=True,
         ),
+        CONE,
     )
     needs = "aim"
     vector = "direction"
 
     axis: InitVar[Any] = (0.0, 0.0, 1.0)
     direction: InitVar[Any] = None
+    _: KW_ONLY
+    cone: float | None = None
 
     def __post_init__(self, axis: Any, direction: Any) -> None:
         """Check the values; the axis becomes the z axis of the goal's frame."""
@@ -59,10 +64,13 @@ class DirectionGoal(Goal):
         way = None if direction is None else as_direction(direction, "direction")
         super().__post_init__()
         self._aim_at(way)
+        self._keep(**cone_values(self.cone))
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """An angle, in three rows."""
+        """An angle, in three rows; with a cone, in one."""
+        if self.cone:
+            return (cone_term(self.cone, aims=False),)
         return (Term(kind="direction", angles=3, takes=POSITION),)
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
@@ -79,7 +87,7 @@ class DirectionGoal(Goal):
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the angle between the axis and its direction."""
-        return f"points {describe.degrees(angle)} away from its direction"
+        return f"points {describe.degrees(angle)} {'outside its cone' if self.cone else 'away from its direction'}"
 
     def sketch(self, view: View) -> Sketch:
         """Return a line along the direction and, for a miss, a line along the axis."""

@@ -7,11 +7,12 @@ from typing import Any
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, as_pose, goal_class
+from synovia.goals.base import POSITION, ROTATION, as_pose, goal_class
+from synovia.goals.bounds import BOUNDS_FRAME, BoundedGoal, bounds_field
 
 
 @goal_class
-class PoseGoal(Goal):
+class PoseGoal(BoundedGoal):
     """A frame on a joint should coincide with a frame in the world (6 rows: position, then rotation vector).
 
     Args:
@@ -22,6 +23,9 @@ class PoseGoal(Goal):
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in wxyz order.
         offset: Point (3,) or frame (4, 4) on the joint, in its frame.
+        bounds: Tolerance by axis, six entries: three of the displacement from the target, as in ``PositionGoal`` but
+            along the axes of ``bounds_frame``, then three of the rotation, as in ``RotationGoal``. None for no bounds.
+        bounds_frame: ``"target"`` for the axes of the target, ``"tool"`` for those of the frame.
 
     Raises:
         InputError: If a value cannot be used, or only one of position and rotation is given.
@@ -30,6 +34,9 @@ class PoseGoal(Goal):
         >>> import synovia as sy
         >>> down = sy.Rotation.from_euler("x", 180, degrees=True)
         >>> sy.solve(sy.bundled("arm7"), sy.PoseGoal("tool", (0.4, 0.1, 0.5), down)).reached
+        True
+        >>> turning = sy.PoseGoal("tool", (0.4, 0.1, 0.5), down, bounds=(0, 0, 0, 0, 0, None))  # free about its z axis
+        >>> sy.solve(sy.bundled("arm7"), turning).reached
         True
     """
 
@@ -40,6 +47,8 @@ class PoseGoal(Goal):
         describe.rotation(),
         describe.offset(),
         describe.offset_rotation(),
+        bounds_field("Bounds of x, y and z, then of the rotations about them"),
+        BOUNDS_FRAME,
         describe.ANCESTORS,
     )
     needs = "pose"

@@ -91,12 +91,12 @@ class Learnable:
         if reduced.loops is not None:
             raise UnsupportedError("no starts can be learned for a body with loops", where=skeleton.name)
         for goal in goals:
-            if type(goal) not in (PositionGoal, RotationGoal, PoseGoal):
+            if type(goal) not in (PositionGoal, RotationGoal, PoseGoal) or goal.terms:
                 raise UnsupportedError(
                     "no starts can be learned for this goal",
                     where=f"goal {goal.label!r}",
-                    value=type(goal).__name__,
-                    expected="PositionGoal, RotationGoal or PoseGoal",
+                    value=goal if goal.terms else type(goal).__name__,
+                    expected="PositionGoal, RotationGoal or PoseGoal, without bounds",
                 )
         if len(goals) > MOST_GOALS:
             raise UnsupportedError(

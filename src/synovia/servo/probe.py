@@ -91,6 +91,7 @@ class Probe:
             self._rows = Residuals(ik.skeleton, ik.reduced, ik.tolerance), goals_of_rows(ik)
         residuals, goals = self._rows
         out = residuals.memory(1)
+        out[0][:] = 0.0  # general goals have no rows there
         residuals.write(q[None], ik.targets_in(self.row(q, table)[None]), out, slice(None))
         return out[0][0], out[1][0], goals
 

@@ -222,6 +222,14 @@ class Solver(ChecksArguments, ABC):
             UnsupportedError: If a goal is not supported; the error names the goal, and a solver that supports it.
         """
         for goal in goals:
+            if goal.needs not in self.supported_goals and type(goal).needs in self.supported_goals:
+                raise UnsupportedError(
+                    f"{self.name} does not support bounds= and cone=",
+                    where=f"goal {goal.label!r}",
+                    value=goal,
+                    expected="the goal without them",
+                    hint=_hint(goal),
+                )
             if goal.needs not in self.supported_goals:
                 supported = sorted(name for name, kind in kinds().items() if kind.needs in self.supported_goals)
                 raise UnsupportedError(

@@ -38,7 +38,7 @@ def check_goals(ik: CompiledProblem, option: str, hint: str | None = None) -> No
         UnsupportedError: If a goal is not a position, rotation or pose.
     """
     for goal in ik.goals:
-        if goal.pose_parts == 0:
+        if goal.pose_parts == 0 or goal.terms:
             raise UnsupportedError(
                 f"{option}=", value=goal, expected="only position, rotation and pose goals", hint=hint
             )

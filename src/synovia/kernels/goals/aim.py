@@ -2,7 +2,7 @@
 
 With d = t - p, the error is the smallest rotation from u to d. A shift δp rotates d by δp × d / |d|². With an up
 direction a, the z axis of the target, the error has a component along u, too: the roll φ, the angle about u from v to
-a.
+a. With a cone about the direction (see ``cone``), the error is the roll alone.
 
 Let w be the part of a normal to u. A rotation ω of the frame rotates v by ω·u about u, and w by (ω·w) (u·a) / |w|². If
 u is nearly vertical, w is undefined, so the roll fades to 0 smoothly.
@@ -11,14 +11,15 @@ u is nearly vertical, w is undefined, so the roll fades to 0 smoothly.
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import goal_frame, target_frame
+from synovia.kernels.goals.frames import add_wrench_row, goal_frame, target_frame
 from synovia.kernels.goals.term import NOTHING, turn_between, turn_rows
-from synovia.kernels.layout import GOAL, ROTATION, TARGET_PARTS
+from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, NUMBERS, ROTATION, TARGET_PARTS, WEIGHT
 from synovia.kernels.math.bend import smoothstep
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import TINY, axpy, cross, dot, norm, reject, scale, sub
 
 TOUCHING = F(1e-6)  # fraction of the length scale: the direction of a nearer target is undefined
+ROLL_ONLY = NUMBERS  # its number: 1 if a cone bounds the direction, else 0
 STEEP = F(0.2)  # sine of the angle between axis and up below which the roll fades
 
 
@@ -43,7 +44,7 @@ def error(problem, frames, targets, term):
     u, v = column(R, 2), column(R, 1)
     w, fade = upward(problem, R, targets, term)
     roll = fade * math.atan2(dot(u, cross(v, w)), dot(v, w)) if fade > F(0) else F(0)
-    return NOTHING, axpy(roll, u, turn_between(u, d))
+    return NOTHING, axpy(roll, u, NOTHING if problem.general.data[term, ROLL_ONLY] > F(0) else turn_between(u, d))
 
 
 @device
@@ -59,6 +60,12 @@ def rows(problem, q, frames, targets, term, J):
         if fade > F(0):
             up = column(target_frame(targets, g)[0], 2)
             about = scale(fade, axpy(-dot(u, up) / dot(w, w), w, u))
+        if problem.general.data[term, ROLL_ONLY] > F(0):
+            along, k = scale(problem.general.data[term, WEIGHT], u), problem.general.ints[term, FIRST]
+            for i in range(3):
+                row = problem.goals[g, GOAL_ROW]
+                add_wrench_row(problem, q, frames, row, p, NOTHING, scale(along[i], about), J, k + i)
+            return
         turn_rows(problem, q, frames, term, u, p, scale(F(1) / size2, d), about, J)
 
 

@@ -10,11 +10,15 @@ from synovia.kernels import layout
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.custom import CURVATURE, write_custom
 from synovia.kernels.goals.frames import goal_frame, rate
+from synovia.kernels.goals.general import WITHIN
 from synovia.kernels.goals.residuals import goal_error
-from synovia.kernels.math.rotations import column, origin_of, rotation_of
-from synovia.kernels.math.vectors import TINY, cross, dot, norm, scale, sub
+from synovia.kernels.goals.term import NOTHING, unit_weight
+from synovia.kernels.goals.within import gradient, outside, placed, pull
+from synovia.kernels.math.rotations import apply, column, matmul, origin_of, quat_exp, quat_matrix, rotation_of
+from synovia.kernels.math.vectors import TINY, add, axpy, cross, dot, norm, scale, sub
 from synovia.kernels.tree.forward import translation_axes
 
+STEP = F(1e-5)  # radians, length units, of central differences
 AXES = 6  # largest number of axes of one joint: three rotations, then three translations
 
 
@@ -54,7 +58,7 @@ def curvature(problem, q, frames, targets, H):
     for g in range(problem.goals.shape[0]):
         parts = problem.goals[g, layout.PARTS]
         if parts == 0:
-            continue  # general goals keep only JᵀJ; custom goals are added separately
+            continue  # general goals keep only JᵀJ, except bounds and custom goals, which are added separately
         d, w = goal_error(problem, frames, targets, g)
         wp = problem.goal_data[g, layout.POSITION_WEIGHT] / problem.reach
         wr = problem.goal_data[g, layout.ROTATION_WEIGHT]
@@ -94,4 +98,82 @@ def curvature(problem, q, frames, targets, H):
                             H[vb, va] += h
                     i = tree.ints[i, layout.PARENT]
             j = tree.ints[j, layout.PARENT]
+    add_bounds_curvature(problem.general, problem, q, frames, targets, H)
     write_custom(problem.general, problem, CURVATURE, q, H)
+
+
+@device
+def add_bounds_curvature(general, problem, q, frames, targets, H):
+    """Add the same of goals with bounds: of what lies outside the bounds.
+
+    The gradient (force F at p, torque N) of the error of such a goal depends only on its frame. For an axis b and an
+    axis a that is not nearer to the tip, ∂²/∂qa∂qb is the effect on a of the change of (F, N) as b moves the frame,
+    which central differences give.
+    """
+    if general is None:
+        return
+    for term in range(general.ints.shape[0]):
+        if general.ints[term, layout.KIND] == WITHIN:
+            add_term_curvature(general, problem, q, frames, targets, term, H)
+
+
+@device
+def add_term_curvature(general, problem, q, frames, targets, term, H):
+    """Add the curvature of one goal with bounds."""
+    weight = unit_weight(problem, term)
+    T, t, R, p = placed(problem, frames, targets, term)
+    e = outside(general, term, (T, t, R, p))
+    if e[0] == F(0) and e[1] == F(0) and e[2] == F(0):
+        return
+    j = problem.goals[general.ints[term, layout.GOAL], layout.GOAL_ROW]
+    while j >= 0:
+        o = origin_of(frames, j)
+        for b in range(AXES):
+            vb, turns_b, zb = axis_of(problem, q, frames, j, b)
+            if vb < 0:
+                continue
+            h = STEP / norm(zb)
+            ahead = pull_after(general, term, (T, t, R, p), o, turns_b, scale(h, zb))
+            behind = pull_after(general, term, (T, t, R, p), o, turns_b, scale(-h, zb))
+            k = F(0.5) / h
+            force, torque = scale(k, sub(ahead[0], behind[0])), scale(k, sub(ahead[1], behind[1]))
+            spun, moved = (zb, cross(zb, sub(p, o))) if turns_b == 1 else (NOTHING, zb)
+            for i in range(3):
+                if e[i] != F(0):  # JᵀJ
+                    f, w = gradient(general, term, (T, t, R, p), i)
+                    x = dot(f, moved) + dot(w, spun)
+                    force, torque = axpy(-x, f, force), axpy(-x, w, torque)
+            force, torque = scale(weight * weight, force), scale(weight * weight, torque)
+            i = j
+            while i >= 0:
+                arm = sub(p, origin_of(frames, i))
+                for a in range(AXES):
+                    va, turns_a, za = axis_of(problem, q, frames, i, a)
+                    if va < 0:
+                        continue
+                    x = dot(za, add(torque, cross(arm, force))) if turns_a == 1 else dot(za, force)
+                    if i != j:
+                        H[va, vb] += x
+                        H[vb, va] += x
+                    else:
+                        H[va, vb] += F(0.5) * x
+                        H[vb, va] += F(0.5) * x
+                i = problem.tree.ints[i, layout.PARENT]
+        j = problem.tree.ints[j, layout.PARENT]
+
+
+@device
+def pull_after(general, term, at, o, turns, z):
+    """Return the gradient of a term after its frame has rotated about z through o, or moved along z.
+
+    The torque is about the present place of p.
+    """
+    T, t, R, p = at
+    if turns == 1:
+        turn = quat_matrix(quat_exp(z))
+        moved = add(o, apply(turn, sub(p, o)))
+        R = matmul(turn, R)
+    else:
+        moved = add(p, z)
+    force, torque = pull(general, term, (T, t, R, moved))
+    return force, add(torque, cross(sub(moved, p), force))

@@ -5,7 +5,7 @@ goals is then not compiled.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.goals import aim, contact, direction, distance, plane, pole, relative
+from synovia.kernels.goals import aim, cone, contact, direction, distance, plane, pole, relative, within
 from synovia.kernels.goals import center_of_mass as mass
 from synovia.kernels.goals import range as value_range
 from synovia.kernels.goals.custom import CUSTOM, custom_length, custom_residual
@@ -28,13 +28,17 @@ from synovia.kernels.math.vectors import dot, norm, scale
 
 # The kinds of terms, in the order of their names in ``TERMS``; the first is ``custom.CUSTOM``
 AIM, POLE, DISTANCE, PLANE, RANGE, CENTRE, SUPPORT, RELATIVE, CONTACT, DIRECTION = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-TERMS = ("custom", "aim", "pole", "distance", "plane", "range", "centre", "support", "relative", "contact", "direction")
+CONE, WITHIN = 11, 12
+TERMS = (
+    "custom", "aim", "pole", "distance", "plane", "range", "centre", "support", "relative", "contact", "direction",
+    "cone", "within",
+)  # fmt: skip
 
 
 @inline
 def is_bounded(kind):
     """Return whether a kind of term keeps one value within bounds; its error is 0 between them."""
-    return kind == DISTANCE or kind == PLANE or kind == RANGE
+    return kind == DISTANCE or kind == PLANE or kind == RANGE or kind == CONE
 
 
 @device
@@ -45,6 +49,8 @@ def bounds(problem, q, frames, targets, term):
         return distance.bounds(problem, frames, targets, term)
     if kind == PLANE:
         return plane.bounds(problem, frames, targets, term)
+    if kind == CONE:
+        return cone.bounds(problem, frames, targets, term)
     return value_range.bounds(problem, q, term)
 
 
@@ -68,6 +74,8 @@ def error(problem, q, frames, targets, term):
         return relative.error(problem, frames, targets, term)
     if kind == DIRECTION:
         return direction.error(problem, frames, targets, term)
+    if kind == WITHIN:
+        return within.error(problem, frames, targets, term)
     return contact.error(problem, frames, targets, term)  # CONTACT; custom terms are not measured here
 
 
@@ -79,6 +87,8 @@ def bounded_row(problem, q, frames, targets, term, J):
         distance.rows(problem, q, frames, targets, term, J)
     elif kind == PLANE:
         plane.rows(problem, q, frames, targets, term, J)
+    elif kind == CONE:
+        cone.rows(problem, q, frames, targets, term, J)
     else:
         value_range.rows(problem, q, frames, term, J)
 
@@ -105,6 +115,8 @@ def rows(problem, q, frames, targets, term, J):
         contact.rows(problem, q, frames, term, J)
     elif kind == DIRECTION:
         direction.rows(problem, q, frames, term, J)
+    elif kind == WITHIN:
+        within.rows(problem, q, frames, targets, term, J)
 
 
 @inline
@@ -119,19 +131,19 @@ def aim_vectors(problem, frames, targets, term, o):
 def start_target(problem, frames, term):
     """Return the target (R, p) of a term that keeps the start."""
     kind = problem.general.ints[term, KIND]
-    if kind == AIM:
+    if kind == AIM or (kind == CONE and cone.aims(problem, term)):
         return aim.start_target(problem, frames, term)
     if kind == CENTRE:
         return mass.centre_start_target(problem, frames, term)
     if kind == RELATIVE:
         return relative.start_target(problem, frames, term)
-    if kind == DIRECTION:
+    if kind == DIRECTION or kind == CONE:
         return direction.start_target(problem, frames, term)
     return goal_frame(problem, frames, problem.general.ints[term, GOAL])
 
 
 @device
-def first_invalid_general(general, targets):
+def first_invalid_general(general, problem, targets):
     """Return the first goal with an invalid target, or -1."""
     if general is None:
         return -1
@@ -140,7 +152,9 @@ def first_invalid_general(general, targets):
         given = general.ints[term, TARGET_PARTS] & int(targets[g, GIVEN])
         if is_invalid(targets, g, given):
             return g
-        if general.ints[term, KIND] == DIRECTION and given and direction.is_invalid(targets, g):
+        kind = general.ints[term, KIND]
+        points = kind == DIRECTION or (kind == CONE and not cone.aims(problem, term))
+        if points and given and direction.is_invalid(targets, g):
             return g
     return -1
 
@@ -237,7 +251,7 @@ def _measure(general, problem, q, frames, targets, errors):
         d, w = error(problem, q, frames, targets, term)
         if general.ints[term, LENGTHS] > 0:
             errors[2 * g] = norm(d)
-        if general.ints[term, ANGLES] > 0:
+        if general.ints[term, ANGLES] > 0 and not norm(w) <= errors[2 * g + 1]:  # the largest of its terms
             errors[2 * g + 1] = norm(w)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
     return worst

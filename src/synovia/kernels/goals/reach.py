@@ -4,11 +4,15 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
 from synovia.kernels.goals.frames import goal_offset, row_target, target_frame
+from synovia.kernels.goals.general import WITHIN
 from synovia.kernels.goals.residuals import goal_error
+from synovia.kernels.goals.within import distances, outside, placed
 from synovia.kernels.layout import (
     COLUMN,
+    GOAL,
     GOAL_ROW,
     KIND,
+    LENGTHS,
     LOWER,
     OFFSET,
     PARENT,
@@ -67,22 +71,26 @@ def next_moving(problem, row):
 
 
 @device
-def least_distance(problem, frames, targets, row, tip, point):
-    """Return a lower bound of the distance between ``point`` and the tip of a chain, over all postures.
+def chain_span(problem, frames, targets, row, tip):
+    """Return the base of a chain, and bounds of the distance of its tip from there, over all postures.
 
-    The tip is at distance ``tip`` from joint ``row``. A negative bound proves nothing. A free root without a target of
-    its own reaches every point; if the root has a target, it is assumed to be there.
+    The tip is at distance ``tip`` from joint ``row``. A free root without a target of its own reaches every point; if
+    the root has a target, it is assumed to be there, and may miss it by the tolerance.
 
     The chain is a sequence of segments between the origins of its moving joints. Rigid parts between them (fixed and
     held joints, the translation of a free joint) belong to a segment, so its length is the distance in the current
     pose. A slide has a range of lengths. From a fixed base, segments of lengths from a_i to b_i reach at most Σ b_i,
     and no nearer than max(a_i + b_i) - Σ b_i. Limits of angles can only shrink that range.
+
+    Returns:
+        (base, smallest distance, largest distance).
     """
+    everywhere = (F(0), F(0), F(0)), F(-np.inf), F(np.inf)
     total = tip
     widest = F(2) * tip
     above = next_moving(problem, row)
     if above < 0:
-        return F(-np.inf)
+        return everywhere
     if above != row:  # held joints between the tip and the moving joint
         held = norm(sub(origin_of(frames, row), origin_of(frames, above)))
         total += held
@@ -94,7 +102,7 @@ def least_distance(problem, frames, targets, row, tip, point):
         if problem.tree.ints[row, TRANSLATION_COLUMN] >= 0:
             g = root_goal(problem, row)
             if g < 0:
-                return F(-np.inf)
+                return everywhere
             _, origin = target_frame(targets, g)
             slack = problem.tolerance  # the root may miss its target by the tolerance
             break
@@ -105,7 +113,7 @@ def least_distance(problem, frames, targets, row, tip, point):
         if is_slide:
             low, high = slide_limits(problem, row)
             if not high - low < np.inf:
-                return F(-np.inf)
+                return everywhere
             near, far = slide_span(v, column(rotation_of(frames, row), 2), low, high)
         else:
             far = norm(v)
@@ -113,8 +121,18 @@ def least_distance(problem, frames, targets, row, tip, point):
         total += far
         widest = max(widest, near + far)
         row = above
+    return origin, widest - total - slack, total + slack
+
+
+@device
+def least_distance(problem, frames, targets, row, tip, point):
+    """Return a lower bound of the distance between ``point`` and the tip of a chain, over all postures.
+
+    The tip is at distance ``tip`` from joint ``row``. A negative bound proves nothing; see ``chain_span``.
+    """
+    origin, least, most = chain_span(problem, frames, targets, row, tip)
     away = norm(sub(point, origin))
-    return max(away - total, widest - total - away) - slack
+    return max(away - most, least - away)
 
 
 @inline
@@ -159,7 +177,31 @@ def prove_unreachable(problem, work, targets, q):
             slack += problem.tolerance_angle * norm(offset)
             if least_distance(problem, frames, targets, row, F(0), row_target(problem, targets, g)) > slack:
                 return 1, F(0)
-    return 0, F(0)
+    return bounds_unreachable(problem.general, problem, frames, targets), F(0)
+
+
+@device
+def bounds_unreachable(general, problem, frames, targets):
+    """Return 1 if no position within the bounds of a goal is in reach, else 0; see ``prove_unreachable``."""
+    if general is None:
+        return 0
+    for term in range(general.ints.shape[0]):
+        if general.ints[term, KIND] != WITHIN:
+            continue
+        g = general.ints[term, GOAL]
+        row = problem.goals[g, GOAL_ROW]
+        if next_moving(problem, row) < 0:
+            e = norm(outside(general, term, placed(problem, frames, targets, term)))
+            if e > (problem.tolerance if general.ints[term, LENGTHS] > 0 else problem.tolerance_angle):
+                return 1
+        elif general.ints[term, LENGTHS] > 0:
+            T, t = target_frame(targets, g)
+            base, least, most = chain_span(problem, frames, targets, row, norm(goal_offset(problem, g)))
+            near, far = distances(general, term, (T, t), base)
+            slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
+            if near > most + slack or far < least - slack:
+                return 1
+    return 0
 
 
 @device

@@ -50,7 +50,7 @@ def first_invalid_target(problem, targets):
     for g in range(problem.goals.shape[0]):
         if is_invalid(targets, g, problem.goals[g, PARTS] & int(targets[g, GIVEN])):
             return g
-    return first_invalid_general(problem.general, targets)
+    return first_invalid_general(problem.general, problem, targets)
 
 
 @inline

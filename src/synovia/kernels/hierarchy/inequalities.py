@@ -13,9 +13,10 @@ only one, a step near a corner would leave the polygon across the other edge.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
+from synovia.kernels.goals import within
 from synovia.kernels.goals.center_of_mass import add_centre_row, centre_of_mass, vector_to_support
 from synovia.kernels.goals.clearance import has_contact, lacking
-from synovia.kernels.goals.general import SUPPORT, bounded_row, bounds, is_bounded
+from synovia.kernels.goals.general import SUPPORT, WITHIN, bounded_row, bounds, is_bounded
 from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
 from synovia.kernels.hierarchy.basis import reset_column
 from synovia.kernels.layout import (
@@ -41,8 +42,9 @@ TOUCHES = F(1e-9)  # distance outside a polygon, relative to the length scale, t
 
 @inline
 def slots(general, i):
-    """Return the number of slack columns of general goal i: two for a support polygon, else one."""
-    return 2 if general.ints[i, KIND] == SUPPORT else 1
+    """Return the number of slack columns of general goal i: one for each of its rows, but at most two of a polygon."""
+    kind = general.ints[i, KIND]
+    return 2 if kind == SUPPORT else 3 if kind == WITHIN else 1
 
 
 @inline
@@ -124,12 +126,15 @@ def choose_edges(general, problem, frames, edges):
 
 
 @device
-def slack_bounds(problem, q, frames, targets, i, edge):
-    """Return the bounds of a slack of general goal i, and whether it is in use."""
+def slack_bounds(problem, q, frames, targets, i, side, edge):
+    """Return the bounds of a slack of general goal i, and whether it is in use. A single allowed value has no slack."""
     general = problem.general
     if is_bounded(general.ints[i, KIND]):
         low, high = bounds(problem, q, frames, targets, i)
         return low, high, True
+    if general.ints[i, KIND] == WITHIN and not (within.is_free(general, i, side) or within.is_exact(general, i, side)):
+        lows, highs = within.bounds(general, i, within.placed(problem, frames, targets, i))
+        return lows[side], highs[side], True
     if general.ints[i, KIND] == SUPPORT and edge >= F(0):
         depth, _ = edge_depth(general, i, centre_of_mass(general.masses, frames), int(edge))
         return -depth, NEVER, True
@@ -154,6 +159,10 @@ def inequality_rows(general, problem, q, frames, targets, edges, J):
         if is_bounded(general.ints[i, KIND]):
             clear_row(J, row)
             bounded_row(problem, q, frames, targets, i, J)
+        elif general.ints[i, KIND] == WITHIN:
+            for side in range(3):
+                clear_row(J, row + side)
+            within.bounded_rows(problem, q, frames, targets, i, J)
         elif general.ints[i, KIND] == SUPPORT and (edges[slot] >= F(0) or edges[slot + 1] >= F(0)):
             c = centre_of_mass(general.masses, frames)
             for side in range(2):
@@ -190,7 +199,7 @@ def write_slacks(general, problem, q, frames, targets, h, first):
         w = unit_weight(problem, i)
         row = general.ints[i, FIRST]
         for side in range(slots(general, i)):
-            low, high, active = slack_bounds(problem, q, frames, targets, i, h.edges[slot + side])
+            low, high, active = slack_bounds(problem, q, frames, targets, i, side, h.edges[slot + side])
             write_slack(h, first + slot + side, row + side, w * low, w * high, active)
         if general.ints[i, KIND] == SUPPORT and h.edges[slot] + h.edges[slot + 1] > F(-2):
             h.e[row + (0 if h.edges[slot] < F(0) else 1)] = F(0)  # right side of the unused edge, if there is one
