@@ -13,25 +13,41 @@ def velocities(motion: Motion) -> Array:
     """Return the velocity of each degree of freedom in each frame, (T, nv), in the order of ``skeleton.dof_names``.
 
     Units are radians and length units per second; rotations are about the axes of the joint's own frame. The velocity
-    in a frame is the mean of the differences before and after it, so it never exceeds both. The first and last frame
-    have one-sided differences; a single frame has velocity 0.
+    is that of the cubic polynomials through four frames (differences of fourth order), so that a controller that
+    interpolates positions, velocities and accelerations keeps the jerk of the frames. It is bounded by the differences
+    before and after the frame, so it never exceeds a limit that they keep. A single frame has velocity 0.
     """
     steps = _steps(motion)
     if not len(steps):
         return np.zeros((len(motion), motion.skeleton.nv))
-    return 0.5 * (np.concatenate([steps[:1], steps]) + np.concatenate([steps, steps[-1:]]))
+    before, after = np.concatenate([steps[:1], steps]), np.concatenate([steps, steps[-1:]])
+    if len(steps) < 3:
+        return 0.5 * (before + after)
+    changes = np.diff(steps, axis=0)
+    changes = np.concatenate([2.0 * changes[:1] - changes[1:2], changes, 2.0 * changes[-1:] - changes[-2:-1]])
+    out = 0.5 * (before + after)
+    out[1:-1] -= (changes[2:] - changes[:-2]) / 12.0
+    out[0] -= changes[0] / 2.0 + (changes[1] - changes[0]) / 6.0
+    out[-1] += changes[-1] / 2.0 - (changes[-1] - changes[-2]) / 6.0
+    out[1:-1] = np.clip(out[1:-1], np.minimum(before, after)[1:-1], np.maximum(before, after)[1:-1])
+    return out
 
 
 def accelerations(motion: Motion) -> Array:
     """Return the acceleration of each degree of freedom in each frame, (T, nv), from second differences of the frames.
 
-    The first and last frame have the values of their neighbours; clips of fewer than three frames have 0.
+    The first and last frame continue their neighbours with the same jerk, as far as that does not make them larger;
+    clips of fewer than three frames have 0.
     """
     steps = _steps(motion)
     if len(steps) < 2:
         return np.zeros((len(motion), motion.skeleton.nv))
     inner = np.diff(steps, axis=0) * motion.fps
-    return np.concatenate([inner[:1], inner, inner[-1:]])
+    if len(inner) < 2:
+        return np.concatenate([inner[:1], inner, inner[-1:]])
+    first, last = 2.0 * inner[0] - inner[1], 2.0 * inner[-1] - inner[-2]
+    ends = (np.where(np.abs(end) < np.abs(near), end, near) for end, near in ((first, inner[0]), (last, inner[-1])))
+    return np.stack([next(ends), *inner, next(ends)])
 
 
 def _steps(motion: Motion) -> Array:

@@ -978,7 +978,8 @@ class Servo(ChecksArguments):
         if self._drives.active:
             answers = self._answers
             moved = None if self._driven or self._levels is not None else self.axes.way(answers.before, answers.q)
-            self._drives.follow(self._feedback.body(out), answers.q, h, moved)
+            goals_lead = self._levels is not None
+            self._drives.follow(self._feedback.body(out), answers.q, h, moved, goals_lead=goals_lead)
         self._answers.rest()
         self._last = self._command()
         return self._last
