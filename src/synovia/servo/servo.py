@@ -249,8 +249,8 @@ class Servo(ChecksArguments):
         if self._avoids and self._closed is not None:
             self._clear = ClosedGuard(self.problem, self._feedback.body)
         self._path = self._slow = None
-        self._choose_tick()
         self._guard = self._new_guard(self._stops)
+        self._choose_tick()
         if self.late == "slow":
             self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
 
@@ -265,7 +265,8 @@ class Servo(ChecksArguments):
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
         if self._has_levels:
-            levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits)
+            tools = {} if self._tools is None else self._tools.limits
+            levels = TickLevels(self.problem, self.axes, tools, None if self._guard is None else self._guard.ways)
             if deviates:
                 self._levels = levels
                 return
@@ -283,7 +284,7 @@ class Servo(ChecksArguments):
         With a jerk limit, this requires one goal, only hinges and slides, and no speed limit of an end effector. With
         speed limits of end effectors, it requires ``late="deviate"``.
         """
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
+        clear = self._limits_jerk and any(goal.needs == "clearance" for goal in self.ik.goals)
         is_arm = len(self.ik.goals) == 1 and len(self.axes.numbers) == len(self.axes.table)
         named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
         limited = self._tools is not None and bool(self._tools.limits)
@@ -967,7 +968,7 @@ class Servo(ChecksArguments):
             self._go(out, h, stop)
         else:
             self._go_way(way, out, h, stop)
-        if self._guard is not None and kept is not None:
+        if self._guard is not None and kept is not None and (self._levels is None or self._driven):
             self._keep_clear(self._guard, kept, q, out, h)
         if self._closed is not None and self._tools is not None:
             self._tools.tell(q, out, h, self._closed.slowed)
@@ -1116,12 +1117,16 @@ class Servo(ChecksArguments):
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
         places = self._feedback.body(self._q), self._q
+        if self._guard is not None:
+            self._guard.begin_tick(self._q, h, self._feedback)
         leads = (self._led is not None or self._answers.reaches) and not self._inputs.twisted().any()
         meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
         if self._tools is not None:
             self._tools.note_shares(*levels.tools)
+        if self._guard is not None:
+            self._guard.blocked = bool(levels.touches[0])
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and not self._drives.active and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
