@@ -12,15 +12,26 @@ is too near already must not come nearer than its largest distance since then, w
 import math
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.goals.clearance import clearance_residual, clearance_rows, ignore_contacts, keeps_clear
+from synovia.kernels.goals.clearance import (
+    clearance_residual,
+    clearance_rows,
+    find_contacts,
+    ignore_contacts,
+    is_nearest,
+    keeps_clear,
+    lacking,
+)
 from synovia.kernels.goals.ways import count_axes, displace, go, left_of_pair, nearer, open_ways
 from synovia.kernels.hierarchy.inequalities import write_contact_slacks
 from synovia.kernels.hierarchy.step import update_frames
 from synovia.kernels.layout import (
+    AWAY,
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
+    CLEAR_GOAL,
     CLEAR_ROW,
+    FIRST_SLOT,
     SCALAR,
     SEEN,
     SLACK,
@@ -32,6 +43,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_clear, open_work
 from synovia.kernels.tree.variables import clamp_block
 
+PRESSED = F(1.2)  # factor of the slack: a body that is nearer has not come so near by its own motion
+AGAIN = F(0.1)  # part of the slack by which a pair may come nearer again, after a motion that was not checked
 PIECES = 8  # pieces of a stop that is not straight; each is checked as if it were
 
 
@@ -46,6 +59,34 @@ def ignore_clearance(problem):
 def keeps_apart(held):
     """Return whether the body keeps distances in every tick."""
     return held[10][3].shape[0] > 0
+
+
+@device
+def note_pressed(problem, work, states, apart, axes):
+    """Write to ``states`` how much nearer than asked each clearance goal is (AWAY), 0 if a motion may come so near.
+
+    Frames in ``work`` are those of the body now.
+    """
+    clear = problem.clear
+    nearest = F(0)
+    if apart[3].shape[0] > 0:
+        ways = open_ways(open_clear(apart[0], apart[1], apart[2]).clear, problem.nq, axes, apart[3])
+        for u in range(ways.left.shape[0]):
+            nearest = min(nearest, ways.left[u] + PRESSED * ways.numbers[SLACK])
+    constrains = apart[3].shape[0] > 0
+    for t in range(clear.ints.shape[0]):
+        states[clear.ints[t, CLEAR_GOAL], AWAY] = F(0)
+    ignore_contacts(clear, 0)
+    for t in range(clear.ints.shape[0]):
+        g, lack = clear.ints[t, CLEAR_GOAL], -nearest
+        if not (constrains and clear.ints[t, CLEAR_ROW] < problem.levels[1]):
+            find_contacts(clear, problem, work.frames, t)
+            lack = F(0)
+            for slot in range(clear.ints[t, FIRST_SLOT], clear.ints[t, FIRST_SLOT] + clear.ints[t, SLOTS]):
+                if is_nearest(clear, slot):
+                    lack = max(lack, lacking(clear, problem, t, slot) - problem.tolerance)
+        states[g, AWAY] = max(states[g, AWAY], lack)
+    ignore_contacts(clear, 1)
 
 
 @device
@@ -230,5 +271,5 @@ def note_distances(held, body, q, to, proven):
     slack = ways.numbers[SLACK]
     for u in range(ways.rest.shape[0]):
         if not proven and ways.left[u] < ways.least[u]:
-            ways.least[u] = ways.left[u] - slack
+            ways.least[u] = ways.left[u] - AGAIN * slack
         ways.least[u] = max(ways.least[u], min(ways.left[u], F(0)) - slack)

@@ -39,6 +39,8 @@ from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
+    CLEAR_GOAL,
+    CLEAR_ROW,
     EMERGENCY,
     FAR,
     FEED,
@@ -451,7 +453,8 @@ def promised_rows(problem, goal_of_row, states, stops):
     """Return before which residual row held goals are a promise, and before which row followed goals are.
 
     A held goal is a promise if all levels with a moving goal are below. A followed goal is a promise if all far goals
-    are below: it continues straight while the body brakes. A body that ``stops`` has no moving goal.
+    are below: it continues straight while the body brakes. A body that ``stops`` has no moving goal. A clearance goal
+    that is nearer than asked moves the goals of its level and below.
     """
     last = int(problem.levels[problem.levels.shape[0] - 1])
     if stops:
@@ -464,6 +467,13 @@ def promised_rows(problem, goal_of_row, states, stops):
                 still = int(problem.levels[k])
             if g >= 0 and states[g, MODE] == F(FAR):
                 led = int(problem.levels[k])
+    if problem.clear is not None:
+        for t in range(problem.clear.ints.shape[0]):
+            if states[problem.clear.ints[t, CLEAR_GOAL], AWAY] > F(0):
+                k = 0
+                while problem.levels[k + 1] <= problem.clear.ints[t, CLEAR_ROW]:
+                    k += 1
+                still, led = min(still, int(problem.levels[k])), min(led, int(problem.levels[k]))
     return still, led
 
 
@@ -530,7 +540,8 @@ def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
 def mode_after(problem, state, away, turned, same, now):
     """Return the mode of a goal in a tick.
 
-    A far goal is followed instead if the joints cannot continue to the answer and the body rests. If the body has only
+    A far goal is followed instead if the joints cannot continue to the answer and the body rests, or touches something
+    and comes no nearer. If the body has only
     one goal and its answer is on another branch, the goal is far when the body hardly gets nearer: the joints can
     always go there. This does not apply to the target of a twist, which waits.
 
@@ -541,9 +552,9 @@ def mode_after(problem, state, away, turned, same, now):
         turned: Its angle from the target now, radians.
         same: Whether the target equals that of the tick before.
         now: Whether the body stands still, whether joints lead the only goal elsewhere, whether the jerk has a limit,
-            and the time of the tick.
+            whether distances changed the last tick, and the time of the tick.
     """
-    rests, elsewhere, jerk, h = now
+    rests, elsewhere, jerk, touches, h = now
     mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
     if mode == HELD_STILL and same and off <= (F(1) if jerk else NEARLY):  # no single tick with jerk corrects it
@@ -554,7 +565,8 @@ def mode_after(problem, state, away, turned, same, now):
     )
     if elsewhere and same and off > F(1) and not spins(state) and (mode == FAR or before - far <= h * far):
         return FAR
-    stuck = same and ((mode == FAR and rests) or (mode == FOLLOWED and far <= before))
+    blocked = rests or (touches and far >= before)
+    stuck = same and ((mode == FAR and blocked) or (mode == FOLLOWED and far <= before))
     if jerk and same and not rests and mode == FAR and not spins(state):
         return FAR
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck:
@@ -629,11 +641,11 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Choose the mode of each goal.
 
     ``now`` is whether the body is to stop, whether it is at rest, whether the answer meets the targets elsewhere,
-    whether the jerk has a limit, and the time of the tick. If the body stops, only held goals keep targets.
+    whether the jerk has a limit, whether distances changed the last tick, and the time of the tick. If the body stops, only held goals keep targets.
 
     Below a far goal no goal is followed, as that would lead the joints off their path to the answer.
     """
-    stops, rests, elsewhere, jerk, h = now
+    stops, rests, elsewhere, jerk, touches, h = now
     alone = elsewhere and is_alone(goal_of_row)
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
@@ -644,7 +656,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
             same = same and targets[g, i] == tick.last[g, i]
             tick.last[g, i] = targets[g, i]
         away, turned = tick.errors[2 * g], tick.errors[2 * g + 1]
-        mode = mode_after(problem, states[g], away, turned, same, (rests, alone, jerk, h))
+        mode = mode_after(problem, states[g], away, turned, same, (rests, alone, jerk, touches, h))
         if stops and mode != HELD_STILL:
             mode = FAR
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned

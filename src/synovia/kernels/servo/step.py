@@ -2,9 +2,10 @@
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
+from synovia.kernels.goals.clearance import keeps_clear
 from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
 from synovia.kernels.servo.axis import choose
-from synovia.kernels.servo.distances import ignore_clearance, keeps_apart, note_distances
+from synovia.kernels.servo.distances import ignore_clearance, keeps_apart, note_distances, note_pressed
 from synovia.kernels.servo.levels import (
     any_far,
     begin_tick,
@@ -113,12 +114,14 @@ def servo_step(
     used[1, :] = F(0)
     ignore_clearance(problem)
     write_units(problem, tick)
-    leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
+    leads = parts & MEETS != 0 and touches[0] == F(0) and leads_elsewhere(tick, axes, columns)
     jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
-    now = brakes, stands(axes, time), leads, jerk, time
+    now = brakes, stands(axes, time), leads, jerk, touches[0] != F(0), time
     note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     apart = pair_ints, pair_floats, pair_scratch, ways, touches
+    if keeps_clear(problem.clear):
+        note_pressed(problem, work, states, apart, n)
     held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart), brakes)
     touches[0] = F(0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
