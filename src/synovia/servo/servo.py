@@ -93,7 +93,7 @@ class Servo(ChecksArguments):
     allow, so that it can stop there. All joints arrive together. If targets move faster than a joint can follow, the
     others compensate by the priorities of the goals; with a jerk limit, only if an arm has one goal.
 
-    Goals keep their priorities in every tick, unless jerk or clearance are limited: a goal that is met or followed is
+    Goals keep their priorities in every tick, unless the jerk is limited: a goal that is met or followed is
     not given up for goals of lower priority. With ``late="slow"``, this applies to twists. There, a ``Twist`` is late
     where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
@@ -279,17 +279,17 @@ class Servo(ChecksArguments):
 
     @property
     def _has_levels(self) -> bool:
-        """Whether goals go level by level: without loops and clearance.
+        """Whether goals go level by level: without loops.
 
-        With a jerk limit, this requires one goal, only hinges and slides, and no speed limit of an end effector. With
-        speed limits of end effectors, it requires ``late="deviate"``.
+        With a jerk limit, this requires one goal without clearance, only hinges and slides, and no speed limit of an
+        end effector. With speed limits of end effectors, it requires ``late="deviate"``.
         """
-        clear = self._limits_jerk and any(goal.needs == "clearance" for goal in self.ik.goals)
-        is_arm = len(self.ik.goals) == 1 and len(self.axes.numbers) == len(self.axes.table)
+        only = self.ik.goals[0].needs if len(self.ik.goals) == 1 else "clearance"
+        is_arm = only != "clearance" and len(self.axes.numbers) == len(self.axes.table)
         named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
         limited = self._tools is not None and bool(self._tools.limits)
         can = self._brakes_at_once or (is_arm and not limited)
-        return self._closed is None and not clear and can and (not limited or (self.late == "deviate" and named))
+        return self._closed is None and can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return the tick of a body with loops, None without loops.

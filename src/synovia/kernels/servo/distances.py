@@ -4,9 +4,9 @@ Rows belong to the place where all axes come to rest together after the chosen v
 Contacts are found there, so that rows are exact for a body that touches. They are those of the problem; constraints are
 the level above all others.
 
-Rows are linear, and do not see what is on the way to the stop. So a tick is taken only if the way to its sample, and
-that from there along the stop of the whole body, keep the distances of all constraints (see ``goals.ways``). A pair that
-is too near already must not come nearer than its largest distance since then, within the slack.
+Rows are linear, and do not see what is on the path to the stop. So a tick is taken only if the path to its sample, and
+the stop of the whole body after it, keep the distances of all constraints (see ``goals.ways``). A pair that is too near
+already must not come nearer than its largest distance since then, within the slack.
 """
 
 import math
@@ -188,17 +188,17 @@ def measure_pairs(problem, frames, ways, q, left):
 
 
 @device
-def forget_distant(ways, share):
+def forget_distant(ways, both):
     """Ignore pairs (set ``rest`` to infinity) that no motion within ``sizes`` brings too near; return how many remain.
 
-    ``share`` is 1, or 0.5 if ``found`` has the margins at the end of the motion, too.
+    If ``both``, ``found`` has the margins at the end of the motion, as ``rest`` has those at its start.
     """
     count = 0
     for u in range(ways.rest.shape[0]):
         if ways.rest[u] == F(math.inf):
             continue
         most = nearer(ways.levers, u, ways.sizes)
-        if ways.rest[u] > most or (share < F(1) and ways.rest[u] + ways.found[u] - most > F(2) * ways.least[u]):
+        if ways.rest[u] > most or (both and ways.rest[u] + ways.found[u] - most > F(2) * ways.least[u]):
             ways.rest[u] = F(math.inf)
         else:
             count += 1
@@ -222,13 +222,13 @@ def stays_apart(held, body, stop, q):
         return False
     copy(ways.rest, ways.after)
     straight = path_sizes(body[0], stop, ways.sizes)
-    if forget_distant(ways, F(1)) == 0:
+    if forget_distant(ways, False) == 0:
         return True
     measure_pairs(problem, work.frames, ways, stop.start, ways.rest)
     for u in range(ways.rest.shape[0]):
         if ways.rest[u] < F(math.inf):
             ways.after[u] = ways.rest[u]
-    if forget_distant(ways, F(1)) == 0:
+    if forget_distant(ways, False) == 0:
         return True
     pieces = 1 if straight else PIECES
     last, place = ways.poses[1], ways.poses[2]
@@ -239,7 +239,7 @@ def stays_apart(held, body, stop, q):
         if ways.rest[u] < F(math.inf) and ways.found[u] < ways.least[u]:
             return False
     path_sizes(body[0], stop, ways.sizes)
-    if forget_distant(ways, F(0.5)) == 0:
+    if forget_distant(ways, True) == 0:
         return True
     copy(stop.start, last)
     for n in range(pieces):

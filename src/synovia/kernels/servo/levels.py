@@ -73,14 +73,14 @@ from synovia.kernels.layout import (
     TOP_SPEED,
     TURNED_AWAY,
 )
-from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
+from synovia.kernels.math.rotations import load_quat
 from synovia.kernels.servo.axis import acceleration_of, reason_of
 from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.distances import keeps_apart, write_contacts, write_moved
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.servo.tools import CRUISE, most_used, write_tools
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
+from synovia.kernels.tree.variables import is_limited, step_unit
 
 MOST_STEPS, NEWTON_STEPS = 10, 2  # most steps of a tick; last Newton step that also changes the time of the stop
 LAST_STEP = F(2e-5)  # radians, length scales: regula falsi ends after a step of at most this length
@@ -194,12 +194,6 @@ def write_stops(tick, axes, columns, together, h, fixed):
             d = SMALL * row[TOP_SPEED]
             tick.lead[j] = (time_after(row, h, tick.choice[j] + d) - T) / d
     copy(tick.shift, tick.times)
-
-
-@device
-def write_sample(problem, tick, q, h):
-    """Write the pose after the tick to ``tick.pose``."""
-    write_moved(problem, tick.choice, q, h, tick.pose)
 
 
 @device
@@ -641,7 +635,8 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Choose the mode of each goal.
 
     ``now`` is whether the body is to stop, whether it is at rest, whether the answer meets the targets elsewhere,
-    whether the jerk has a limit, whether distances changed the last tick, and the time of the tick. If the body stops, only held goals keep targets.
+    whether the jerk has a limit, whether distances changed the last tick, and the time of the tick. If the body stops,
+    only held goals keep targets.
 
     Below a far goal no goal is followed, as that would lead the joints off their path to the answer.
     """
@@ -696,7 +691,7 @@ def go_to_sample(held, axes, together, q, time, fixed):
     """Write the pose after the chosen velocities, its frames, and where the body stops after it."""
     problem, work, tick, columns = held[0], held[1], held[3], held[4]
     write_stops(tick, axes, columns, together, time, fixed)
-    write_sample(problem, tick, q, time)
+    write_moved(problem, tick.choice, q, time, tick.pose)
     update_frames(problem, tick.pose, work.frames)
 
 
@@ -733,7 +728,7 @@ def tool_part(held, velocities, q, h):
     """Return the largest part of its limits that an end effector would use with ``velocities``, (columns,)."""
     problem, work, tick, tools = held[0], held[1], held[3], held[8]
     copy(velocities, tick.choice)
-    write_sample(problem, tick, q, h)
+    write_moved(problem, tick.choice, q, h, tick.pose)
     update_frames(problem, tick.pose, work.frames)
     return most_used(problem, tick, work.frames, tools, h)
 

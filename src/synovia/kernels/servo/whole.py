@@ -655,7 +655,9 @@ def keep_tick(held, body, axes, known, found, q, h):
     """Correct the chosen velocities onto the held rows; return whether a stop is found, and store it as ``known``."""
     if not (put_back(held, body[0], axes, q, h) and find_stop(held, body, axes, q, found, h)):
         return False
-    if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h) or not stays_apart(held, body, found, q):
+    if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h) or not stays_apart(
+        held, body, found, q
+    ):
         return False
     copy(found.start, known.start)
     copy(found.way, known.way)
