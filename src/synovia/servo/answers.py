@@ -267,6 +267,8 @@ class Answers:
             return row
         place, other = self.q, row
         for k in range(_PARTS):
+            if self._deadline is not None and perf_counter() >= self._ends:
+                return row
             other = self._solve(between(last, table, (k + 1) / _PARTS), place, self._few)
             place = other[self._ik.places]
         reaches = other[STATUS] == Status.REACHED
