@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
@@ -303,7 +303,7 @@ class Answers:
             self._ends = perf_counter() + self._deadline
 
     @contextmanager
-    def _in_time(self) -> Iterator[None]:
+    def _in_time(self) -> Generator[None]:
         """End kernels with the scratch memory when the time of this tick is over."""
         if self._deadline is None:
             yield

@@ -50,7 +50,6 @@ from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command, View
 from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
-from synovia.servo.follow import Follow
 from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, News, seconds
 from synovia.servo.joints import Drives, Orders
@@ -261,7 +260,7 @@ class Servo(ChecksArguments):
         twists lead the body (``_twisting``), as twists have paths of their own.
         """
         deviates = self.late == "deviate" and self._closed is None
-        self._levels = self._way = self._follow = self._twisting = None
+        self._levels = self._way = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
         if self._has_levels:
@@ -273,9 +272,6 @@ class Servo(ChecksArguments):
             self._twisting = levels
         if deviates and len(self.ik.goals) > 1:
             self._way = Way(self.problem, self.axes, self._stops, self._kernels)
-        if deviates and self._tools is None:
-            self._follow = Follow(self.problem, self.axes, self.probe, self._stops)
-        self._following = False
 
     @property
     def _has_levels(self) -> bool:
@@ -324,9 +320,8 @@ class Servo(ChecksArguments):
         self._choose_tick()
         if self._slow is not None and self._path is None:
             self._path = self._slow
-        for part in (self._way, self._follow):
-            if part is not None and self._places is not None:
-                part.put(self._places)
+        if self._way is not None and self._places is not None:
+            self._way.put(self._places)
         self._go_on(1.0 / self.rate)
 
     def _new_guard(self, stops: Stops) -> Guard | None:
@@ -411,9 +406,6 @@ class Servo(ChecksArguments):
             self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
         self._held, self._hold_until = _UNDRIVEN if self._goalless else "", 0.0
-        self._following = False
-        if self._follow is not None:
-            self._follow.reset()
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._inputs.reset()
         self._drives.reset()
@@ -709,8 +701,6 @@ class Servo(ChecksArguments):
         if self._levels is not None:
             self._levels.reset(self._live.table[0], self._q, rests=not self.axes.table[:, AXIS_VELOCITY].any())
             self._led, self._led_row = None, None
-        if self._follow is not None:
-            self._follow.reset()
         if self._way is not None:
             self._go_ahead_anew(self._way, h)
             self._way.holds = self._met(_NEARLY)
@@ -804,7 +794,7 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._levels, self._twisting, self._way, self._follow, self._slow, self._branch):
+        for part in (self._levels, self._twisting, self._way, self._slow, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
@@ -944,8 +934,6 @@ class Servo(ChecksArguments):
             answers.take(table, self._live.table, self._q)
             if branch is not None:
                 branch.check(answers, self._q, table)
-            if self._follow is not None and not same:
-                self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the solution, or brake."""
@@ -1094,10 +1082,8 @@ class Servo(ChecksArguments):
             self._go_ahead_anew(self._way, h)
 
     def _go(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which joints move independently to the solution unless limits bind; write ``out`` (nq,)."""
-        table = self.axes.table
+        """Take a tick by levels, or one in which joints move independently to the solution; write ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
-        kept = table.copy()
         self._aim = there, before
         if self._levels is not None:
             self._go_by_levels(self._levels, out, h, stop)
@@ -1105,11 +1091,6 @@ class Servo(ChecksArguments):
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
-        if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
-            table[:] = kept
-            self._follow_targets(self._follow, self._live.table, there, before, out, h)
-            if self._follow.met:
-                self._answers.restart(self._follow.place)
 
     def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int) -> None:
         """Take a tick in which goals keep their priorities; write ``out`` (nq,)."""
@@ -1160,11 +1141,6 @@ class Servo(ChecksArguments):
             return None
         return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
 
-    def _follows(self) -> bool:
-        """Return whether the body follows targets that move and are near it."""
-        follow, q = self._follow, self._feedback.body(self._q)
-        return self._brakes_at_once and follow is not None and follow.applies(q, self._live.table, self._time)
-
     @property
     def _brakes_at_once(self) -> bool:
         """Whether joints can brake from one tick to the next, as the jerk has no limit.
@@ -1174,15 +1150,6 @@ class Servo(ChecksArguments):
         """
         return not self._limits_jerk
 
-    def _follow_targets(
-        self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
-    ) -> None:
-        """Take a tick in which joints compensate for joints at their limits; write ``out`` (nq,)."""
-        self._aim = there, before
-        self._tick(self._q, there, before, out, h, PROPOSE)
-        follow.refine(self._q, there, out, h, targets, self._feedback)
-        self._tick(self._q, there, before, out, h, ADVANCE)
-
     def _go_ahead_anew(self, way: Way, h: float) -> None:
         """Restart the look-ahead body at the pose of the real body."""
         way.reset(self._feedback.body(self._q), self.axes.table[:, AXIS_VELOCITY].copy(), h)
@@ -1190,16 +1157,6 @@ class Servo(ChecksArguments):
     def _go_way(self, way: Way, out: Array, h: float, stop: int) -> None:
         """Take a tick in which goals that are met stay met; write ``out`` (nq,)."""
         feedback, answers, targets = self._feedback, self._answers, self._live.table
-        if self._follow is not None and not stop and self._follows():
-            self._following = True
-            pair = self._follow.lead(feedback.body(self._q), answers.q, targets, h)
-            before, there = map(feedback.command, pair)
-            self._follow_targets(self._follow, targets, there, before, out, h)
-            return
-        if self._following:
-            self._following = False
-            self._go_ahead_anew(way, h)
-            way.holds = self._met(_NEARLY)
         before = feedback.command(way.place)
         there = way.advance(answers.q, answers.before, h, stop, table=targets, places=self.probe.places)
         there = feedback.command(there)
