@@ -16,13 +16,15 @@ from synovia.kernels.goals.clearance import (
     clearance_residual,
     clearance_rows,
     find_contacts,
+    has_contact,
     ignore_contacts,
     is_nearest,
     keeps_clear,
     lacking,
 )
+from synovia.kernels.goals.term import NEVER
 from synovia.kernels.goals.ways import count_axes, displace, go, left_of_pair, nearer, open_ways
-from synovia.kernels.hierarchy.inequalities import write_contact_slacks
+from synovia.kernels.hierarchy.inequalities import write_slack
 from synovia.kernels.hierarchy.step import update_frames
 from synovia.kernels.layout import (
     AWAY,
@@ -31,6 +33,7 @@ from synovia.kernels.layout import (
     BLOCK_Q,
     CLEAR_GOAL,
     CLEAR_ROW,
+    CLEAR_WEIGHT,
     FIRST_SLOT,
     SCALAR,
     SEEN,
@@ -43,6 +46,7 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_clear, open_work
 from synovia.kernels.tree.variables import clamp_block
 
+SPARED = F(0.05)  # tolerances beyond the distance: at most what answers spare, or their places could not be reached
 PRESSED = F(1.2)  # factor of the slack: a body that is nearer has not come so near by its own motion
 AGAIN = F(0.1)  # part of the slack by which a pair may come nearer again, after a motion that was not checked
 PIECES = 8  # pieces of a stop that is not straight; each is checked as if it were
@@ -133,7 +137,11 @@ def write_contacts(held, axes, q, time, spare, first):
                 per /= axes[columns[slowest], TOP_ACCELERATION]
                 side = math.copysign(F(1), tick.choice[slowest])
                 h.G[i, slowest] += total * per * side * tick.unit[slowest] / tick.slope[slowest]
-    write_contact_slacks(clear, problem, h, first)
+        w, row = clear.data[t, CLEAR_WEIGHT] / problem.reach, clear.ints[t, CLEAR_ROW]
+        for slot in range(clear.ints[t, FIRST_SLOT], clear.ints[t, FIRST_SLOT] + clear.ints[t, SLOTS]):
+            lack = lacking(clear, problem, t, slot) - (F(1) - SPARED) * problem.tolerance
+            write_slack(h, first + slot, row, w * lack, NEVER, has_contact(clear, slot))
+            row += 1
     ignore_contacts(clear, 1)
 
 
