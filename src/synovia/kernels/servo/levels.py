@@ -551,7 +551,7 @@ def mode_after(problem, state, away, turned, same, now):
     rests, elsewhere, jerk, touches, h = now
     mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
-    if mode == HELD_STILL and same and off <= (F(1) if jerk else NEARLY):  # no single tick with jerk corrects it
+    if mode == HELD_STILL and same and off <= (F(1) if jerk or touches else NEARLY):  # else no single tick corrects it
         return HELD_STILL
     far, before = (
         max(away / problem.reach, F(0.5) * turned),
