@@ -127,7 +127,7 @@ def test_a_body_that_is_too_near_comes_away():
     servo.reset(start)
     last = gap(servo.ik, start.q)
     assert last < 0.0
-    for _ in range(400):
+    for _ in range(600):
         command = servo.step({"tool": (0.1, 0.3, 0.6)})
         now = gap(servo.ik, command.q)
         assert now >= min(last, DISTANCE) - 2.0 * servo.ik.tolerance[0]
