@@ -209,9 +209,9 @@ def test_another_world_is_avoided():
     clear = sy.ClearanceGoal(0.01, world=sy.World({"far": sy.Sphere(center=(5.0, 0.0, 0.0), radius=0.1)}))
     servo = sy.Servo(arm, [sy.PositionGoal("tool"), clear], rate=RATE, velocity=1.5, acceleration=8.0)
     servo.reset(sy.solve(arm, [sy.PositionGoal("tool", (0.3, 0.1, 0.5)), clear]).pose)
-    for _ in range(20):
+    for _ in range(100):  # at rest, clear of the wall
         servo.step({"tool": (0.35, 0.1, 0.5)})
-    servo.change(world=sy.World({"wall": sy.Box(center=(0.6, 0, 0.5), size=(0.02, 2, 2))}))
+    servo.change(world=sy.World({"wall": sy.Box(center=(0.65, 0, 0.5), size=(0.02, 2, 2))}))
     pressed = [servo.step({"tool": (0.8, 0.3, 0.6)}) for _ in range(300)]
     assert min(one.solution.contacts[0].distance for one in pressed[::10]) > 0.0099
     assert pressed[-1].pose.position("tool")[0] > 0.5

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
+from time import perf_counter
 from typing import Final
 
 import numpy as np
@@ -58,7 +61,7 @@ class Answers:
     Args:
         ik: The problem.
         axes: The axes of the body.
-        deadline: Seconds after which a solve ends with the best pose so far; None for no end.
+        deadline: Seconds after which all solves of a tick end with the best pose so far; None for no end.
 
     Attributes:
         q: Joint values of the solution, (nq,).
@@ -69,6 +72,7 @@ class Answers:
     def __init__(self, ik: CompiledProblem, axes: Axes, deadline: float | None) -> None:
         """Copy the packed problem, with a finer tolerance."""
         self._ik, self._axes, self._deadline = ik, axes, deadline
+        self._ends = 0.0  # when the solves of this tick end
         self._scratch = new_scratch(ik.scratch_size)
         self._strict = ik.method.supports_priorities
         self._stays = ik.skeleton.mechanism is not None  # solutions of bodies with loops stay in their assembly branch
@@ -140,6 +144,7 @@ class Answers:
 
     def solve(self, table: Array, q: Array) -> Array:
         """Return the row of results for targets (1, goals, 17) from joint values (nq,), without a search."""
+        self._begin()
         return self._solve(table, q, self._few, best=False)
 
     @property
@@ -162,7 +167,8 @@ class Answers:
 
     def load(self, q: Array, table: Array) -> None:
         """Load all kernels that ticks need, so that no tick waits for compilation."""
-        self.classified(self._solve(table, q, self._few))
+        row = self._solve(table, q, self._few)[None]
+        self._ik.polish_misses(row[:, self._ik.places].copy(), row, self._scratch, False)
         self._beside(q, 0.0)
 
     def take(self, table: Array, last: Array, q: Array) -> None:
@@ -173,6 +179,7 @@ class Answers:
             last: Targets of the tick before.
             q: Joint values of the body, (nq,).
         """
+        self._begin()
         held, kept, start = self._held, None, self.q
         if held is not None:
             kept = self._solve(table, start, self._few)
@@ -230,7 +237,8 @@ class Answers:
             self._searching = 0 if self._misses == 1 else self._starts + 1
             other = self._solve(table, self._good, self._few, best=False)  # targets may return to their old places
             if other[STATUS] != Status.REACHED and self._strict:
-                self._ik.polish_misses(self.q[None], row[None], self._scratch, False, self._exact)
+                with self._in_time():
+                    self._ik.polish_misses(self.q[None], row[None], self._scratch, False, self._exact)
         elif self._searching:
             tried = self._starts - self._searching
             self._searching -= 1
@@ -261,6 +269,8 @@ class Answers:
             return row
         place, other = self.q, row
         for k in range(_PARTS):
+            if self._deadline is not None and perf_counter() >= self._ends:
+                return row
             other = self._solve(between(last, table, (k + 1) / _PARTS), place, self._few)
             place = other[self._ik.places]
         return other if other[STATUS] == Status.REACHED and self._apart(self.q, other) < far else row
@@ -294,19 +304,31 @@ class Answers:
             first[0, self._held[0]] = self._held[1]
             ik.skeleton.follow(first)
         out = ik.new_rows(1)
-        if self._deadline is not None:
-            set_deadline(scratch, self._deadline)
-        try:
+        with self._in_time():
             call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
             if ik.checked_call(call, table, None) & MISSED and best and not self._strict and not self._stays:
                 ik.polish_misses(first, out, scratch, False, self._exact)
-        finally:
-            if self._deadline is not None:
-                clear(scratch)
         self._unwind(out[0, ik.places])
         if self._held is not None:
             out[0, ik.places][self._held[0]] = self._held[1]
         return out[0]
+
+    def _begin(self) -> None:
+        """Begin the time of the solves of a tick."""
+        if self._deadline is not None:
+            self._ends = perf_counter() + self._deadline
+
+    @contextmanager
+    def _in_time(self) -> Generator[None]:
+        """End kernels with the scratch memory when the time of this tick is over."""
+        if self._deadline is None:
+            yield
+            return
+        set_deadline(self._scratch, max(self._ends - perf_counter(), 0.0))
+        try:
+            yield
+        finally:
+            clear(self._scratch)
 
     def _unwind(self, q: Array) -> None:
         """Shift joint values (nq,) by multiples of 2π to within half a rotation of the last solution, in place."""

@@ -119,7 +119,7 @@ class Box:
         """Move obstacles to their present places."""
         self._led.put(places)
 
-    def refine(self, q: Array, wish: Array, table: Array, low: Array, high: Array) -> bool:
+    def refine(self, q: Array, wish: Array, table: Array, low: Array, high: Array) -> None:
         """Change joint values after a tick so that the goals are met as well as it allows, by their priorities.
 
         Args:
@@ -128,9 +128,6 @@ class Box:
             table: Targets, (1, goals, 17).
             low: Least displacement of each axis from q, (n,).
             high: Largest displacement of each axis from q, (n,).
-
-        Returns:
-            Whether the goals are met.
         """
         led, axes = self._led, self._axes
         stopped = np.zeros(len(axes.firsts), bool)
@@ -155,4 +152,3 @@ class Box:
             inside[numbers] = middle[numbers]
             out = axes.shifted(q, inside)
         wish[:] = out
-        return not led.missed.any()

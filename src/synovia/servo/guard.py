@@ -20,7 +20,7 @@ import numpy as np
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.ik.ways import ClearWays
-from synovia.kernels.layout import PLAN_FIRST, PLAN_LAST, PLAN_VELOCITY, TOP_SPEED, WAY_TIME
+from synovia.kernels.layout import PLAN_FIRST, PLAN_LAST, PLAN_VELOCITY, TOP_ACCELERATION, TOP_SPEED, WAY_TIME
 from synovia.model.geometry import Array
 from synovia.servo.box import Box
 from synovia.servo.limits import Axes
@@ -29,6 +29,7 @@ from synovia.servo.stops import Stops
 
 _PRECISION: Final = 0.1  # fraction of the tolerance to which goals are solved in a tick
 _SLIDE: Final = 0.025  # seconds of sliding after a tick that was not allowed
+_LONGEST: Final = 1.5  # factor of the least time of a stop of the whole body
 _SLACK: Final = 0.5  # fraction of the tolerance: a motion may come nearer by this, or the body would get stuck
 
 
@@ -52,7 +53,7 @@ class Guard:
         from synovia.kernels.servo.clear import tick_is_clear
 
         self._slack = _SLACK * ik.tolerance[0]
-        self._ways = ways = ClearWays(ik, self._slack)
+        self.ways = ways = ClearWays(ik, self._slack)
         self._axes, self._stops = axes, stops
         self._box = Box(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), axes)
         self.left, self.blocked, self._slide = ways.tables["left"], False, 0.0
@@ -60,7 +61,7 @@ class Guard:
 
     def reset(self, q: Array) -> None:
         """Restart at joint values (nq,)."""
-        self._ways.tables["least"][:] = -self._slack
+        self.ways.tables["least"][:] = -self._slack
         self.note(q)
         self.blocked, self._slide = False, 0.0
 
@@ -70,9 +71,9 @@ class Guard:
         A pair that an obstacle has brought too near may stay so near, but not come nearer. A pair that the obstacle has
         left keeps its whole distance again.
         """
-        self._ways.put(places)
-        self.left[:] = self._ways.left(q)
-        self._ways.tables["least"][:] = np.minimum(self.left, 0.0) - self._slack
+        self.ways.put(places)
+        self.left[:] = self.ways.left(q)
+        self.ways.tables["least"][:] = np.minimum(self.left, 0.0) - self._slack
         self._box.put(places)
 
     def begin_slide(self) -> None:
@@ -89,13 +90,23 @@ class Guard:
 
         The axes must have been advanced by the tick. If it is allowed, ``left`` is updated to ``out``.
         """
-        ways, tables = self._ways, self._ways.tables
+        ways, tables = self.ways, self.ways.tables
         if not ways.bounded:
             ways.reach_to(self._farthest(feedback.body(q), feedback.body(out)))
         tables["begin"][:], tables["end"][:] = q, out
         tables["offset"][:] = 0.0 if feedback.offset is None else feedback.offset
         tables["numbers"][WAY_TIME] = h
         return bool(self._is_clear(self._axes.table))
+
+    def begin_tick(self, q: Array, h: float, feedback: Feedback) -> None:
+        """Prepare a tick of time h by levels from joint values q (nq,)."""
+        here, ways = feedback.body(q), self.ways
+        if feedback.found is not None:  # the measured offset may have changed since the last tick
+            self.note(here)
+        if not ways.bounded:
+            table = self._axes.table
+            way = table[:, TOP_SPEED] * (h + _LONGEST * (table[:, TOP_SPEED] / table[:, TOP_ACCELERATION]).max())
+            ways.reach_to(np.maximum(*(np.abs(self._axes.shifted(here, sign * way)) for sign in (-1.0, 1.0))))
 
     def _farthest(self, q: Array, out: Array) -> Array:
         """Return the largest magnitude of joint values (nq,) in a tick from q to ``out`` and in braking after it."""
@@ -110,19 +121,19 @@ class Guard:
 
         Pairs that are too near there may stay so near, but not come nearer.
         """
-        self.left[:] = self._ways.left(q)
-        least = self._ways.tables["least"]
+        self.left[:] = self.ways.left(q)
+        least = self.ways.tables["least"]
         least[:] = np.where(self.left < least, self.left - self._slack, least)
 
     @property
     def state(self) -> tuple[Array, Array]:
         """Copies of the remaining and the required clearance of each pair."""
-        return self.left.copy(), self._ways.tables["least"].copy()
+        return self.left.copy(), self.ways.tables["least"].copy()
 
     @state.setter
     def state(self, state: tuple[Array, Array]) -> None:
         """Restore a state."""
-        self.left[:], self._ways.tables["least"][:] = state
+        self.left[:], self.ways.tables["least"][:] = state
 
     @property
     def too_near(self) -> bool:

@@ -11,6 +11,7 @@ from synovia.goals import PoseGoal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
+from synovia.ik.ways import ClearWays
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
@@ -42,15 +43,23 @@ class TickLevels:
         ik: The problem.
         axes: The axes of the body.
         tools: Speed limits of end effectors, linear and angular, by name; None for none.
+        ways: Distances that the body keeps in every tick; None for none.
 
     Attributes:
+        touches: 1 if distances changed the tick, else 0, (1,).
         tools: Used fraction of the speed limits, and 1 for end effectors that slowed the body down, (2, tools).
         states: State of each goal, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
         count: Number of priority levels.
         memory: State from the tick before, in addition to states and axes: targets, and the known stop.
     """
 
-    def __init__(self, ik: CompiledProblem, axes: Axes, tools: Mapping[str, tuple[float, float]] | None = None) -> None:
+    def __init__(
+        self,
+        ik: CompiledProblem,
+        axes: Axes,
+        tools: Mapping[str, tuple[float, float]] | None = None,
+        ways: ClearWays | None = None,
+    ) -> None:
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.step import STOP_OF_BODY, servo_step
@@ -87,8 +96,12 @@ class TickLevels:
             np.zeros(len(columns), np.int32), _aimed_rows(problem, aimed), self.states, axes.table,
             *writable(t.variables, t.limits, t.followers, t.coupling),
         )  # fmt: skip
-        table, q = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq)
-        given = table, q, q, q, q, q, 1.0, 0, 0, self._speeds, self.tools, self._rates
+        table, q, none = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq), np.zeros(0)
+        self.touches = np.zeros(1)
+        self._apart = np.zeros(0, np.int32), none, none, none, self.touches
+        if ways is not None:
+            self._apart = (*ways.packed[:3], ways.packed[5], self.touches)
+        given = table, q, q, q, q, q, 1.0, 0, 0, self._speeds, self.tools, self._rates, *self._apart
         like = *arguments[:9], axes.table[:0], *arguments[10:], *given
         self._solve = partial(ready(servo_step, *like), *arguments)
 
@@ -135,7 +148,8 @@ class TickLevels:
             The number of linear systems that were solved.
         """
         self._targets[: len(targets)] = targets
-        return self._solve(self._targets, *places, *aim, out, *tick, self.count, self._speeds, self.tools, self._rates)
+        more = self._speeds, self.tools, self._rates, *self._apart
+        return self._solve(self._targets, *places, *aim, out, *tick, self.count, *more)
 
 
 def _columns(problem: CompiledProblem, axes: Axes) -> Ints:

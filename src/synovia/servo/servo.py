@@ -50,7 +50,6 @@ from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command, View
 from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
-from synovia.servo.follow import Follow
 from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, News, seconds
 from synovia.servo.joints import Drives, Orders
@@ -93,7 +92,7 @@ class Servo(ChecksArguments):
     allow, so that it can stop there. All joints arrive together. If targets move faster than a joint can follow, the
     others compensate by the priorities of the goals; with a jerk limit, only if an arm has one goal.
 
-    Goals keep their priorities in every tick, unless jerk or clearance are limited: a goal that is met or followed is
+    Goals keep their priorities in every tick, unless the jerk is limited: a goal that is met or followed is
     not given up for goals of lower priority. With ``late="slow"``, this applies to twists. There, a ``Twist`` is late
     where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
@@ -249,8 +248,8 @@ class Servo(ChecksArguments):
         if self._avoids and self._closed is not None:
             self._clear = ClosedGuard(self.problem, self._feedback.body)
         self._path = self._slow = None
-        self._choose_tick()
         self._guard = self._new_guard(self._stops)
+        self._choose_tick()
         if self.late == "slow":
             self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
 
@@ -261,34 +260,32 @@ class Servo(ChecksArguments):
         twists lead the body (``_twisting``), as twists have paths of their own.
         """
         deviates = self.late == "deviate" and self._closed is None
-        self._levels = self._way = self._follow = self._twisting = None
+        self._levels = self._way = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
         if self._has_levels:
-            levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits)
+            tools = {} if self._tools is None else self._tools.limits
+            levels = TickLevels(self.problem, self.axes, tools, None if self._guard is None else self._guard.ways)
             if deviates:
                 self._levels = levels
                 return
             self._twisting = levels
         if deviates and len(self.ik.goals) > 1:
             self._way = Way(self.problem, self.axes, self._stops, self._kernels)
-        if deviates and self._tools is None:
-            self._follow = Follow(self.problem, self.axes, self.probe, self._stops)
-        self._following = False
 
     @property
     def _has_levels(self) -> bool:
-        """Whether goals go level by level: without loops and clearance.
+        """Whether goals go level by level: without loops.
 
-        With a jerk limit, this requires one goal, only hinges and slides, and no speed limit of an end effector. With
-        speed limits of end effectors, it requires ``late="deviate"``.
+        With a jerk limit, this requires one goal without clearance, only hinges and slides, and no speed limit of an
+        end effector. With speed limits of end effectors, it requires ``late="deviate"``.
         """
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        is_arm = len(self.ik.goals) == 1 and len(self.axes.numbers) == len(self.axes.table)
+        only = self.ik.goals[0].needs if len(self.ik.goals) == 1 else "clearance"
+        is_arm = only != "clearance" and len(self.axes.numbers) == len(self.axes.table)
         named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
         limited = self._tools is not None and bool(self._tools.limits)
         can = self._brakes_at_once or (is_arm and not limited)
-        return self._closed is None and not clear and can and (not limited or (self.late == "deviate" and named))
+        return self._closed is None and can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return the tick of a body with loops, None without loops.
@@ -323,9 +320,8 @@ class Servo(ChecksArguments):
         self._choose_tick()
         if self._slow is not None and self._path is None:
             self._path = self._slow
-        for part in (self._way, self._follow):
-            if part is not None and self._places is not None:
-                part.put(self._places)
+        if self._way is not None and self._places is not None:
+            self._way.put(self._places)
         self._go_on(1.0 / self.rate)
 
     def _new_guard(self, stops: Stops) -> Guard | None:
@@ -410,9 +406,6 @@ class Servo(ChecksArguments):
             self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
         self._held, self._hold_until = _UNDRIVEN if self._goalless else "", 0.0
-        self._following = False
-        if self._follow is not None:
-            self._follow.reset()
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._inputs.reset()
         self._drives.reset()
@@ -708,8 +701,6 @@ class Servo(ChecksArguments):
         if self._levels is not None:
             self._levels.reset(self._live.table[0], self._q, rests=not self.axes.table[:, AXIS_VELOCITY].any())
             self._led, self._led_row = None, None
-        if self._follow is not None:
-            self._follow.reset()
         if self._way is not None:
             self._go_ahead_anew(self._way, h)
             self._way.holds = self._met(_NEARLY)
@@ -803,7 +794,7 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._levels, self._twisting, self._way, self._follow, self._slow, self._branch):
+        for part in (self._levels, self._twisting, self._way, self._slow, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
@@ -943,8 +934,6 @@ class Servo(ChecksArguments):
             answers.take(table, self._live.table, self._q)
             if branch is not None:
                 branch.check(answers, self._q, table)
-            if self._follow is not None and not same:
-                self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the solution, or brake."""
@@ -967,7 +956,7 @@ class Servo(ChecksArguments):
             self._go(out, h, stop)
         else:
             self._go_way(way, out, h, stop)
-        if self._guard is not None and kept is not None:
+        if self._guard is not None and kept is not None and (self._levels is None or self._driven):
             self._keep_clear(self._guard, kept, q, out, h)
         if self._closed is not None and self._tools is not None:
             self._tools.tell(q, out, h, self._closed.slowed)
@@ -1094,10 +1083,8 @@ class Servo(ChecksArguments):
             self._go_ahead_anew(self._way, h)
 
     def _go(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which joints move independently to the solution unless limits bind; write ``out`` (nq,)."""
-        table = self.axes.table
+        """Take a tick by levels, or one in which joints move independently to the solution; write ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
-        kept = table.copy()
         self._aim = there, before
         if self._levels is not None:
             self._go_by_levels(self._levels, out, h, stop)
@@ -1105,11 +1092,6 @@ class Servo(ChecksArguments):
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
-        if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
-            table[:] = kept
-            self._follow_targets(self._follow, self._live.table, there, before, out, h)
-            if self._follow.met:
-                self._answers.restart(self._follow.place)
 
     def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int) -> None:
         """Take a tick in which goals keep their priorities; write ``out`` (nq,)."""
@@ -1117,12 +1099,16 @@ class Servo(ChecksArguments):
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
         places = self._feedback.body(self._q), self._q
+        if self._guard is not None:
+            self._guard.begin_tick(self._q, h, self._feedback)
         leads = (self._led is not None or self._answers.reaches) and not self._inputs.twisted().any()
         meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
         if self._tools is not None:
             self._tools.note_shares(*levels.tools)
+        if self._guard is not None:
+            self._guard.blocked = bool(levels.touches[0])
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and not self._drives.active and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
@@ -1145,7 +1131,7 @@ class Servo(ChecksArguments):
         now = np.array([list(error) for error in self.probe.errors(self._feedback.body(self._q), self._live.table)])
         missed = (errors > over).any(1) & self._live.takes
         ranks = np.array([goal.rank for goal in goals])
-        for rank in np.unique(ranks):
+        for rank in sorted(set(ranks.tolist())):  # numpy.unique takes 50 ms in its first call
             level = ranks == rank
             if (errors[level] > _NO_WORSE * now[level] + over[level]).any():
                 missed &= ranks < rank
@@ -1156,11 +1142,6 @@ class Servo(ChecksArguments):
             return None
         return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
 
-    def _follows(self) -> bool:
-        """Return whether the body follows targets that move and are near it."""
-        follow, q = self._follow, self._feedback.body(self._q)
-        return self._brakes_at_once and follow is not None and follow.applies(q, self._live.table, self._time)
-
     @property
     def _brakes_at_once(self) -> bool:
         """Whether joints can brake from one tick to the next, as the jerk has no limit.
@@ -1170,15 +1151,6 @@ class Servo(ChecksArguments):
         """
         return not self._limits_jerk
 
-    def _follow_targets(
-        self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
-    ) -> None:
-        """Take a tick in which joints compensate for joints at their limits; write ``out`` (nq,)."""
-        self._aim = there, before
-        self._tick(self._q, there, before, out, h, PROPOSE)
-        follow.refine(self._q, there, out, h, targets, self._feedback)
-        self._tick(self._q, there, before, out, h, ADVANCE)
-
     def _go_ahead_anew(self, way: Way, h: float) -> None:
         """Restart the look-ahead body at the pose of the real body."""
         way.reset(self._feedback.body(self._q), self.axes.table[:, AXIS_VELOCITY].copy(), h)
@@ -1186,16 +1158,6 @@ class Servo(ChecksArguments):
     def _go_way(self, way: Way, out: Array, h: float, stop: int) -> None:
         """Take a tick in which goals that are met stay met; write ``out`` (nq,)."""
         feedback, answers, targets = self._feedback, self._answers, self._live.table
-        if self._follow is not None and not stop and self._follows():
-            self._following = True
-            pair = self._follow.lead(feedback.body(self._q), answers.q, targets, h)
-            before, there = map(feedback.command, pair)
-            self._follow_targets(self._follow, targets, there, before, out, h)
-            return
-        if self._following:
-            self._following = False
-            self._go_ahead_anew(way, h)
-            way.holds = self._met(_NEARLY)
         before = feedback.command(way.place)
         there = way.advance(answers.q, answers.before, h, stop, table=targets, places=self.probe.places)
         there = feedback.command(there)

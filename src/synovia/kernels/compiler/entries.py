@@ -123,7 +123,7 @@ _OTHERS: Final = {
     "servo.step.servo_step": (
         ("int32", 1), *(("float64", 1),) * 3, ("float64", 2), *(("int32", 1),) * 3, *(("float64", 2),) * 2,
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 5, ("float64", 0),
-        *(("int64", 0),) * 2, *(("float64", 2),) * 3,
+        *(("int64", 0),) * 2, *(("float64", 2),) * 3, ("int32", 1), *(("float64", 1),) * 4,
     ),
     "servo.clear.tick_is_clear": (
         ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), ("float64", 2),

@@ -17,13 +17,13 @@ import math
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.compiler.records import cutter, record
+from synovia.kernels.goals.clearance import keeps_clear
 from synovia.kernels.goals.residuals import complete_targets, measure, residual
 from synovia.kernels.hierarchy.basis import open_levels, reset_column, reset_columns
 from synovia.kernels.hierarchy.inequalities import (
     choose_edges,
     general_slacks,
     slack_count,
-    write_contact_slacks,
     write_slacks,
 )
 from synovia.kernels.hierarchy.levels import fix_at_bounds, solve_levels
@@ -39,6 +39,8 @@ from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
+    CLEAR_GOAL,
+    CLEAR_ROW,
     EMERGENCY,
     FAR,
     FEED,
@@ -63,6 +65,7 @@ from synovia.kernels.layout import (
     SOLVES,
     SPIN,
     STEP,
+    STEP_LOWER,
     STEP_STIFFNESS,
     TARGET_WIDTH,
     TICK,
@@ -71,13 +74,14 @@ from synovia.kernels.layout import (
     TOP_SPEED,
     TURNED_AWAY,
 )
-from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
+from synovia.kernels.math.rotations import load_quat
 from synovia.kernels.servo.axis import acceleration_of, reason_of
 from synovia.kernels.servo.ball import bound_turn
+from synovia.kernels.servo.distances import keeps_apart, write_contacts, write_moved
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.servo.tools import CRUISE, most_used, write_tools
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
+from synovia.kernels.tree.variables import is_limited, step_unit
 
 MOST_STEPS, NEWTON_STEPS = 10, 2  # most steps of a tick; last Newton step that also changes the time of the stop
 LAST_STEP = F(2e-5)  # radians, length scales: regula falsi ends after a step of at most this length
@@ -91,6 +95,7 @@ REMOTE = F(6)  # radians per length scale of error: an answer farther away is on
 LOST = F(0.005)  # length scales, or half of the radians: a moving target that stays farther away is not followed
 NEARLY = F(10)  # tolerances: a held goal stays held within this error
 LOOSER = F(0.1)  # weight of the errors of followed goals on a stop
+SPARE = F(1.1)  # factor of the least time of a stop, as bends add to its accelerations
 ROOM = F(1.2)  # factor of the displacement to the stop, as the stop may take longer
 ELSEWHERE = F(0.2)  # radians, length scales: an answer farther away does not move as the body would
 SLOW = F(1e-3)  # part of the highest velocity: slower axes count as at rest
@@ -196,19 +201,6 @@ def write_stops(tick, axes, columns, together, h, fixed):
 
 
 @device
-def write_sample(problem, tick, q, h):
-    """Write the pose after the tick to ``tick.pose``."""
-    for k in range(problem.variables.shape[0]):
-        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
-        if problem.variables[k, BLOCK] == SCALAR:
-            tick.pose[at] = q[at] + h * tick.choice[v]
-        else:
-            w = (h * tick.choice[v], h * tick.choice[v + 1], h * tick.choice[v + 2])
-            store_quat(tick.pose, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
-        clamp_block(problem.variables, problem.limits, k, tick.pose)
-
-
-@device
 def write_units(problem, tick):
     """Write the unit of each column: 1 for angles, the length scale for lengths."""
     for k in range(problem.variables.shape[0]):
@@ -300,12 +292,12 @@ def weigh_spins(problem, h, goal_of_row, states):
 
 
 @apart
-def assemble(held, together, time, levels, stays):
+def assemble(held, axes, together, q, time, levels, stays):
     """Write rows, bounds and references of the first ``levels`` levels, relative to the chosen velocities.
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
     """
-    problem, work, h, tick, axis_of, goal_of_row, states, _, tools, rates = held
+    problem, work, h, tick, axis_of, goal_of_row, states, _, tools, rates, _ = held
     m, n = work.J.shape
     columns = h.v.shape[1]
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -319,7 +311,6 @@ def assemble(held, together, time, levels, stays):
         h.v[REFERENCE, j] = per * ((tick.plan[axis_of[j]] if stays else tick.reference[j]) - w)
         h.v[STEP_STIFFNESS, j] = F(1)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
-    write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
     holds = 0
     for i in range(m):
         if is_held(states, goal_of_row, i):
@@ -336,6 +327,8 @@ def assemble(held, together, time, levels, stays):
         if tick.lead[j] != F(0):
             add_lead(h, work.J, tick, together, goal_of_row, states, j)
     write_tools(problem, work, h, tick, tools[0], n + slack_count(problem), time)
+    if keeps_clear(problem.clear):
+        write_contacts(held, axes, q, time, spare_of(held), n + general_slacks(problem.general))
     for i in range(problem.levels[min(levels, problem.levels.shape[0] - 1)], m):
         h.e[i] = F(0)
         for k in range(columns):
@@ -364,6 +357,17 @@ def take_velocities(h, tick):
     return size
 
 
+@device
+def touches(problem, h, n):
+    """Return 1 if a contact of a clearance goal bounds the step, else 0; the pose has n columns."""
+    first = n + general_slacks(problem.general)
+    for k in range(h.v.shape[1]):
+        j = int(h.v[POSE_COLUMN, k])
+        if h.v[ACTIVE_SIDE, k] != F(0) and first <= j < n + slack_count(problem) and h.v[STEP_LOWER, k] != F(0):
+            return F(1)
+    return F(0)
+
+
 @inline
 def is_held(states, goal_of_row, i):
     """Return whether residual row i belongs to a goal that is held."""
@@ -385,7 +389,7 @@ def promised_residual(held, pose, share):
         pose: A pose on the stop.
         share: Progress of the stop at that pose, 0 to 1; negative to check held goals only.
     """
-    problem, work, _, tick, _, goal_of_row, states, (still, led), _, _ = held
+    problem, work, _, tick, _, goal_of_row, states, (still, led), _, _, _ = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     most = F(0)
@@ -408,7 +412,7 @@ def promised_step(held, follows):
     The pose is ``tick.pose``; ``tick.least`` and ``tick.most`` are bounds, per unit. Followed goals are included if
     ``follows`` is true.
     """
-    problem, work, h, tick, _, goal_of_row, states, (still, led), _, _ = held
+    problem, work, h, tick, _, goal_of_row, states, (still, led), _, _, _ = held
     m, n = work.J.shape
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
@@ -432,7 +436,7 @@ def promised_step(held, follows):
 @apart
 def note_first_rows(held, pose):
     """Note the errors of all rows, and their derivatives, at the pose where a stop begins."""
-    problem, work, h, tick, _, _, _, _, _, _ = held
+    problem, work, h, tick = held[0], held[1], held[2], held[3]
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -447,7 +451,8 @@ def promised_rows(problem, goal_of_row, states, stops):
     """Return before which residual row held goals are a promise, and before which row followed goals are.
 
     A held goal is a promise if all levels with a moving goal are below. A followed goal is a promise if all far goals
-    are below: it continues straight while the body brakes. A body that ``stops`` has no moving goal.
+    are below: it continues straight while the body brakes. A body that ``stops`` has no moving goal. A clearance goal
+    that is nearer than asked moves the goals of its level and below.
     """
     last = int(problem.levels[problem.levels.shape[0] - 1])
     if stops:
@@ -460,6 +465,13 @@ def promised_rows(problem, goal_of_row, states, stops):
                 still = int(problem.levels[k])
             if g >= 0 and states[g, MODE] == F(FAR):
                 led = int(problem.levels[k])
+    if problem.clear is not None:
+        for t in range(problem.clear.ints.shape[0]):
+            if states[problem.clear.ints[t, CLEAR_GOAL], AWAY] > F(0):
+                k = 0
+                while problem.levels[k + 1] <= problem.clear.ints[t, CLEAR_ROW]:
+                    k += 1
+                still, led = min(still, int(problem.levels[k])), min(led, int(problem.levels[k]))
     return still, led
 
 
@@ -492,22 +504,34 @@ def limits_tools(held):
 @device
 def has_promise(held):
     """Return whether a tick needs a stop of the whole body."""
-    return limits_tools(held) or holds_promised(held) or leads_promised(held)
+    return limits_motion(held) or holds_promised(held) or leads_promised(held)
+
+
+@inline
+def limits_motion(held):
+    """Return whether a tick needs a stop of the whole body that keeps speeds of end effectors or distances."""
+    return limits_tools(held) or keeps_apart(held)
+
+
+@device
+def spare_of(held):
+    """Return the factor of the least time of a stop with which it begins; bends for promised rows need a longer one."""
+    return SPARE if holds_promised(held) or leads_promised(held) else F(1)
 
 
 @inline
 def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
     """Return the data with which the levels of a tick are solved.
 
-    It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates), the last two from ``live``.
-    ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for ``rates`` see
-    ``note_rates``.
+    It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart), the last three from
+    ``live``. ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for ``rates``
+    see ``note_rates``, and for ``apart`` see ``servo.distances``.
     """
-    tools, rates = live
+    tools, rates, apart = live
     slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
     promised = promised_rows(problem, goal_of_row, states, stops)
-    return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates
+    return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart
 
 
 @device
@@ -527,26 +551,26 @@ def is_worth_leaving(state, mode, errors, same, answer, h):
         h: Time of the tick.
     """
     far, before, off = errors
-    apart, remote = answer
+    distance, remote = answer
     gains = before - far > h * far
     if same or far <= LOST or abs(far - before) > NEAR:
         state[LAG] = F(0)
     elif remote and mode == FOLLOWED and not gains:
         state[LAG] += h * far
-    if apart <= ELSEWHERE or spins(state):
+    if distance <= ELSEWHERE or spins(state):
         return False
     if same:
         return off > F(1) and (mode == FAR or not gains)
-    return far > LOST and (mode == FAR or state[LAG] > WORTH * apart)
+    return far > LOST and (mode == FAR or state[LAG] > WORTH * distance)
 
 
 @device
 def mode_after(problem, state, away, turned, same, now):
     """Return the mode of a goal in a tick.
 
-    A far goal is followed instead if the joints cannot continue to the answer and the body rests, or if the only goal
-    of the body has its answer on another branch: that may be needless, see ``is_worth_leaving``. This does not apply to
-    the target of a twist, which waits.
+    A far goal is followed instead if the joints cannot continue to the answer and the body rests, or if the body touches
+    something and comes no nearer, or if the answer of the only goal is on another branch: that may be needless, see
+    ``is_worth_leaving``. This does not apply to the target of a twist, which waits.
 
     Args:
         problem: The problem.
@@ -555,25 +579,27 @@ def mode_after(problem, state, away, turned, same, now):
         turned: Its angle from the target now, radians.
         same: Whether the target equals that of the tick before.
         now: Whether the body stands still; the largest displacement of an axis to the answer, which is infinite if that
-            misses the targets, and 0 if the body has other goals; whether the jerk has a limit; the time of the tick.
+            misses the targets, and 0 if the body has other goals; whether the jerk has a limit; whether distances
+            changed the last tick; the time of the tick.
     """
-    rests, apart, jerk, h = now
+    rests, answer, jerk, touches, h = now
     mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
-    if mode == HELD_STILL and same and off <= (F(1) if jerk else NEARLY):  # no single tick with jerk corrects it
+    if mode == HELD_STILL and same and off <= (F(1) if jerk or touches else NEARLY):  # else no single tick corrects it
         return HELD_STILL
     far, before = (
         max(away / problem.reach, F(0.5) * turned),
         max(state[AWAY] / problem.reach, F(0.5) * state[TURNED_AWAY]),
     )
-    misses = apart == F(math.inf)
-    remote = not same if misses else apart > ELSEWHERE + REMOTE * far
+    misses = answer == F(math.inf)
+    remote = not same if misses else answer > ELSEWHERE + REMOTE * far
     if remote and not same and mode == FAR and abs(far - before) > NEAR:
         mode = FOLLOWED  # the target has jumped, so the branch is chosen again
-    answer = F(0) if misses else apart, remote
-    if is_worth_leaving(state, mode, (far, before, off), same, answer, h):
+    other = F(0) if misses else answer, remote
+    if is_worth_leaving(state, mode, (far, before, off), same, other, h):
         return FAR
-    stuck = same and ((mode == FAR and rests) or (mode == FOLLOWED and far <= before))
+    blocked = rests or (touches and far >= before)
+    stuck = same and ((mode == FAR and blocked) or (mode == FOLLOWED and far <= before))
     if jerk and same and not rests and mode == FAR and not spins(state):
         return FAR
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck and not remote:
@@ -648,16 +674,16 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Choose the mode of each goal.
 
     ``now`` is whether the body is to stop, whether it is at rest, whether the answer meets the targets, the largest
-    displacement of an axis to it, whether the jerk has a limit, and the time of the tick. If the body stops, only held
-    goals keep targets.
+    displacement of an axis to it, whether the jerk has a limit, whether distances changed the last tick, and the time
+    of the tick. If the body stops, only held goals keep targets.
 
     Below a far goal no goal is followed, as that would lead the joints off their path to the answer.
     """
-    stops, rests, meets, apart, jerk, h = now
-    if not is_alone(goal_of_row):
-        apart = F(0)
+    stops, rests, meets, answer, jerk, touches, h = now
+    if touches or not is_alone(goal_of_row):
+        answer = F(0)
     elif not meets:
-        apart = F(math.inf)
+        answer = F(math.inf)
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
     measure(problem, q, work.frames, tick.aimed, tick.errors)
@@ -667,7 +693,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
             same = same and targets[g, i] == tick.last[g, i]
             tick.last[g, i] = targets[g, i]
         away, turned = tick.errors[2 * g], tick.errors[2 * g + 1]
-        mode = mode_after(problem, states[g], away, turned, same, (rests, apart, jerk, h))
+        mode = mode_after(problem, states[g], away, turned, same, (rests, answer, jerk, touches, h))
         if stops and mode != HELD_STILL:
             mode = FAR
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned
@@ -705,9 +731,9 @@ def any_far(states):
 @device
 def go_to_sample(held, axes, together, q, time, fixed):
     """Write the pose after the chosen velocities, its frames, and where the body stops after it."""
-    problem, work, _, tick, columns, _, _, _, _, _ = held
+    problem, work, tick, columns = held[0], held[1], held[3], held[4]
     write_stops(tick, axes, columns, together, time, fixed)
-    write_sample(problem, tick, q, time)
+    write_moved(problem, tick.choice, q, time, tick.pose)
     update_frames(problem, tick.pose, work.frames)
 
 
@@ -742,9 +768,9 @@ def keep_turns(problem, tick, q, h):
 @device
 def tool_part(held, velocities, q, h):
     """Return the largest part of its limits that an end effector would use with ``velocities``, (columns,)."""
-    problem, work, _, tick, _, _, _, _, tools, _ = held
+    problem, work, tick, tools = held[0], held[1], held[3], held[8]
     copy(velocities, tick.choice)
-    write_sample(problem, tick, q, h)
+    write_moved(problem, tick.choice, q, h, tick.pose)
     update_frames(problem, tick.pose, work.frames)
     return most_used(problem, tick, work.frames, tools, h)
 
@@ -774,7 +800,7 @@ def slow_down(held, axes, q, h):
 @device
 def begin_tick(held, axes, q, h):
     """Take the proposed velocities from the state of all axes, and slow them down to the limits of end effectors."""
-    _, _, _, tick, columns, _, states, _, _, rates = held
+    tick, columns, states, rates = held[3], held[4], held[6], held[9]
     elsewhere = any_far(states) or distance_of_answer(tick, axes, columns) > ELSEWHERE
     if not any_far(states):
         rates[0, :] = F(0)
@@ -795,7 +821,7 @@ def may_rest(held, axes, h):
     The chosen velocities are rounding, or all goals are met and joints have arrived. Without this, a body may
     oscillate in a singular pose.
     """
-    problem, _, _, tick, columns, _, states, _, _, _ = held
+    problem, tick, columns, states = held[0], held[3], held[4], held[6]
     there = True
     for g in range(states.shape[0]):
         off = max(states[g, AWAY] / problem.tolerance, states[g, TURNED_AWAY] / problem.tolerance_angle)
@@ -825,9 +851,9 @@ def solve_tick(held, axes, together, q, time, levels, stays):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, _, states, _, _, _ = held
+    problem, work, h, tick, columns, _, states, _, _, _, apart = held
     n = columns.shape[0]
-    promises = limits_tools(held) or holds_promised(held)
+    promises = limits_motion(held) or holds_promised(held)
     far = any_far(states)
     for j in range(n):
         row = axes[columns[j]]
@@ -843,10 +869,12 @@ def solve_tick(held, axes, together, q, time, levels, stays):
         if promises:
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
-        assemble(held, together, time, levels, stays)
+        assemble(held, axes, together, q, time, levels, stays)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
         size = take_velocities(h, tick)
+        if keeps_clear(problem.clear):
+            apart[4][0] = touches(problem, h, n)
         if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= NEWTON_STEPS else LAST_STEP):
             break
     if may_rest(held, axes, time):

@@ -2,8 +2,10 @@
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
+from synovia.kernels.goals.clearance import keeps_clear
 from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
 from synovia.kernels.servo.axis import choose
+from synovia.kernels.servo.distances import ignore_clearance, keeps_apart, note_distances, note_pressed
 from synovia.kernels.servo.levels import (
     any_far,
     begin_tick,
@@ -21,7 +23,7 @@ from synovia.kernels.servo.levels import (
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.servo.tick import advance, move, stretch, take_tick
 from synovia.kernels.servo.tools import measure_tools
-from synovia.kernels.servo.whole import KNOWN, accept_tick, brake_tick
+from synovia.kernels.servo.whole import KNOWN, PASSED, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
 
@@ -59,7 +61,8 @@ def is_same(a, b):
 @entry
 def servo_step(
     ints, floats, scratch, memory, stops, columns, together, goal_of_row, states, axes, variables, limits, followers,
-    coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, used, rates,
+    coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, used, rates, pair_ints,
+    pair_floats, pair_scratch, ways, touches,
 ):  # fmt: skip
     """Take one tick, or a part of it, in which goals keep their priorities.
 
@@ -90,6 +93,11 @@ def servo_step(
         speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
         used: The used part of these limits, and 1 for end effectors that slow down the body, (2, tools); written.
         rates: Rates of residuals as targets move, now and in the tick before, (2, residuals); written.
+        pair_ints: A packed problem with the distances that the body keeps, each with a single slot; empty for none.
+        pair_floats: Its numbers.
+        pair_scratch: Its scratch memory.
+        ways: The tables ``layout.WAYS``; empty for none.
+        touches: 1 if distances have changed the tick, else 0, (1,); written.
 
     Returns:
         The number of linear systems that were solved.
@@ -104,12 +112,18 @@ def servo_step(
     rows, tools = problem.levels[problem.levels.shape[0] - 1], (speeds, used)
     tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, rows))
     used[1, :] = F(0)
+    ignore_clearance(problem)
     write_units(problem, tick)
     jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
-    now = brakes, stands(axes, time), parts & MEETS != 0, distance_of_answer(tick, axes, columns), jerk, time
+    answer = distance_of_answer(tick, axes, columns)
+    now = brakes, stands(axes, time), parts & MEETS != 0, answer, jerk, touches[0] != F(0), time
     note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), brakes)
+    apart = pair_ints, pair_floats, pair_scratch, ways, touches
+    if keeps_clear(problem.clear):
+        note_pressed(problem, work, states, apart, n)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart), brakes)
+    touches[0] = F(0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
     if jerk and not brakes and holds_promised(held) and any_far(states):
         stretch(axes, time)  # held goals have led the joints off their paths
@@ -123,10 +137,15 @@ def servo_step(
             solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
         else:
             known.clock[KNOWN] = F(0)
+    proven = known.clock[KNOWN] != F(0) and known.clock[PASSED] == F(0)
     move(variables, axes, q, out, time)
     if parts & ADVANCE:
-        proven = known.clock[KNOWN] != F(0) and is_same(place, q)
-        advance((variables, limits), axes, q, wanted, out, time, brakes, proven)
+        keeps = known.clock[KNOWN] != F(0) and is_same(place, q)
+        advance((variables, limits), axes, q, wanted, out, time, brakes, keeps)
     follow_leaders(followers, coupling, out)
+    if keeps_apart(held):
+        move(variables, axes, place, tick.sample, time)
+        note_distances(held, (variables, limits), place, tick.sample, proven and is_same(found.start, tick.sample))
+        touches[0] = max(touches[0], F(0) if proven or brakes else F(1))
     measure_tools(problem, work, tick, tools, q, out, time)
     return int(solved)

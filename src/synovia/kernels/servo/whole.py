@@ -52,15 +52,18 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import signed_excess
 from synovia.kernels.math.vectors import load, norm
 from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of, jerk_of
+from synovia.kernels.servo.distances import keeps_apart, stays_apart
 from synovia.kernels.servo.levels import (
     has_promise,
     holds_promised,
     leads_promised,
+    limits_motion,
     limits_tools,
     note_first_rows,
     promised_residual,
     promised_step,
     solve_tick,
+    spare_of,
     sync_time,
 )
 from synovia.kernels.servo.stop import NO_LIMIT, duration, motion_at, stop_profile, travelled
@@ -81,7 +84,6 @@ BENDS = (
     ((F(27), F(-67.5), F(40.5)), (F(-6.75), F(27), F(-20.25)), (F(1), F(-4.5), F(4.5))),
     ((F(81), F(-202.5), F(121.5)), (F(-10.125), F(40.5), F(-30.375)), (F(1), F(-4.5), F(4.5))),
 )
-SPARE = F(1.1)  # factor of the least time of a stop, as bends add to its accelerations
 LONGER = F(1.02)  # additional factor if the stop exceeds its limits
 ROUNDS = 16  # most rounds in which a stop is lengthened or bent
 CLOSED = F(0.02)  # tolerances: largest error at a node
@@ -398,12 +400,15 @@ def needed_time(axes, h):
     T = F(0)
     for i in range(axes.shape[0]):
         T = max(T, sync_time(axes[i, NEXT], F(0), axes[i, TOP_ACCELERATION], NO_LIMIT, h))
-    return SPARE * T
+    return T
 
 
 @device
 def shape_stop(stop, axes, h, longer):
-    """Write the shapes of a stop without bends; ``longer`` multiplies its time or, with jerk, divides its limits."""
+    """Write the shapes of a stop without bends; ``longer`` multiplies its time or, with jerk, divides its limits.
+
+    Without a limit of the jerk, ``longer`` includes ``SPARE`` for bends.
+    """
     if axes[0, TOP_JERK] >= NO_LIMIT:
         T = longer * needed_time(axes, h)
         store_shape(stop, 0, (F(1), -F(1) / T if T > F(0) else F(0), F(0), F(0), T, F(0)))
@@ -544,7 +549,8 @@ def find_stop(held, body, axes, q, stop, h):
     for n in range(NODES):
         for i in range(axes.shape[0]):
             stop.bends[n, i] = F(0)
-    jerk, longer = axes[0, TOP_JERK] < NO_LIMIT, F(1)
+    jerk = axes[0, TOP_JERK] < NO_LIMIT
+    longer = F(1) if jerk else spare_of(held)
     shape_stop(stop, axes, h, longer)
     T, stop.clock[PASSED] = stop.clock[ENDS_IN], F(0)
     if T <= F(0):
@@ -563,6 +569,8 @@ def find_stop(held, body, axes, q, stop, h):
             shape_stop(stop, axes, h, longer)
             lengthen(stop, stop.shapes[0, LENGTH] / before, jerk)
             continue
+        if not (follows or holds_promised(held)):
+            return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         if follows:
             write_lines(tick, held[4], stop)
         if bend_stop(held, variables, axes, stop, count, h) > CLOSED * smallest:
@@ -647,7 +655,9 @@ def keep_tick(held, body, axes, known, found, q, h):
     """Correct the chosen velocities onto the held rows; return whether a stop is found, and store it as ``known``."""
     if not (put_back(held, body[0], axes, q, h) and find_stop(held, body, axes, q, found, h)):
         return False
-    if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h):
+    if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h) or not stays_apart(
+        held, body, found, q
+    ):
         return False
     copy(found.start, known.start)
     copy(found.way, known.way)
@@ -726,7 +736,7 @@ def accept_tick(held, body, axes, together, known, found, q, h):
         axes[i, NEXT] = tick.chosen[i]
     if keep_tick(held, body, axes, known, found, q, h):
         return F(0)
-    follows, holds = leads_promised(held), limits_tools(held) or holds_promised(held)
+    follows, holds = leads_promised(held), limits_motion(held) or holds_promised(held)
     solved = solve_tick(held, axes, together, q, h, led_level(held) if follows else moving_level(held) + 1, True)
     if follows:
         for i in range(n):
@@ -749,6 +759,7 @@ def accept_tick(held, body, axes, together, known, found, q, h):
         if keep_tick(held, body, axes, known, found, q, h):
             return solved
         share *= F(0.5)
-    take_part(axes, tick.plan, tick.chosen, F(0) if known.clock[KNOWN] != F(0) else F(1))
+    brakes = known.clock[KNOWN] != F(0) or keeps_apart(held)
+    take_part(axes, tick.plan, tick.chosen, F(0) if brakes else F(1))
     known.clock[PASSED] += h
     return solved
