@@ -568,9 +568,9 @@ def is_worth_leaving(state, mode, errors, same, answer, h):
 def mode_after(problem, state, away, turned, same, now):
     """Return the mode of a goal in a tick.
 
-    A far goal is followed instead if the joints cannot continue to the answer and the body rests, or if the body touches
-    something and comes no nearer, or if the answer of the only goal is on another branch: that may be needless, see
-    ``is_worth_leaving``. This does not apply to the target of a twist, which waits.
+    A far goal is followed instead if the joints cannot continue to the answer and the body rests, or if the body
+    touches something and comes no nearer, or if the answer of the only goal is on another branch: that may be needless,
+    see ``is_worth_leaving``. This does not apply to the target of a twist, which waits.
 
     Args:
         problem: The problem.
