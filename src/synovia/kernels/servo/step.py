@@ -2,14 +2,13 @@
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
-from synovia.kernels.servo.axis import choose
+from synovia.kernels.layout import ADVANCE, AXIS_WIDTH, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
+from synovia.kernels.servo.course import choose_course
 from synovia.kernels.servo.levels import (
     any_far,
     begin_tick,
     choose_modes,
     has_promise,
-    holds_promised,
     leads_elsewhere,
     note_rates,
     open_held,
@@ -19,7 +18,7 @@ from synovia.kernels.servo.levels import (
     write_units,
 )
 from synovia.kernels.servo.stop import NO_LIMIT
-from synovia.kernels.servo.tick import advance, move, stretch, take_tick
+from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.tools import measure_tools
 from synovia.kernels.servo.whole import KNOWN, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
@@ -29,6 +28,7 @@ STOP_OF_BODY = (  # memory of a stop of the whole body
     *WHOLE,
     Table("shapes", (2, 7)),  # stops of one axis: how the velocities and the accelerations end; the length of each
     Table("marks", (28, 9)),  # position, velocity, acceleration and jerk of both shapes at instants; the time
+    Table("one", (AXIS_WIDTH,)),  # an axis along the course to the answer
 )
 Whole = record("Whole", STOP_OF_BODY)
 _open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
@@ -112,10 +112,8 @@ def servo_step(
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), brakes)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if jerk and not brakes and holds_promised(held) and any_far(states):
-        stretch(axes, time)  # held goals have led the joints off their paths
-        for i in range(n):
-            choose(axes[i], time)
+    if jerk and not brakes and any_far(states):
+        choose_course(axes, found.one, found.way, found.push, tick.base, time)
     begin_tick(held, axes, place, time)
     solved = F(0)
     if not (brakes and brake_tick(held, variables, axes, known, time)):
