@@ -11,7 +11,7 @@ together. As u and a are motions of the body, a motion that leaves rows unchange
 
 Bends put nodes of the stop onto the held rows, by Newton steps of least norm within the limits of positions. One node,
 the end, suffices for a short stop: the error of the rows in between has the order of d³. Otherwise there are three
-nodes, at thirds of r, and the error has the order of d⁵. It is measured where it is largest.
+nodes, and the error has the order of d⁵. It is measured where it is largest.
 
 The known stop is a promise: its next sample is always allowed. Divided differences of samples of a smooth motion are
 means of its derivatives, so it suffices that the derivatives keep the limits. A tick is taken only if a stop after it
@@ -75,14 +75,25 @@ SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velociti
 INSTANTS = 12  # intervals of a stop that are searched for extremes, without a limit of the jerk
 HALVINGS = 30  # bisection steps of an interval
 NODES = 3  # most nodes of a stop
-MOST_OFF = (F(0.667), F(0.885))  # r at which the error of rows is largest, with one node and with three
-# Change of the bends per displacement of one node, the others fixed: without a limit of the jerk, and with one
-BENDS = (
-    ((F(27), F(-67.5), F(40.5)), (F(-6.75), F(27), F(-20.25)), (F(1), F(-4.5), F(4.5))),
-    ((F(81), F(-202.5), F(121.5)), (F(-10.125), F(40.5), F(-30.375)), (F(1), F(-4.5), F(4.5))),
-)
+# The nodes, without a limit of the jerk and with one: those with which the error between them is least, for rows that
+# are polynomials of r. Then the error has its maxima at three places; the last number is the second of these
+NODES_AT = ((F(0.4304), F(0.7836), F(1)), (F(0.5242), F(0.8281), F(1)))
+MOST_OFF = ((F(0.667), F(0.617)), (F(0.75), F(0.689)))  # where it is largest, with one node and with three
+
+
+def _bends(nodes, power):
+    """Return the change of the bends per displacement of each node, the others fixed: rᵖᵒʷᵉʳ times a parabola."""
+    out = []
+    for k in range(NODES):
+        a, b = (nodes[j] for j in range(NODES) if j != k)
+        per = nodes[k] ** power * (nodes[k] - a) * (nodes[k] - b)
+        out.append((a * b / per, -(a + b) / per, F(1) / per))
+    return tuple(out)
+
+
+BENDS = (_bends(NODES_AT[0], 2), _bends(NODES_AT[1], 3))
 SPARE = F(1.1)  # factor of the least time of a stop, as bends add to its accelerations
-LONGER = F(1.02)  # additional factor if the stop exceeds its limits
+LONGER, MOST_LONGER = F(1.02), F(1.3)  # additional factor if the stop exceeds its limits; largest factor of a round
 ROUNDS = 16  # most rounds in which a stop is lengthened or bent
 CLOSED = F(0.02)  # tolerances: largest error at a node
 OPEN = F(0.5)  # tolerances: largest error between nodes
@@ -379,15 +390,15 @@ def move_node(stop, i, k, count, shift, per, jerk):
     if count == 1:
         stop.bends[0, i] += shift / (F(1) + per)
         return
-    shapes = BENDS[1 if jerk else 0]
+    shapes, nodes = BENDS[1 if jerk else 0], NODES_AT[1 if jerk else 0]
     total = F(1)
     for j in range(NODES):
         first, _, _ = shapes[j]
-        total += per * first * F(j + 1) / F(NODES)
+        total += per * first * nodes[j]
     first, _, _ = shapes[k]
     grows = per * first * shift / total
     for j in range(NODES):
-        moved = (shift if j == k else F(0)) - grows * F(j + 1) / F(NODES)
+        moved = (shift if j == k else F(0)) - grows * nodes[j]
         for n in range(NODES):
             stop.bends[n, i] += moved * shapes[j][n]
 
@@ -479,13 +490,11 @@ def write_lines(tick, columns, stop):
 
 
 @device
-def lengthen(stop, longer, jerk):
-    """Scale the bends of a lengthened stop: they grow with powers of its displacement."""
-    power = longer * longer * (longer if jerk else F(1))
+def lengthen(stop, longer):
+    """Scale the bends of a lengthened stop: they grow with the square of its displacement."""
     for n in range(NODES):
         for i in range(stop.way.shape[0]):
-            stop.bends[n, i] *= power
-        power *= longer
+            stop.bends[n, i] *= longer * longer
 
 
 @device
@@ -509,7 +518,7 @@ def bend_stop(held, variables, axes, stop, count, h):
     per = F(0) if jerk else F(4) * h / (F(2) * T + h)
     most = F(0)
     for k in range(NODES - count, NODES):
-        part = F(k + 1) / F(NODES)
+        part = NODES_AT[1 if jerk else 0][k]
         t = instant_of(stop, part) if k < NODES - 1 else T
         write_place(variables, stop, t, jerk, tick.pose)
         left = promised_residual(held, tick.pose, part)
@@ -558,16 +567,16 @@ def find_stop(held, body, axes, q, stop, h):
         begin_ways(stop, axes, h)
         worst, keeps = excess_of(stop, axes, h)
         if worst > F(1) + ROUNDING:
-            longer *= LONGER * worst
+            longer *= min(LONGER * worst, MOST_LONGER)
             before = stop.shapes[0, LENGTH]
             shape_stop(stop, axes, h, longer)
-            lengthen(stop, stop.shapes[0, LENGTH] / before, jerk)
+            lengthen(stop, stop.shapes[0, LENGTH] / before)
             continue
         if follows:
             write_lines(tick, held[4], stop)
         if bend_stop(held, variables, axes, stop, count, h) > CLOSED * smallest:
             continue
-        part = MOST_OFF[0 if count == 1 else 1]
+        part = MOST_OFF[1 if jerk else 0][0 if count == 1 else 1]
         write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
         if promised_residual(held, tick.pose, part) <= OPEN * smallest:
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
