@@ -71,9 +71,9 @@ from synovia.kernels.layout import (
     TURNED_AWAY,
 )
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
-from synovia.kernels.servo.axis import acceleration_of, reason_of
+from synovia.kernels.servo.axis import acceleration_of, reason_of, stop_after
 from synovia.kernels.servo.ball import bound_turn
-from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.servo.stop import NO_LIMIT, duration, travelled
 from synovia.kernels.servo.tools import CRUISE, most_used, write_tools
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
@@ -87,7 +87,7 @@ SMALL = F(1e-6)  # part of the velocity limit: step of a finite difference
 NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # length scales, or half of the radians: a goal farther away is far
 NEARLY = F(10)  # tolerances: a held goal stays held within this error
 LOOSER = F(0.1)  # weight of the errors of followed goals on a stop
-ROOM = F(1.2)  # factor of the displacement to the stop, as the stop may take longer
+ROOM, SPARE = F(1.2), F(1.1)  # factor of the displacement to the stop, as the stop may take longer; with jerk
 ELSEWHERE = F(0.2)  # radians, length scales: an answer farther away does not move as the body would
 SLOW = F(1e-3)  # part of the highest velocity: slower axes count as at rest
 REST = F(1e-9)  # radians, length units: smaller displacements in a tick are rounding
@@ -669,13 +669,33 @@ def go_to_sample(held, axes, together, q, time, fixed):
 
 
 @device
-def keep_room(tick, axes, columns, h):
+def stop_lengths(tick, axes, columns, h):
+    """Write to ``shift`` how far each column goes until it stops, per velocity, if all stop in the same time.
+
+    With a limit of the jerk, it is the length of the slowest stop of one axis, as ``slope`` belongs to slower stops.
+    """
+    longest, per = F(-1), F(0)
+    for j in range(columns.shape[0]):
+        tick.shift[j] = h + ROOM * (tick.slope[j] - h)
+        row, w = axes[columns[j]], tick.choice[j]
+        if row[TOP_JERK] < NO_LIMIT:
+            stop = stop_after(row, w, h)
+            T = duration(stop)
+            if T > longest:
+                longest, per = T, min(abs(travelled(stop, T)), T * abs(w)) / max(abs(w), F(1e-12))
+    for j in range(columns.shape[0]):
+        if longest >= F(0):
+            tick.shift[j] = h + SPARE * per
+
+
+@device
+def keep_room(tick, axes, columns):
     """Bound velocities so that each axis stops within its position limits even if it stops together with the others."""
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
         if row[AXIS_LOWER] == F(-math.inf) and row[AXIS_UPPER] == F(math.inf):
             continue
-        per = h + ROOM * (tick.slope[j] - h)
+        per = tick.shift[j]
         most, least = max(row[AXIS_UPPER], F(0)) / per, min(row[AXIS_LOWER], F(0)) / per
         tick.high[j] = max(min(row[NEXT_UPPER], most), row[NEXT_LOWER])
         tick.low[j] = min(max(row[NEXT_LOWER], least), row[NEXT_UPPER])
@@ -683,16 +703,15 @@ def keep_room(tick, axes, columns, h):
 
 
 @device
-def keep_turns(problem, tick, q, h):
+def keep_turns(problem, tick, q):
     """Bound the chosen velocities of limited rotations, so that these stop inside; return whether any has changed."""
     changed = False
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
             v = int(problem.variables[k, BLOCK_COLUMN])
-            per = h + ROOM * (tick.slope[v] - h)
             bounds = tick.low[v : v + 3], tick.high[v : v + 3]
             here = load_quat(q, problem.variables[k, BLOCK_Q])
-            changed = bound_turn(problem.limits, k, here, tick.choice[v : v + 3], per, bounds) or changed
+            changed = bound_turn(problem.limits, k, here, tick.choice[v : v + 3], tick.shift[v], bounds) or changed
     return changed
 
 
@@ -797,14 +816,15 @@ def solve_tick(held, axes, together, q, time, levels, stays):
         if step > NEWTON_STEPS:  # if two axes alternate as the slowest one, Newton's steps do not converge
             fixed, bracket = bracketed_time(tick, axes, columns, time, bracket)
         go_to_sample(held, axes, together, q, time, fixed)
+        stop_lengths(tick, axes, columns, time)
         if promises:
-            keep_room(tick, axes, columns, time)
+            keep_room(tick, axes, columns)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(held, together, time, levels, stays)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
         size = take_velocities(h, tick)
-        if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= NEWTON_STEPS else LAST_STEP):
+        if not keep_turns(problem, tick, q) and size <= (ENOUGH if step <= NEWTON_STEPS else LAST_STEP):
             break
     if may_rest(held, axes, time):
         for j in range(n):
