@@ -20,14 +20,14 @@ from synovia.kernels.servo.levels import (
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.tools import measure_tools
-from synovia.kernels.servo.whole import KNOWN, accept_tick, brake_tick
+from synovia.kernels.servo.whole import KNOWN, MOST_NODES, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
 
 STOP_OF_BODY = (  # memory of a stop of the whole body
-    *WHOLE,
+    *(Table("bends", (MOST_NODES, "axes")) if table.name == "bends" else table for table in WHOLE),
     Table("shapes", (2, 7)),  # stops of one axis: how the velocities and the accelerations end; the length of each
-    Table("marks", (28, 9)),  # position, velocity, acceleration and jerk of both shapes at instants; the time
+    Table("marks", (40, 9)),  # position, velocity, acceleration and jerk of both shapes at instants; the time
     Table("one", (AXIS_WIDTH,)),  # an axis along the course to the answer
 )
 Whole = record("Whole", STOP_OF_BODY)
