@@ -280,14 +280,15 @@ class Servo(ChecksArguments):
     def _has_levels(self) -> bool:
         """Whether goals go level by level: without loops and clearance.
 
-        With a jerk limit, this requires one goal, only hinges and slides, and no speed limit of an end effector. With
-        speed limits of end effectors, it requires ``late="deviate"``.
+        With a jerk limit, this requires only hinges and slides, no speed limit of an end effector and, with
+        ``late="slow"``, one goal. With speed limits of end effectors, it requires ``late="deviate"``.
         """
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        is_arm = len(self.ik.goals) == 1 and len(self.axes.numbers) == len(self.axes.table)
+        is_arm = len(self.axes.numbers) == len(self.axes.table)
         named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
         limited = self._tools is not None and bool(self._tools.limits)
-        can = self._brakes_at_once or (is_arm and not limited)
+        deviates = self.late == "deviate" or len(self.ik.goals) == 1
+        can = self._brakes_at_once or (is_arm and deviates and not limited)
         return self._closed is None and not clear and can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:

@@ -1,10 +1,10 @@
 """The course of a body with a limit of the jerk to a far answer: straight, with one speed for all axes.
 
-If each axis went to the answer on its own way, an axis that held goals have led aside would have to go back for itself,
-and this would excite the others. So the velocities are in three directions, orthogonal in the norm in which the highest
+If each axis planned its own motion to the answer, an axis that held goals have led aside would have to go back alone,
+and this would excite the others. So velocities are in three directions, orthogonal in the norm in which the highest
 velocity of each axis has the length 1: along the displacement d to the answer, along the rest of the velocities, and
-along the rest of the accelerations. In the first direction the body moves as one axis to the answer, in minimal time; in
-the others it comes to rest. The limits of such an axis are those at which the first axis of the body reaches its own.
+along the rest of the accelerations. In the first direction the body moves to the answer as one axis, in minimal time.
+In the others it comes to rest. The limits of such an axis are those at which an axis of the body first reaches its own.
 The coefficients are the same for all axes. So what d, velocities and accelerations leave unchanged to first order, such
 as held goals, the course leaves unchanged, too.
 """

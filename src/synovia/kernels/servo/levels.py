@@ -89,6 +89,7 @@ NEARLY = F(10)  # tolerances: a held goal stays held within this error
 LOOSER = F(0.1)  # weight of the errors of followed goals on a stop
 ROOM, SPARE = F(1.2), F(1.1)  # factor of the displacement to the stop, as the stop may take longer; with jerk
 ELSEWHERE = F(0.2)  # radians, length scales: an answer farther away does not move as the body would
+CREEP = F(0.05)  # part of the highest velocity: a body whose axes are slower may be blocked
 SLOW = F(1e-3)  # part of the highest velocity: slower axes count as at rest
 REST = F(1e-9)  # radians, length units: smaller displacements in a tick are rounding
 SMOOTH = F(0.01)  # part of a squared velocity: if its squared change in a tick is less, the target does not jump
@@ -555,6 +556,19 @@ def stands(axes, h):
 
 
 @device
+def creeps(axes, h):
+    """Return whether a body with a limit of the jerk is slow and does not gain speed, as a body that begins to move."""
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        if (
+            abs(row[AXIS_VELOCITY]) > CREEP * row[TOP_SPEED]
+            or abs(row[AXIS_ACCELERATION]) > F(0.25) * row[TOP_JERK] * h
+        ):
+            return False
+    return axes[0, TOP_JERK] < NO_LIMIT
+
+
+@device
 def is_alone(goal_of_row):
     """Return whether all rows of goals with targets are those of one goal."""
     only = -1
@@ -608,12 +622,15 @@ def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
 def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Choose the mode of each goal.
 
-    ``now`` is whether the body is to stop, whether it is at rest, whether the answer meets the targets elsewhere,
-    whether the jerk has a limit, and the time of the tick. If the body stops, only held goals keep targets.
+    ``now`` is whether the body is to stop, whether it is at rest, whether it creeps, whether the answer meets the
+    targets elsewhere, whether the jerk has a limit, and the time of the tick. If the body stops, only held goals keep
+    targets.
 
-    Below a far goal no goal is followed, as that would lead the joints off their path to the answer.
+    Below a far goal no goal is followed, as that would lead the joints off their path to the answer. If a held goal
+    keeps the body from a far goal of its own level, it is far, too.
     """
-    stops, rests, elsewhere, jerk, h = now
+    stops, rests, slow, elsewhere, jerk, h = now
+    blocked = False
     alone = elsewhere and is_alone(goal_of_row)
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
@@ -627,6 +644,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
         mode = mode_after(problem, states[g], away, turned, same, (rests, alone, jerk, h))
         if stops and mode != HELD_STILL:
             mode = FAR
+        blocked = blocked or (slow and elsewhere and same and mode == FAR and states[g, MODE] == F(FAR))
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned
     above = False
     for k in range(problem.levels.shape[0] - 1):
@@ -636,6 +654,9 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
             if g >= 0 and above and states[g, MODE] == F(FOLLOWED):
                 states[g, MODE] = F(FAR)
             far = far or (g >= 0 and states[g, MODE] == F(FAR))
+        for i in range(problem.levels[k], problem.levels[k + 1] if blocked and far and not above else 0):
+            if goal_of_row[i] >= 0:
+                states[goal_of_row[i], MODE] = F(FAR)
         above = far
 
 

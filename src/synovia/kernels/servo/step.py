@@ -8,7 +8,9 @@ from synovia.kernels.servo.levels import (
     any_far,
     begin_tick,
     choose_modes,
+    creeps,
     has_promise,
+    is_alone,
     leads_elsewhere,
     note_rates,
     open_held,
@@ -107,12 +109,13 @@ def servo_step(
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
     jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
-    now = brakes, stands(axes, time), leads, jerk, time
+    now = brakes, stands(axes, time), creeps(axes, time), leads, jerk, time
     note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), brakes)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if jerk and not brakes and any_far(states):
+    is_arm = n == variables.shape[0] and is_alone(goal_of_row)  # each axis in its own time: no goal is held
+    if jerk and not brakes and any_far(states) and not is_arm:
         choose_course(axes, found.one, found.way, found.push, tick.base, time)
     begin_tick(held, axes, place, time)
     solved = F(0)
