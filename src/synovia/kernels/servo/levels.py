@@ -540,7 +540,8 @@ def mode_after(problem, state, away, turned, same, now):
         return FAR
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck:
         return FAR
-    still = same and off <= F(1) and (rests or not jerk) and abs(away - state[AWAY]) <= STILL * problem.tolerance
+    near = off <= (F(1) if rests or not jerk else MET)
+    still = same and near and abs(away - state[AWAY]) <= STILL * problem.tolerance
     return HELD_STILL if still and mode == FOLLOWED else FOLLOWED
 
 
