@@ -282,10 +282,10 @@ def turning_place(stop, i, before, after, mark):
 def curved_extremes(stop, i, count):
     """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest position, with jerk."""
     speed, push, jolt, low, high = F(0), F(0), F(0), F(0), F(0)
-    v, a = F(0), F(0)
+    x, v, a = F(0), F(0), F(0)
     for n in range(count):
         mark = stop.marks[n]
-        before, gained = v, a
+        place, before, gained = x, v, a
         x, v, a, pushes, jolts = moves_at(stop, i, mark)
         low, high = min(low, x), max(high, x)
         speed, push, jolt = max(speed, abs(v)), max(push, pushes), max(jolt, jolts)
@@ -293,10 +293,14 @@ def curved_extremes(stop, i, count):
             continue
         last = stop.marks[n - 1]
         if v * before < F(0):
-            x = turning_place(stop, i, last, mark, stop.marks[count])
-            low, high = min(low, x), max(high, x)
+            turn = turning_place(stop, i, last, mark, stop.marks[count])
+            low, high = min(low, turn), max(high, turn)
         if a * gained < F(0):
-            speed = max(speed, abs(before + F(0.5) * gained * gained * (mark[8] - last[8]) / (gained - a)))
+            peak = before + F(0.5) * gained * gained * (mark[8] - last[8]) / (gained - a)
+            speed = max(speed, abs(peak))
+            if peak * before < F(0) and v * before > F(0):  # it turns twice: a bound of the first turning place
+                turn = place + before * abs(before) / abs(gained)
+                low, high = min(low, turn), max(high, turn)
     return push, jolt, speed, low, high
 
 
