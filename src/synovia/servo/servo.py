@@ -91,10 +91,11 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the previous solution. Then each joint moves towards its solution as fast as its limits
     allow, so that it can stop there. All joints arrive together. If targets move faster than a joint can follow, the
-    others compensate by the priorities of the goals; with a jerk limit, only if an arm has one goal.
+    others compensate by the priorities of the goals; with a jerk limit, only if all joints are hinges and slides.
 
-    Goals keep their priorities in every tick, unless jerk or clearance are limited: a goal that is met or followed is
-    not given up for goals of lower priority. With ``late="slow"``, this applies to twists. There, a ``Twist`` is late
+    Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
+    priority. This does not apply to bodies with clearance goals, nor to those with ball joints, a free root or limits
+    of end effectors whose jerk is limited. With ``late="slow"``, this applies to twists. There, a ``Twist`` is late
     where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
