@@ -89,7 +89,7 @@ class TickLevels:
         self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1
         t = axes.skeleton.tables
         self._stops = np.zeros((2, size_of_all(STOP_OF_BODY, sizes)))
-        self._known = size_of_all(WHOLE, sizes) - 1
+        self._known = size_of_all(STOP_OF_BODY[: len(WHOLE)], sizes) - 1
         self.memory = self._last, self._stops
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,

@@ -90,10 +90,11 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the previous solution. Then each joint moves towards its solution as fast as its limits
     allow, so that it can stop there. All joints arrive together. If targets move faster than a joint can follow, the
-    others compensate by the priorities of the goals; with a jerk limit, only if an arm has one goal.
+    others compensate by the priorities of the goals; with a jerk limit, only if all joints are hinges and slides.
 
-    Goals keep their priorities in every tick, unless the jerk is limited: a goal that is met or followed is
-    not given up for goals of lower priority. With ``late="slow"``, this applies to twists. There, a ``Twist`` is late
+    Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
+    priority. This does not apply to bodies with ball joints, a free root, clearance goals or limits of end effectors
+    whose jerk is limited. With ``late="slow"``, this applies to twists. There, a ``Twist`` is late
     where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
@@ -277,14 +278,15 @@ class Servo(ChecksArguments):
     def _has_levels(self) -> bool:
         """Whether goals go level by level: without loops.
 
-        With a jerk limit, this requires one goal without clearance, only hinges and slides, and no speed limit of an
-        end effector. With speed limits of end effectors, it requires ``late="deviate"``.
+        With a jerk limit, this requires only hinges and slides, no clearance goal, no speed limit of an end effector
+        and, with ``late="slow"``, one goal. With speed limits of end effectors, it requires ``late="deviate"``.
         """
-        only = self.ik.goals[0].needs if len(self.ik.goals) == 1 else "clearance"
-        is_arm = only != "clearance" and len(self.axes.numbers) == len(self.axes.table)
+        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
+        is_arm = not clear and len(self.axes.numbers) == len(self.axes.table)
         named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
         limited = self._tools is not None and bool(self._tools.limits)
-        can = self._brakes_at_once or (is_arm and not limited)
+        deviates = self.late == "deviate" or len(self.ik.goals) == 1
+        can = self._brakes_at_once or (is_arm and deviates and not limited)
         return self._closed is None and can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:

@@ -75,10 +75,10 @@ from synovia.kernels.layout import (
     TURNED_AWAY,
 )
 from synovia.kernels.math.rotations import load_quat
-from synovia.kernels.servo.axis import acceleration_of, reason_of
+from synovia.kernels.servo.axis import acceleration_of, reason_of, stop_after
 from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.distances import keeps_apart, write_contacts, write_moved
-from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.servo.stop import NO_LIMIT, duration, travelled
 from synovia.kernels.servo.tools import CRUISE, most_used, write_tools
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited, step_unit
@@ -96,8 +96,9 @@ LOST = F(0.005)  # length scales, or half of the radians: a moving target that s
 NEARLY = F(10)  # tolerances: a held goal stays held within this error
 LOOSER = F(0.1)  # weight of the errors of followed goals on a stop
 SPARE = F(1.1)  # factor of the least time of a stop, as bends add to its accelerations
-ROOM = F(1.2)  # factor of the displacement to the stop, as the stop may take longer
+ROOM = F(1.2)  # factor of the displacement to the stop, as the stop may take longer; with jerk, SPARE
 ELSEWHERE = F(0.2)  # radians, length scales: an answer farther away does not move as the body would
+CREEP = F(0.05)  # part of the highest velocity: a body whose axes are slower may be blocked
 SLOW = F(1e-3)  # part of the highest velocity: slower axes count as at rest
 REST = F(1e-9)  # radians, length units: smaller displacements in a tick are rounding
 SMOOTH = F(0.01)  # part of a squared velocity: if its squared change in a tick is less, the target does not jump
@@ -604,7 +605,8 @@ def mode_after(problem, state, away, turned, same, now):
         return FAR
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck and not remote:
         return FAR
-    still = same and off <= F(1) and (rests or not jerk) and abs(away - state[AWAY]) <= STILL * problem.tolerance
+    near = off <= (F(1) if rests or not jerk else MET)
+    still = same and near and abs(away - state[AWAY]) <= STILL * problem.tolerance
     return HELD_STILL if still and mode == FOLLOWED else FOLLOWED
 
 
@@ -617,6 +619,19 @@ def stands(axes, h):
         if abs(row[AXIS_VELOCITY]) > min(SLOW * row[TOP_SPEED], F(0.25) * gains):
             return False
     return True
+
+
+@device
+def creeps(axes, h):
+    """Return whether a body with a limit of the jerk is slow and does not gain speed, as a body that begins to move."""
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        if (
+            abs(row[AXIS_VELOCITY]) > CREEP * row[TOP_SPEED]
+            or abs(row[AXIS_ACCELERATION]) > F(0.25) * row[TOP_JERK] * h
+        ):
+            return False
+    return axes[0, TOP_JERK] < NO_LIMIT
 
 
 @device
@@ -673,13 +688,15 @@ def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
 def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Choose the mode of each goal.
 
-    ``now`` is whether the body is to stop, whether it is at rest, whether the answer meets the targets, the largest
-    displacement of an axis to it, whether the jerk has a limit, whether distances changed the last tick, and the time
-    of the tick. If the body stops, only held goals keep targets.
+    ``now`` is whether the body is to stop, whether it is at rest, whether it creeps, whether the answer meets the
+    targets, the largest displacement of an axis to it, whether the jerk has a limit, whether distances changed the last
+    tick, and the time of the tick. If the body stops, only held goals keep targets.
 
-    Below a far goal no goal is followed, as that would lead the joints off their path to the answer.
+    Below a far goal no goal is followed, as that would lead the joints off their path to the answer. If a held goal
+    keeps the body from a far goal of its own level, it is far, too.
     """
-    stops, rests, meets, answer, jerk, touches, h = now
+    stops, rests, slow, meets, answer, jerk, touches, h = now
+    elsewhere, blocked = meets and not touches and answer > ELSEWHERE, False
     if touches or not is_alone(goal_of_row):
         answer = F(0)
     elif not meets:
@@ -696,6 +713,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
         mode = mode_after(problem, states[g], away, turned, same, (rests, answer, jerk, touches, h))
         if stops and mode != HELD_STILL:
             mode = FAR
+        blocked = blocked or (slow and elsewhere and same and mode == FAR and states[g, MODE] == F(FAR))
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned
     above = False
     for k in range(problem.levels.shape[0] - 1):
@@ -705,6 +723,9 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
             if g >= 0 and above and states[g, MODE] == F(FOLLOWED):
                 states[g, MODE] = F(FAR)
             far = far or (g >= 0 and states[g, MODE] == F(FAR))
+        for i in range(problem.levels[k], problem.levels[k + 1] if blocked and far and not above else 0):
+            if goal_of_row[i] >= 0:
+                states[goal_of_row[i], MODE] = F(FAR)
         above = far
 
 
@@ -738,13 +759,33 @@ def go_to_sample(held, axes, together, q, time, fixed):
 
 
 @device
-def keep_room(tick, axes, columns, h):
+def stop_lengths(tick, axes, columns, h):
+    """Write to ``shift`` how far each column goes until it stops, per velocity, if all stop in the same time.
+
+    With a limit of the jerk, it is the length of the slowest stop of one axis, as ``slope`` belongs to slower stops.
+    """
+    longest, per = F(-1), F(0)
+    for j in range(columns.shape[0]):
+        tick.shift[j] = h + ROOM * (tick.slope[j] - h)
+        row, w = axes[columns[j]], tick.choice[j]
+        if row[TOP_JERK] < NO_LIMIT:
+            stop = stop_after(row, w, h)
+            T = duration(stop)
+            if T > longest:
+                longest, per = T, min(abs(travelled(stop, T)), T * abs(w)) / max(abs(w), F(1e-12))
+    for j in range(columns.shape[0]):
+        if longest >= F(0):
+            tick.shift[j] = h + SPARE * per
+
+
+@device
+def keep_room(tick, axes, columns):
     """Bound velocities so that each axis stops within its position limits even if it stops together with the others."""
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
         if row[AXIS_LOWER] == F(-math.inf) and row[AXIS_UPPER] == F(math.inf):
             continue
-        per = h + ROOM * (tick.slope[j] - h)
+        per = tick.shift[j]
         most, least = max(row[AXIS_UPPER], F(0)) / per, min(row[AXIS_LOWER], F(0)) / per
         tick.high[j] = max(min(row[NEXT_UPPER], most), row[NEXT_LOWER])
         tick.low[j] = min(max(row[NEXT_LOWER], least), row[NEXT_UPPER])
@@ -752,16 +793,15 @@ def keep_room(tick, axes, columns, h):
 
 
 @device
-def keep_turns(problem, tick, q, h):
+def keep_turns(problem, tick, q):
     """Bound the chosen velocities of limited rotations, so that these stop inside; return whether any has changed."""
     changed = False
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
             v = int(problem.variables[k, BLOCK_COLUMN])
-            per = h + ROOM * (tick.slope[v] - h)
             bounds = tick.low[v : v + 3], tick.high[v : v + 3]
             here = load_quat(q, problem.variables[k, BLOCK_Q])
-            changed = bound_turn(problem.limits, k, here, tick.choice[v : v + 3], per, bounds) or changed
+            changed = bound_turn(problem.limits, k, here, tick.choice[v : v + 3], tick.shift[v], bounds) or changed
     return changed
 
 
@@ -866,8 +906,9 @@ def solve_tick(held, axes, together, q, time, levels, stays):
         if step > NEWTON_STEPS:  # if two axes alternate as the slowest one, Newton's steps do not converge
             fixed, bracket = bracketed_time(tick, axes, columns, time, bracket)
         go_to_sample(held, axes, together, q, time, fixed)
+        stop_lengths(tick, axes, columns, time)
         if promises:
-            keep_room(tick, axes, columns, time)
+            keep_room(tick, axes, columns)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(held, axes, together, q, time, levels, stays)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
@@ -875,7 +916,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
         size = take_velocities(h, tick)
         if keeps_clear(problem.clear):
             apart[4][0] = touches(problem, h, n)
-        if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= NEWTON_STEPS else LAST_STEP):
+        if not keep_turns(problem, tick, q) and size <= (ENOUGH if step <= NEWTON_STEPS else LAST_STEP):
             break
     if may_rest(held, axes, time):
         for j in range(n):

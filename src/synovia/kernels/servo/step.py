@@ -3,16 +3,17 @@
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.clearance import keeps_clear
-from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
-from synovia.kernels.servo.axis import choose
+from synovia.kernels.layout import ADVANCE, AXIS_WIDTH, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
+from synovia.kernels.servo.course import choose_course
 from synovia.kernels.servo.distances import ignore_clearance, keeps_apart, note_distances, note_pressed
 from synovia.kernels.servo.levels import (
     any_far,
     begin_tick,
     choose_modes,
+    creeps,
     distance_of_answer,
     has_promise,
-    holds_promised,
+    is_alone,
     note_rates,
     open_held,
     open_tick,
@@ -21,16 +22,17 @@ from synovia.kernels.servo.levels import (
     write_units,
 )
 from synovia.kernels.servo.stop import NO_LIMIT
-from synovia.kernels.servo.tick import advance, move, stretch, take_tick
+from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.tools import measure_tools
-from synovia.kernels.servo.whole import KNOWN, PASSED, accept_tick, brake_tick
+from synovia.kernels.servo.whole import KNOWN, MOST_NODES, PASSED, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
 
 STOP_OF_BODY = (  # memory of a stop of the whole body
-    *WHOLE,
+    *(Table("bends", (MOST_NODES, "axes")) if table.name == "bends" else table for table in WHOLE),
     Table("shapes", (2, 7)),  # stops of one axis: how the velocities and the accelerations end; the length of each
-    Table("marks", (28, 9)),  # position, velocity, acceleration and jerk of both shapes at instants; the time
+    Table("marks", (40, 9)),  # position, velocity, acceleration and jerk of both shapes at instants; the time
+    Table("one", (AXIS_WIDTH,)),  # an axis along the course to the answer
 )
 Whole = record("Whole", STOP_OF_BODY)
 _open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
@@ -116,7 +118,16 @@ def servo_step(
     write_units(problem, tick)
     jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
     answer = distance_of_answer(tick, axes, columns)
-    now = brakes, stands(axes, time), parts & MEETS != 0, answer, jerk, touches[0] != F(0), time
+    now = (
+        brakes,
+        stands(axes, time),
+        creeps(axes, time),
+        parts & MEETS != 0,
+        answer,
+        jerk,
+        touches[0] != F(0),
+        time,
+    )
     note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     apart = pair_ints, pair_floats, pair_scratch, ways, touches
@@ -125,10 +136,9 @@ def servo_step(
     held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart), brakes)
     touches[0] = F(0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if jerk and not brakes and holds_promised(held) and any_far(states):
-        stretch(axes, time)  # held goals have led the joints off their paths
-        for i in range(n):
-            choose(axes[i], time)
+    is_arm = n == variables.shape[0] and is_alone(goal_of_row)  # each axis in its own time: no goal is held
+    if jerk and not brakes and any_far(states) and not is_arm:
+        choose_course(axes, found.one, found.way, found.push, tick.base, time)
     begin_tick(held, axes, place, time)
     solved = F(0)
     if not (brakes and brake_tick(held, variables, axes, known, time)):

@@ -11,7 +11,7 @@ together. As u and a are motions of the body, a motion that leaves rows unchange
 
 Bends put nodes of the stop onto the held rows, by Newton steps of least norm within the limits of positions. One node,
 the end, suffices for a short stop: the error of the rows in between has the order of d³. Otherwise there are three
-nodes, at thirds of r, and the error has the order of d⁵. It is measured where it is largest.
+nodes, and the error has the order of d⁵. It is measured where it is largest.
 
 The known stop is a promise: its next sample is always allowed. Divided differences of samples of a smooth motion are
 means of its derivatives, so it suffices that the derivatives keep the limits. A tick is taken only if a stop after it
@@ -73,18 +73,36 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
 BENT = F(1.1)  # factor of accelerations and jerks of bends, which are evaluated at instants only
-PARTS = 3  # intervals per part of a stop, at whose ends motions with a limit of the jerk are evaluated
+PARTS = 4  # intervals per part of a stop, at whose ends motions with a limit of the jerk are evaluated
 SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velocities) uses
 INSTANTS = 12  # intervals of a stop that are searched for extremes, without a limit of the jerk
 HALVINGS = 30  # bisection steps of an interval
-NODES = 3  # most nodes of a stop
-MOST_OFF = (F(0.667), F(0.885))  # r at which the error of rows is largest, with one node and with three
-# Change of the bends per displacement of one node, the others fixed: without a limit of the jerk, and with one
-BENDS = (
-    ((F(27), F(-67.5), F(40.5)), (F(-6.75), F(27), F(-20.25)), (F(1), F(-4.5), F(4.5))),
-    ((F(81), F(-202.5), F(121.5)), (F(-10.125), F(40.5), F(-30.375)), (F(1), F(-4.5), F(4.5))),
+NODES, MOST_NODES = 3, 5  # nodes of a stop that bends; of a long one with a limit of the jerk
+# Sets of nodes: without a limit of the jerk, with one, and for long stops. They are those with which the error between
+# nodes is least, for rows that are polynomials of r
+NODES_AT = (
+    (F(0.4304), F(0.7836), F(1), F(1), F(1)),
+    (F(0.5242), F(0.8281), F(1), F(1), F(1)),
+    (F(0.3106), F(0.5449), F(0.7512), F(0.9134), F(1)),
 )
-LONGER = F(1.02)  # additional factor if the stop exceeds its limits
+OFF_ONE = (F(0.667), F(0.75), F(0.75))  # r at which the error is largest with one node
+MOST_OFF = ((F(0.617), F(0.9155)), (F(0.689), F(0.934)), (F(0.6525), F(0.967)))  # the same with all nodes of a set
+
+
+def _bends(nodes, count, power):
+    """Return the change of the bends per displacement of each node, the others fixed: rᵖᵒʷᵉʳ times a polynomial."""
+    out = [(F(0),) * MOST_NODES for _ in nodes]
+    for k in range(count):
+        curve, per = [F(1)], nodes[k] ** power
+        for r in (nodes[j] for j in range(count) if j != k):
+            per *= nodes[k] - r
+            curve = [a - r * b for a, b in zip([F(0), *curve], [*curve, F(0)], strict=True)]
+        out[k] = (*(a / per for a in curve), *(F(0),) * (MOST_NODES - count))
+    return tuple(out)
+
+
+BENDS = (_bends(NODES_AT[0], 3, 2), _bends(NODES_AT[1], 3, 3), _bends(NODES_AT[2], 5, 3))
+LONGER, MOST_LONGER = F(1.02), F(1.3)  # additional factor if the stop exceeds its limits; largest factor of a round
 ROUNDS = 16  # most rounds in which a stop is lengthened or bent
 CLOSED = F(0.02)  # tolerances: largest error at a node
 OPEN = F(0.5)  # tolerances: largest error between nodes
@@ -133,7 +151,8 @@ def instant_of(stop, r):
 @inline
 def place_of(stop, i, r, g, jerk):
     """Return the displacement of axis i on a stop."""
-    bent = r * (stop.bends[0, i] + r * (stop.bends[1, i] + r * stop.bends[2, i]))
+    b = stop.bends
+    bent = r * (b[0, i] + r * (b[1, i] + r * (b[2, i] + r * (b[3, i] + r * b[4, i]))))
     return r * (stop.way[i] + (r * bent if jerk else bent)) + g * stop.push[i]
 
 
@@ -227,11 +246,14 @@ def moves_at(stop, i, mark):
 
     The last two are compared with limits. BENT enlarges the parts by bends, as these are evaluated at instants only.
     """
-    p, q, s = stop.bends[0, i], stop.bends[1, i], stop.bends[2, i]
     r, r1, r2, r3 = mark[0], mark[1], mark[2], mark[3]
     d, a = stop.way[i], stop.push[i]
-    x1 = r * r * (F(3) * p + r * (F(4) * q + F(5) * r * s))
-    x2, x3 = r * (F(6) * p + r * (F(12) * q + F(20) * r * s)), F(6) * p + r * (F(24) * q + F(60) * r * s)
+    x1 = x2 = x3 = F(0)  # derivatives of r³ (b₀ + b₁ r + …)
+    for n in range(MOST_NODES - 1, -1, -1):
+        b, power = stop.bends[n, i], F(n + 3)
+        x1, x2 = x1 * r + power * b, x2 * r + power * (power - F(1)) * b
+        x3 = x3 * r + power * (power - F(1)) * (power - F(2)) * b
+    x1, x2 = x1 * r * r, x2 * r
     push, jolt = x2 * r1 * r1 + x1 * r2, x3 * r1 * r1 * r1 + F(3) * x2 * r1 * r2 + x1 * r3
     even = d * r2 + a * mark[6]
     return (
@@ -262,10 +284,10 @@ def turning_place(stop, i, before, after, mark):
 def curved_extremes(stop, i, count):
     """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest position, with jerk."""
     speed, push, jolt, low, high = F(0), F(0), F(0), F(0), F(0)
-    v, a = F(0), F(0)
+    x, v, a = F(0), F(0), F(0)
     for n in range(count):
         mark = stop.marks[n]
-        before, gained = v, a
+        place, before, gained = x, v, a
         x, v, a, pushes, jolts = moves_at(stop, i, mark)
         low, high = min(low, x), max(high, x)
         speed, push, jolt = max(speed, abs(v)), max(push, pushes), max(jolt, jolts)
@@ -273,10 +295,14 @@ def curved_extremes(stop, i, count):
             continue
         last = stop.marks[n - 1]
         if v * before < F(0):
-            x = turning_place(stop, i, last, mark, stop.marks[count])
-            low, high = min(low, x), max(high, x)
+            turn = turning_place(stop, i, last, mark, stop.marks[count])
+            low, high = min(low, turn), max(high, turn)
         if a * gained < F(0):
-            speed = max(speed, abs(before + F(0.5) * gained * gained * (mark[8] - last[8]) / (gained - a)))
+            peak = before + F(0.5) * gained * gained * (mark[8] - last[8]) / (gained - a)
+            speed = max(speed, abs(peak))
+            if peak * before < F(0) and v * before > F(0):  # it turns twice: a bound of the first turning place
+                turn = place + before * abs(before) / abs(gained)
+                low, high = min(low, turn), max(high, turn)
     return push, jolt, speed, low, high
 
 
@@ -373,24 +399,23 @@ def begin_ways(stop, axes, h):
 
 
 @device
-def move_node(stop, i, k, count, shift, per, jerk):
+def move_node(stop, i, k, kind, shift, per):
     """Move node k of axis i, and keep the other nodes fixed.
 
-    ``per`` is the derivative of ``way`` with respect to the first bend.
+    ``kind`` is the set of nodes, -1 for one node only. ``per`` is the derivative of ``way`` with respect to the first
+    bend.
     """
-    if count == 1:
+    if kind < 0:
         stop.bends[0, i] += shift / (F(1) + per)
         return
-    shapes = BENDS[1 if jerk else 0]
+    shapes, nodes = BENDS[kind], NODES_AT[kind]
     total = F(1)
-    for j in range(NODES):
-        first, _, _ = shapes[j]
-        total += per * first * F(j + 1) / F(NODES)
-    first, _, _ = shapes[k]
-    grows = per * first * shift / total
-    for j in range(NODES):
-        moved = (shift if j == k else F(0)) - grows * F(j + 1) / F(NODES)
-        for n in range(NODES):
+    for j in range(MOST_NODES):
+        total += per * shapes[j][0] * nodes[j]
+    grows = per * shapes[k][0] * shift / total
+    for j in range(MOST_NODES):
+        moved = (shift if j == k else F(0)) - grows * nodes[j]
+        for n in range(MOST_NODES):
             stop.bends[n, i] += moved * shapes[j][n]
 
 
@@ -484,13 +509,11 @@ def write_lines(tick, columns, stop):
 
 
 @device
-def lengthen(stop, longer, jerk):
-    """Scale the bends of a lengthened stop: they grow with powers of its displacement."""
-    power = longer * longer * (longer if jerk else F(1))
-    for n in range(NODES):
+def lengthen(stop, longer):
+    """Scale the bends of a lengthened stop: they grow with the square of its displacement."""
+    for n in range(MOST_NODES):
         for i in range(stop.way.shape[0]):
-            stop.bends[n, i] *= power
-        power *= longer
+            stop.bends[n, i] *= longer * longer
 
 
 @device
@@ -506,16 +529,22 @@ def bound_node(tick, axes, columns, stop, r, g, jerk, h):
     return inside
 
 
+@inline
+def kind_of(count, jerk):
+    """Return the set of nodes of a stop with ``count`` nodes."""
+    return (2 if count > NODES else 1) if jerk else 0
+
+
 @apart
 def bend_stop(held, variables, axes, stop, count, h):
     """Move the nodes of a stop onto the held rows, by one Newton step; return their largest error before it."""
     tick, columns, follows = held[3], held[4], leads_promised(held)
     jerk, T = axes[0, TOP_JERK] < NO_LIMIT, stop.clock[ENDS_IN]
     per = F(0) if jerk else F(4) * h / (F(2) * T + h)
-    most = F(0)
-    for k in range(NODES - count, NODES):
-        part = F(k + 1) / F(NODES)
-        t = instant_of(stop, part) if k < NODES - 1 else T
+    kind, most = kind_of(count, jerk), F(0)
+    for k in range(count):
+        part = F(1) if k == count - 1 else NODES_AT[kind][k]
+        t = instant_of(stop, part) if k < count - 1 else T
         write_place(variables, stop, t, jerk, tick.pose)
         left = promised_residual(held, tick.pose, part)
         if not bound_node(tick, axes, columns, stop, part, progress(stop, t)[1], jerk, h):
@@ -525,8 +554,19 @@ def bend_stop(held, variables, axes, stop, count, h):
             continue
         promised_step(held, follows)
         for j in range(columns.shape[0]):
-            move_node(stop, columns[j], k, count, tick.shift[j], per, jerk)
+            move_node(stop, columns[j], k, -1 if count == 1 else kind, tick.shift[j], per)
         begin_ways(stop, axes, h)
+    return most
+
+
+@device
+def most_off(held, variables, stop, count, jerk):
+    """Return the largest error of promised rows between the nodes of a stop."""
+    tick, kind, most = held[3], kind_of(count, jerk), F(0)
+    for n in range(1 if count == 1 else 2):
+        part = OFF_ONE[kind] if count == 1 else MOST_OFF[kind][n]
+        write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
+        most = max(most, promised_residual(held, tick.pose, part))
     return most
 
 
@@ -546,7 +586,7 @@ def find_stop(held, body, axes, q, stop, h):
     tick = held[3]
     move(variables, axes, q, tick.sample, h)
     copy(tick.sample, stop.start)
-    for n in range(NODES):
+    for n in range(MOST_NODES):
         for i in range(axes.shape[0]):
             stop.bends[n, i] = F(0)
     jerk = axes[0, TOP_JERK] < NO_LIMIT
@@ -564,10 +604,10 @@ def find_stop(held, body, axes, q, stop, h):
         begin_ways(stop, axes, h)
         worst, keeps = excess_of(stop, axes, h)
         if worst > F(1) + ROUNDING:
-            longer *= LONGER * worst
+            longer *= min(LONGER * worst, MOST_LONGER)
             before = stop.shapes[0, LENGTH]
             shape_stop(stop, axes, h, longer)
-            lengthen(stop, stop.shapes[0, LENGTH] / before, jerk)
+            lengthen(stop, stop.shapes[0, LENGTH] / before)
             continue
         if not (follows or holds_promised(held)):
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
@@ -575,13 +615,11 @@ def find_stop(held, body, axes, q, stop, h):
             write_lines(tick, held[4], stop)
         if bend_stop(held, variables, axes, stop, count, h) > CLOSED * smallest:
             continue
-        part = MOST_OFF[0 if count == 1 else 1]
-        write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
-        if promised_residual(held, tick.pose, part) <= OPEN * smallest:
+        if most_off(held, variables, stop, count, jerk) <= OPEN * smallest:
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
-        if count == NODES:
+        if count == (MOST_NODES if jerk else NODES):
             return False
-        count = NODES
+        count = NODES if count == 1 else MOST_NODES
     return False
 
 
@@ -662,7 +700,7 @@ def keep_tick(held, body, axes, known, found, q, h):
     copy(found.start, known.start)
     copy(found.way, known.way)
     copy(found.push, known.push)
-    for n in range(NODES):
+    for n in range(MOST_NODES):
         copy(found.bends[n], known.bends[n])
     for k in range(2):
         copy(found.shapes[k], known.shapes[k])
