@@ -147,6 +147,20 @@ def test_a_joint_that_no_goal_needs_and_one_that_follows():
         bare.step(joints={"finger1": 0.03})
 
 
+def test_a_gripper_opens_in_its_own_time_after_the_arm_has_moved():
+    """What other axes did before does not slow down a joint that is driven."""
+    body = with_gripper()
+    servo = servo_of(sy.PoseGoal("tool"), body=body)
+    target = sy.Pose(body, BENT).transform("tool")
+    for k in range(100):
+        target[1, 3] += 0.0005 if k < 50 else 0.0
+        servo.step({"tool": target})
+    commands = [servo.step({"tool": target}, joints={"finger1": 0.04}) for _ in range(60)]
+    time = np.sqrt(4 * 0.04 / A)  # from rest to rest with the largest acceleration
+    first = next(k for k, command in enumerate(commands) if command.states["finger1"] == "reached")
+    assert (first + 1) / 200 <= 1.1 * time + 2 / 200
+
+
 def test_feet_stay_while_joints_of_a_body_move():
     body = sy.bundled("humanoid")
     goals = [sy.PoseGoal("left_foot"), sy.PoseGoal("right_foot"), sy.PositionGoal("right_hand", priority=1)]

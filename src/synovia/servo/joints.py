@@ -28,6 +28,7 @@ from synovia.kernels.layout import (
     REASON,
     SCALAR,
     STOP,
+    STRETCH,
     TOP_ACCELERATION,
     TOP_JERK,
     TOP_SPEED,
@@ -268,6 +269,7 @@ class Drives:
         low, high = self._limits[axis]
         self._axes.drive(axis)
         row = self._axes.table[axis : axis + 1].copy()
+        row[0, STRETCH] = 1.0  # the reference waits for no other axis
         limits = self._axes.skeleton.tables.limits[self._axes.variable[axis]][None].copy()
         variables = np.zeros((1, VARIABLE_WIDTH), np.int32)
         variables[0, BLOCK] = SCALAR
@@ -301,7 +303,7 @@ class Drives:
             drive.step(drive.place, wanted, wanted, out, h, PROPOSE | ADVANCE | stops)
             drive.place = out
 
-    def follow(self, q: Array, led: Array, h: float, moved: Array | None = None, *, goals_lead: bool = False) -> None:
+    def follow(self, q: Array, led: Array, h: float, moved: Array | None = None) -> None:
         """Update the references and states after a tick.
 
         References slow down or wait if the body is behind. A lost reference ends when it and its joint are at rest.
@@ -310,14 +312,9 @@ class Drives:
             q: Joint values of the robot, (nq,).
             led: Joint values that lead the body, (nq,).
             h: Seconds.
-            moved: Displacement of each axis of ``led`` in the tick, (n,), if goals lead the other joints there.
-            goals_lead: Whether goals move the other joints, so that these do not go to ``led``.
+            moved: Displacement of each axis of ``led`` in the tick, (n,), if goals lead the other joints.
         """
         behind = self._axes.way(q, led)
-        if goals_lead:
-            driven = list(self._drives)
-            behind, all_behind = np.zeros_like(behind), behind
-            behind[driven] = all_behind[driven]
         self._pace.adapt(behind, h, led=moved)
         table = self._axes.table
         self._waits = bool((np.abs(behind) > _WAITS * table[:, TOP_SPEED]).any())

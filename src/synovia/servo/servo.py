@@ -969,8 +969,7 @@ class Servo(ChecksArguments):
         if self._drives.active:
             answers = self._answers
             moved = None if self._driven or self._levels is not None else self.axes.way(answers.before, answers.q)
-            goals_lead = self._levels is not None
-            self._drives.follow(self._feedback.body(out), answers.q, h, moved, goals_lead=goals_lead)
+            self._drives.follow(self._feedback.body(out), answers.q, h, moved)
         self._answers.rest()
         self._last = self._command()
         return self._last
