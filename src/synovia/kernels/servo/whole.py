@@ -411,8 +411,10 @@ def move_node(stop, i, k, kind, shift, per):
     shapes, nodes = BENDS[kind], NODES_AT[kind]
     total = F(1)
     for j in range(MOST_NODES):
-        total += per * shapes[j][0] * nodes[j]
-    grows = per * shapes[k][0] * shift / total
+        first, _, _, _, _ = shapes[j]
+        total += per * first * nodes[j]
+    first, _, _, _, _ = shapes[k]
+    grows = per * first * shift / total
     for j in range(MOST_NODES):
         moved = (shift if j == k else F(0)) - grows * nodes[j]
         for n in range(MOST_NODES):
