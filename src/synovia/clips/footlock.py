@@ -16,9 +16,10 @@ from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
 from synovia.model import Skeleton
-from synovia.model.anatomy.feet import Bools, Foot, contacts, feet_of, runs
+from synovia.model.anatomy.contacts import find_contacts
+from synovia.model.anatomy.feet import Foot, feet_of, runs
 from synovia.model.anatomy.up import find_up
-from synovia.model.geometry import Array, as_numbers, axis_vector
+from synovia.model.geometry import Array, Bools, as_numbers, axis_vector
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
 from synovia.model.shapes.world import World
@@ -147,8 +148,9 @@ def foot_lock(
     places = bones.positions()
     joints = [row for foot in found for row in foot.joints]
     points = [row for foot in found for row in foot.points]
-    contact = contacts(places[:, joints], vertical, motion.fps)
-    ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(places, found, contact, vertical)
+    contacts = find_contacts(places[:, joints], vertical, motion.fps)
+    contact, stands = contacts.stands, contacts.of([len(foot.joints) for foot in found])
+    ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(places, found, stands, vertical)
     goals = [PositionGoal(row) for row in points]
     model = Model(skeleton, goals, [(row,) for row in points], free_root=True, threads=threads)
     standing = np.zeros((len(motion), len(points)), bool)  # contact of all points
@@ -161,7 +163,8 @@ def foot_lock(
     if world is not None:
         check_kind("world", world, World, "sy.World({...}) is one")
         world = world.matched(skeleton, up=axis)
-        put = _put_on(world, Motion(skeleton, q, motion.fps), _stands(found, contact), vertical, ground, threads)
+        feet_of_clip = list(zip(found, stands.T, strict=True))
+        put = _put_on(world, Motion(skeleton, q, motion.fps), feet_of_clip, vertical, ground, threads)
         q = q if put is None else put.q
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     if motion.stretch is not None:
@@ -183,16 +186,6 @@ class _Put(NamedTuple):
     q: Array
     footholds: tuple[tuple[Foothold, ...], ...]
     missed: tuple[int, ...]
-
-
-def _stands(feet: Sequence[Foot], contact: Bools) -> list[tuple[Foot, Bools]]:
-    """Return each foot, and when any of its points is in contact, (T,)."""
-    out: list[tuple[Foot, Bools]] = []
-    first = 0
-    for foot in feet:
-        out.append((foot, np.any(contact[:, first : first + len(foot.joints)], axis=1)))
-        first += len(foot.joints)
-    return out
 
 
 def _put_on(
@@ -255,14 +248,9 @@ def _depth(points: Array, up: Array, floor: float, world: World | None) -> float
     return max(0.0, float((np.where(np.isfinite(heights), heights, floor) - flat @ up).max()))
 
 
-def _floor(places: Array, feet: Sequence[Foot], contact: Bools, up: Array) -> float:
-    """Return the median height of the lowest points of feet in contact."""
-    lowest: list[Array] = []
-    first = 0
-    for foot in feet:
-        standing = contact[:, first : first + len(foot.joints)].any(1)
-        first += len(foot.joints)
-        lowest.append((places[standing][:, foot.points] @ up).min(1))
+def _floor(places: Array, feet: Sequence[Foot], stands: Bools, up: Array) -> float:
+    """Return the median height of the lowest points of feet that stand, for when each does, (T, feet)."""
+    lowest = [(places[own][:, foot.points] @ up).min(1) for foot, own in zip(feet, stands.T, strict=True)]
     every = np.concatenate(lowest)
     return float(np.median(every)) if len(every) else float((places @ up).min())
 

@@ -16,6 +16,7 @@ from synovia.compiling import compile_soon
 from synovia.errors import InputError
 from synovia.ik.solution import length_text
 from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.contacts import Spans
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.clip_tools.path import free_roots
@@ -32,7 +33,6 @@ from synovia.retargeting.bones import steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
 from synovia.retargeting.feet import (
     MISSED,
-    Spans,
     distances_off,
     foot_paths,
     on_world,

@@ -7,22 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from synovia.model.anatomy.feet import runs
+from synovia.model.anatomy.contacts import LOW, find_contacts
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, Bools
 from synovia.model.shapes.world import World
 from synovia.retargeting.judging.actor import Actor
 
-Bools = NDArray[np.bool_]
 HEIGHT: Final = 2  # index of the vertical coordinate: axes are rotated so that z points up
-_LOW: Final = 0.05  # leg lengths above or below the ground: largest height of a point in contact
-_SLOW: Final = 0.25  # leg lengths per second: largest speed of a point in contact
-_LOOSE: Final = 0.5  # the same in a clip without a source, whose feet may slide
-_LOWEST: Final = 5.0  # percentile of a point's heights that is the ground; lower values are errors of the capture
+_UP: Final = np.array([0.0, 0.0, 1.0])
+_LOW: Final = 0.1  # leg lengths above or below the ground: largest height of a point that may be in contact
+_SLOW: Final = 0.5  # leg lengths per second: largest speed of a point that may be in contact
+_FAR: Final = 0.05  # leg lengths from the ankle: a nearer end of a foot shows no toes
 _SPAN: Final = 0.02  # seconds on each side over which speeds are measured; shorter spans measure noise
-_SHORTEST: Final = 0.06  # seconds; a shorter contact is a foot that swings low
 _EDGE: Final = 0.05  # seconds by which contacts of two clips may differ
 _NEAR_FLOOR: Final = 0.1  # leg lengths: a foot up to this far above its lowest positions is on the floor
 _ON_FLOOR: Final = 0.2  # smallest share of frames on the floor from which gliding is measured
@@ -134,10 +131,8 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
         own = _points(result, role, world)
         other = own if source is None else _points(source, role)[:, : own.shape[1]]  # ankles with ankles
         fps = result.motion.fps
-        found = _contacts(
-            other, fps, np.percentile(other[..., HEIGHT], _LOWEST, axis=0), _LOOSE if source is None else _SLOW
-        )
-        ground, source_ground = (_grounds(points, found) for points in (own, other))
+        found = find_contacts(other, _UP, fps, 1.0)
+        ground, source_ground = (found.ground(points[..., HEIGHT]) for points in (own, other))
         held = tuple(
             Contact(
                 first,
@@ -146,15 +141,15 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
                 (other[end - 1, k, :2] - other[first, k, :2]) @ turned,
             )
             for k in range(other.shape[1])
-            for first, end in runs(found[:, k])
+            for first, end in found.spans[k]
         )
         seconds = sum(one.end - 1 - one.first for one in held) / fps
         foot = Foot(
             role,
-            np.any(_contacts(own, fps, ground, _SLOW), axis=1),
-            np.any(found, axis=1),
-            np.any(_near(own, fps, ground, 2.0), axis=1),
-            np.any(_near(other, fps, source_ground, 2.0), axis=1),
+            find_contacts(own, _UP, fps, 1.0).any,
+            found.any,
+            np.any(_near(own, fps, ground), axis=1),
+            np.any(_near(other, fps, source_ground), axis=1),
             held,
             float(sum(np.linalg.norm(one.way) for one in held)) / seconds if seconds else 0.0,
             float(sum(np.linalg.norm(one.source) for one in held)) / seconds if seconds else 0.0,
@@ -184,7 +179,7 @@ def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
     if not feet:
         return usual, (0.0, 1.0)
     lowest = np.min([foot[:, HEIGHT] for foot in feet], axis=0)
-    low = lowest < np.percentile(lowest, _LOWEST) + _NEAR_FLOOR * actor.leg
+    low = lowest < np.percentile(lowest, LOW) + _NEAR_FLOOR * actor.leg
     low = low[1:] & low[:-1]
     if float(low.mean()) < _ON_FLOOR:
         return usual, (0.0, 1.0)
@@ -252,7 +247,7 @@ def _points(actor: Actor, role: str, world: World | None = None) -> Array:
     if below:
         start = actor.places[0, rows[0]]
         far = [float(np.linalg.norm(actor.places[0, row] - start)) for row in below]
-        if max(far) > _LOW * actor.leg:
+        if max(far) > _FAR * actor.leg:
             rows.append(below[int(np.argmax(far))])
     places = actor.places[:, rows]
     if world is not None:
@@ -262,27 +257,9 @@ def _points(actor: Actor, role: str, world: World | None = None) -> Array:
     return places / actor.leg
 
 
-def _contacts(points: Array, fps: float, ground: Array, slow: float) -> Bools:
-    """Return the mask (T, points) in which points (T, points, 3) are low and slow for long enough."""
-    contact = _near(points, fps, ground, 1.0, slow)
-    for k in range(contact.shape[1]):
-        for first, end in runs(contact[:, k]):
-            if end - first < max(2.0, _SHORTEST * fps):
-                contact[first:end, k] = False
-    return contact
-
-
-def _near(points: Array, fps: float, ground: Array, times: float, slow: float = _SLOW) -> Bools:
-    """Return the mask (T, points) in which points (T, points, 3) are low and slow; ``times`` scales the thresholds."""
-    return (_speeds(points, fps) < times * slow) & (np.abs(points[..., HEIGHT] - ground) < times * _LOW)
-
-
-def _grounds(points: Array, contact: Bools) -> Array:
-    """Return the ground height of each point, (points,): the median in contact, or a low percentile without contact."""
-    out = np.percentile(points[..., HEIGHT], _LOWEST, axis=0)
-    for k in np.flatnonzero(contact.any(axis=0)).tolist():
-        out[k] = np.median(points[contact[:, k], k, HEIGHT])
-    return out
+def _near(points: Array, fps: float, ground: Array) -> Bools:
+    """Return the mask (T, points) in which points (T, points, 3) may be in contact: they are rather low and slow."""
+    return (_speeds(points, fps) < _SLOW) & (np.abs(points[..., HEIGHT] - ground) < _LOW)
 
 
 def _speeds(places: Array, fps: float) -> Array:

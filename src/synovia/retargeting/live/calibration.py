@@ -38,14 +38,15 @@ import numpy as np
 from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
+from synovia.model.anatomy.contacts import LOW
 from synovia.model.anatomy.up import Up
 from synovia.model.geometry import LONGEST, Array, as_numbers, axis_name, axis_vector, is_finite
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
 from synovia.retargeting.alike import Alike
 from synovia.retargeting.body import Body
-from synovia.retargeting.hips import LOW, standing_height
-from synovia.retargeting.live.contact import ground_heights, points_of
+from synovia.retargeting.feet import points_of
+from synovia.retargeting.hips import standing_height
 from synovia.retargeting.live.follower import sides_of_bends
 from synovia.retargeting.pairing import Pairing, alike_pairing, paired, turning
 from synovia.retargeting.rest_pose import Rest, RestPose, Stance, standing_target
@@ -110,10 +111,12 @@ class LiveCalibration:
         pairing = paired(motion, target, joint_map, rest=rest, up=up, moves=root != "fixed")
         frames = motion.frames()
         points = points_of(pairing.source, pairing.target, pairing.roles) if pairing.moves else []
+        heights = frames[:, [point.source for point in points], 9:] @ pairing.source.basis[:, 1]
+        grounds = np.percentile(heights, LOW, axis=0).tolist()
         return cls(
             pairing,
             standing_height(pairing.source, frames) if pairing.moves else 0.0,
-            ground_heights(pairing.source, points, frames, LOW),
+            {point.role: height for point, height in zip(points, grounds, strict=True)},
             sides_of_bends(pairing, frames),
             target,
         )
