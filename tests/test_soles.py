@@ -113,3 +113,17 @@ def test_skin_shows_the_soles_of_a_character(tmp_path):
                 float(part.placed(source.rest_pose().frames)[:, 1].min()) for part in surface_of_skeleton(source).parts
             )
             assert sole.height == pytest.approx(low, abs=1e-3)
+
+
+def test_feet_are_locked_on_their_soles():
+    """A body stands 5 mm deep in a floor that the user gives: its shoes rise above it, and not only its joints."""
+    body = shod(raised(sy.bundled("humanoid"), 0.4), 0.03).with_root("free")
+    q = np.tile(body.rest_q, (30, 1))
+    still = sy.Motion(body, q, 30.0)
+    lowest = min(sole_of(body, foot, UP).lowest(still.frames(), UP).min() for foot in feet_of(body))
+    assert sy.foot_lock(still).floor == pytest.approx(lowest, abs=1e-9)
+    locked = sy.foot_lock(still, floor=lowest + 0.005)
+    assert locked.depth_before == pytest.approx(0.005, abs=1e-6)
+    assert locked.depth == pytest.approx(0.0, abs=1e-4)
+    after = min(sole_of(body, foot, UP).lowest(locked.motion.frames(), UP).min() for foot in feet_of(body))
+    assert after == pytest.approx(lowest + 0.005, abs=1e-3)

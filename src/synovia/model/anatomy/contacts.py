@@ -82,8 +82,8 @@ def find_contacts(places: Array, up: Array, fps: float, leg: float | None = None
         places: World positions of the points, (T, n, 3).
         up: Direction away from the ground, (3,).
         fps: Frames per second.
-        leg: Length of a leg, which scales speeds and heights; None if unknown: then points are only compared with their
-            other frames.
+        leg: Length of a leg, which limits speeds and heights; None for feet that may slide at any speed, and touch the
+            ground for a moment.
         causal: Whether contacts are found as they happen, from the frames until then; see ``ContactWatch``.
     """
     if causal and leg is not None:
@@ -110,7 +110,7 @@ def find_contacts(places: Array, up: Array, fps: float, leg: float | None = None
             wider[1:] |= stands[:-1, k] & slow[:, k]
             wider[:-1] |= stands[1:, k] & slow[:, k]
             stands[:, k] = wider
-        for first, end in runs(stands[:, k]):
+        for first, end in runs(stands[:, k]) if leg is not None else ():
             if end - first < _SHORTEST * fps:
                 stands[first:end, k] = False
     return Contacts(stands)

@@ -605,6 +605,8 @@ def _feet(figures: Figures) -> Iterator[Finding]:
                 for ways in ([one.way for one in foot.held], [one.source for one in foot.held])
             )
             level = _level(float(np.median(np.repeat(rates, frames))), _SLIDE) or _level(own - other, _DRIFT)
+        if level is not None and not sourced:
+            level = "look"  # feet may slide on purpose
         slips = [one for one in foot.held if one.excess > _SLIP]
         if shorter > _ON_THE_SPOT[1]:
             level, slips = None, []
