@@ -152,7 +152,7 @@ def foot_lock(
     contacts = find_contacts(places[:, joints], vertical, motion.fps)
     contact, stands = contacts.stands, contacts.of([len(foot.joints) for foot in found])
     soles = soles_in(skeleton, found, bones.frames(), stands, vertical)
-    below = np.concatenate([one.below if one.surface else 0.0 * one.below + one.below.min() for one in soles])
+    below = np.concatenate([one.below * one.surface for one in soles])  # of the soles of joints and tips
     heights = places[:, points] @ vertical - below
     ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(heights, found, stands)
     goals = [PositionGoal(row) for row in points]
