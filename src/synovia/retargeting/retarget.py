@@ -27,6 +27,7 @@ from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
+from synovia.retargeting.above_floor import ankles_raised, soles_raised
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
@@ -422,6 +423,8 @@ def retarget(
     q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
+    if paths and not alike:
+        paths = ankles_raised(target, paths, mine, motion.fps)
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
     if apart is not None:
@@ -456,6 +459,8 @@ def retarget(
         off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
     elif paths and own.loops:
         off = distances_off(target, q, paths)
+    if paths and not alike and not footholds and not own.loops:
+        q = keep_velocity(target, soles_raised(target, paths, q, motion.fps), bounds)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = _hurried(own, q, bounds) if own.loops else {}
     added, parts, way = len(own) - len(body), pair.parts, None

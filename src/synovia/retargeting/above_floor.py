@@ -1,0 +1,180 @@
+"""Soles above the floor: by how much ankles rise, and feet and toes that turn up where they are below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from synovia.model import Kind
+from synovia.model.anatomy.names import SIDES
+from synovia.model.geometry import Array, Bools, quat_product
+from synovia.model.pose import clamped, world_frames
+from synovia.model.tree import ancestors
+from synovia.retargeting.body import Body
+from synovia.retargeting.feet import FootPath, toe_row
+
+_BELOW: Final = 0.002  # leg lengths: accepted depth of a sole below the floor
+_EASE: Final = 0.06  # seconds before and after in which a foot begins and ends to turn or rise, twice
+_RISES: Final = 0.03  # leg lengths by which ankles rise at most; limits that hold feet tilted are no reason to rise
+_FOOT: Final = 0.8  # radians by which a foot turns at most, towards level
+_TOES: Final = 1.2  # radians by which toes bend up at most
+_ACROSS: Final = 0.7  # cosine between the line across a body and the axis of a hinge that raises toes or heel
+
+
+def ankles_raised(target: Body, paths: Mapping[str, FootPath], own: Array, fps: float) -> dict[str, FootPath]:
+    """Return paths of feet whose level soles are not below the floor: the ankles rise where they are too low.
+
+    Args:
+        target: The body that follows.
+        paths: Paths of its feet, by role.
+        own: World frames of the body before its feet are corrected, (T, m, 12).
+        fps: Frames per second.
+    """
+    out, up = dict(paths), target.basis[:, 1]
+    for role, path in paths.items():
+        sole, row = target.soles[role], target.roles[role]
+        ankle = path.ankle @ up
+        turns = own[:, row, :9].reshape(-1, 3, 3) @ target.rest[row, :9].reshape(3, 3).T
+        right, pitch = -turns @ target.basis[:, 0], np.arcsin(np.clip(turns @ target.basis[:, 2] @ up, -1.0, 1.0))
+        below = own[:, None, row, 9:] - sole.places(own)
+        # heights of the ankle at which the foot is on the floor: as it is, and with its toes and heel level
+        need = np.min([(below @ up).max(1), _along(below, right, np.clip(-pitch, -_FOOT, _FOOT), up).max(1)], axis=0) - ankle
+        need = need - _BELOW * target.leg
+        lift = _spread(np.clip(_inside(need), 0.0, _RISES * target.leg), fps)[:, None] * up
+        if lift.any():
+            out[role] = replace(path, ankle=path.ankle + lift, toe=path.toe + lift)
+    return out
+
+
+def soles_raised(target: Body, roles: Mapping[str, FootPath], q: Array, fps: float) -> Array:
+    """Return joint values (T, nq) whose feet turn at the ankles, and toes bend up, where they are below the floor.
+
+    Feet only turn towards level.
+
+    Args:
+        target: The body.
+        roles: Its feet, by role.
+        q: Joint values, (T, nq); they are returned if no foot turns.
+        fps: Frames per second.
+    """
+    for side in SIDES:
+        role = f"{side}_foot"
+        if role not in roles:
+            continue
+        sole, toes = target.soles[role], toe_row(target, side)
+        ahead = _turning(target, toes) if toes is not None else None
+        of_toes = np.isin(sole.rows, [] if ahead is None else _below(target, ahead))
+        ankle = _turning(target, target.roles[role], target.first_row(role))
+        for row, points, most in ((ankle, ~of_toes, _FOOT), (ahead, of_toes, _TOES)):
+            if row is not None and points.any():
+                q = _turned(target, role, row, points, most, q, fps)
+    return q
+
+
+def _along(vectors: Array, axis: Array, angle: Array, up: Array) -> Array:
+    """Return the heights (T, k) of vectors (T, k, 3) that turn about axes (T, 3) by angles (T,)."""
+    side, c = np.cross(up, axis), np.cos(angle)[:, None]
+    back = c * up + np.sin(angle)[:, None] * side + (1.0 - c) * (axis @ up)[:, None] * axis  # up, turned the other way
+    return np.einsum("tki,ti->tk", vectors, back)
+
+
+def _below(target: Body, top: int) -> list[int]:
+    """Return a row and those below it."""
+    parents = target.skeleton.parents
+    return [row for row in range(top, len(parents)) if top in ancestors(parents, row)]
+
+
+def _turned(target: Body, role: str, row: int, points: Bools, most: float, q: Array, fps: float) -> Array:
+    """Return joint values (T, nq) where a joint raises some points of a sole above the floor."""
+    skeleton, frames = target.skeleton, world_frames(target.skeleton, q)
+    joint, at = skeleton.joints[row], skeleton.q_slice(row)
+    local = _axis(target, row)
+    axis = frames[:, row, :9].reshape(-1, 3, 3) @ local
+    angle = _angle(target, role, row, axis, points, frames, most, fps)
+    if not angle.any():
+        return q
+    out = q.copy()
+    if joint.kind is Kind.BALL:
+        base = frames[:, skeleton.parents[row], :9].reshape(-1, 3, 3) @ joint.rest[:3, :3]
+        half = np.einsum("tji,tj->ti", base, axis) * np.sin(0.5 * angle)[:, None]
+        out[:, at] = quat_product(np.concatenate([half, np.cos(0.5 * angle)[:, None]], axis=1), q[:, at])
+    else:
+        out[:, at.start] += np.sign(joint.axis @ local) * angle
+    out[:, at] = clamped(skeleton, out)[:, at]
+    return skeleton.follow(out)
+
+
+def _angle(
+    target: Body, role: str, row: int, axis: Array, points: Bools, frames: Array, most: float, fps: float
+) -> Array:
+    """Return by how much a joint turns, (T,), radians: positive angles raise the toes.
+
+    Args:
+        target: The body.
+        role: The role of the ankle.
+        row: Row of the joint.
+        axis: Its axis, (T, 3).
+        points: Mask of the points of the sole that it raises.
+        frames: World frames of the body, (T, m, 12).
+        most: Largest angle, radians.
+        fps: Frames per second.
+    """
+    up, sole, low = target.basis[:, 1], target.soles[role], _BELOW * target.leg
+    places = sole.places(frames)[:, points]
+    out, heights = np.zeros(len(frames)), places @ up
+    at, which = np.nonzero(heights < -low)
+    if not len(at):
+        return out
+    ahead = frames[:, row, :9].reshape(-1, 3, 3) @ (target.rest[row, :9].reshape(3, 3).T @ target.basis[:, 2])
+    pitch = np.arcsin(np.clip(ahead @ up, -1.0, 1.0))
+    able = np.minimum(np.abs(pitch), most)
+    point, own = places[at, which] - frames[at, row, 9:], axis[at]
+    w = np.sum(point * np.cross(up, own), axis=1)
+    base = frames[at, row, 9:] @ up + np.sum(point * own, axis=1) * (own @ up)
+    v = heights[at, which] - base  # the height is base + v cos + w sin of the angle
+    far = np.arccos(np.clip((-low - base) / np.maximum(np.hypot(v, w), 1e-12), -1.0, 1.0))
+    least = np.abs(np.angle(v + 1j * w)) - far  # angle at which a point is at the floor; at its highest if it is lower
+    for sign in (1.0, -1.0):
+        need = np.zeros(len(frames))
+        np.maximum.at(need, at, np.where(sign * w > 0.0, least, 0.0))
+        if need.any():
+            room = _inside(np.where(sign * pitch < 0.0, able, 0.0))
+            out += sign * np.minimum(_spread(np.minimum(_inside(need), room), fps), room)
+    return out
+
+
+def _axis(target: Body, row: int) -> Array:
+    """Return the axis about which a joint raises what is ahead of it, (3,) in its frame: of a hinge, its own."""
+    right = -(target.rest[row, :9].reshape(3, 3).T @ target.basis[:, 0])
+    joint = target.skeleton.joints[row]
+    return right if joint.kind is Kind.BALL else np.copysign(1.0, joint.axis @ right) * joint.axis
+
+
+def _turning(target: Body, row: int, first: int | None = None) -> int | None:
+    """Return the row of the joint, of those from ``first`` to a row, that raises what is ahead; None without one."""
+    skeleton, right = target.skeleton, -target.basis[:, 0]
+    if skeleton.joints[row].kind is Kind.BALL and skeleton.parents[row] >= 0:
+        return row
+    line = ancestors(skeleton.parents, row)
+    line = line[: line.index(row if first is None else first) + 1]
+    hinges = [k for k in line if skeleton.joints[k].kind is Kind.HINGE and skeleton.joints[k].mimic is None]
+    across = {k: float(target.rest[k, :9].reshape(3, 3) @ _axis(target, k) @ right) for k in hinges}
+    best = max(hinges, key=lambda k: across[k], default=None)
+    return None if best is None or across[best] < _ACROSS else best
+
+
+def _spread(values: Array, fps: float) -> Array:
+    """Return values (T,) of at least 0 that begin and end earlier and later, and are no smaller anywhere."""
+    half = max(1, round(_EASE * fps))
+    window = np.hanning(2 * half + 3)[1:-1]
+    largest = sliding_window_view(np.pad(values, 2 * half, mode="edge"), 2 * half + 1).max(-1)
+    return np.asarray(np.convolve(largest, window / window.sum(), mode="valid"), np.float64)
+
+
+def _inside(values: Array) -> Array:
+    """Return values (T,) whose first and last are as those next to them: clips often begin with a T-pose."""
+    return np.pad(values[1:-1], 1, mode="edge") if len(values) > 2 else values
