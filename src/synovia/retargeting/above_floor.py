@@ -25,8 +25,12 @@ _TOES: Final = 1.2  # radians by which toes bend up at most
 _ACROSS: Final = 0.7  # cosine between the line across a body and the axis of a hinge that raises toes or heel
 
 
-def ankles_raised(target: Body, paths: Mapping[str, FootPath], own: Array, fps: float) -> dict[str, FootPath]:
-    """Return paths of feet whose level soles are not below the floor: the ankles rise where they are too low.
+def ankles_raised(
+    target: Body, paths: Mapping[str, FootPath], own: Array, fps: float
+) -> tuple[dict[str, FootPath], Array]:
+    """Return paths of feet whose level soles are not below the floor, and how far the body rises with them, (T,).
+
+    Ankles rise where they are too low. The body rises as far as both do.
 
     Args:
         target: The body that follows.
@@ -34,7 +38,7 @@ def ankles_raised(target: Body, paths: Mapping[str, FootPath], own: Array, fps: 
         own: World frames of the body before its feet are corrected, (T, m, 12).
         fps: Frames per second.
     """
-    out, up = dict(paths), target.basis[:, 1]
+    out, up, lifts = dict(paths), target.basis[:, 1], list[Array]()
     for role, path in paths.items():
         sole, row = target.soles[role], target.roles[role]
         ankle = path.ankle @ up
@@ -44,10 +48,10 @@ def ankles_raised(target: Body, paths: Mapping[str, FootPath], own: Array, fps: 
         # heights of the ankle at which the foot is on the floor: as it is, and with its toes and heel level
         need = np.min([(below @ up).max(1), _along(below, right, np.clip(-pitch, -_FOOT, _FOOT), up).max(1)], axis=0) - ankle
         need = need - _BELOW * target.leg
-        lift = _spread(np.clip(_inside(need), 0.0, _RISES * target.leg), fps)[:, None] * up
-        if lift.any():
-            out[role] = replace(path, ankle=path.ankle + lift, toe=path.toe + lift)
-    return out
+        lifts.append(_spread(np.clip(_inside(need), 0.0, _RISES * target.leg), fps))
+        shift = lifts[-1][:, None] * up
+        out[role] = replace(path, ankle=path.ankle + shift, toe=path.toe + shift)
+    return out, np.min(lifts, axis=0)
 
 
 def soles_raised(target: Body, roles: Mapping[str, FootPath], q: Array, fps: float) -> Array:

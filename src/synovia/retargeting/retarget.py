@@ -424,7 +424,9 @@ def retarget(
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
     if paths and not alike:
-        paths = ankles_raised(target, paths, mine, motion.fps)
+        paths, rise = ankles_raised(target, paths, mine, motion.fps)
+        mine[..., 9:] += rise[:, None, None] * target.basis[:, 1]
+        q = target.raised(q, rise)
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
     if apart is not None:
