@@ -1,9 +1,8 @@
-"""Soles above the floor: by how much ankles rise, and feet and toes that turn up where they are below it."""
+"""Soles above the floor: how far a body rises, and feet and toes that turn up where they are below it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -15,46 +14,33 @@ from synovia.model.geometry import Array, Bools, quat_product
 from synovia.model.pose import clamped, world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
-from synovia.retargeting.feet import FootPath, toe_row
+from synovia.retargeting.feet import toe_row
 
 _BELOW: Final = 0.002  # leg lengths: accepted depth of a sole below the floor
 _EASE: Final = 0.06  # seconds before and after in which a foot begins and ends to turn or rise, twice
-_RISES: Final = 0.03  # leg lengths by which ankles rise at most; limits that hold feet tilted are no reason to rise
+_RISES: Final = 0.03  # leg lengths by which a body rises at most; limits that hold feet tilted are no reason to rise
+_MOSTLY: Final = 0.98  # share of the frames in which no sole is below the floor after that
 _FOOT: Final = 0.8  # radians by which a foot turns at most, towards level
 _TOES: Final = 1.2  # radians by which toes bend up at most
 _ACROSS: Final = 0.7  # cosine between the line across a body and the axis of a hinge that raises toes or heel
 
 
-def ankles_raised(
-    target: Body, paths: Mapping[str, FootPath], own: Array, fps: float
-) -> tuple[dict[str, FootPath], Array]:
-    """Return paths of feet whose level soles are not below the floor, and how far the body rises with them, (T,).
-
-    Ankles rise where they are too low. The body rises as far as both do.
+def rise_of(target: Body, roles: Collection[str], frames: Array) -> float:
+    """Return how far a body has to rise so that its soles are hardly ever below the floor, length units.
 
     Args:
-        target: The body that follows.
-        paths: Paths of its feet, by role.
-        own: World frames of the body before its feet are corrected, (T, m, 12).
-        fps: Frames per second.
+        target: The body.
+        roles: Its feet, by role.
+        frames: World frames of the body, (T, m, 12).
     """
-    out, up, lifts = dict(paths), target.basis[:, 1], list[Array]()
-    for role, path in paths.items():
-        sole, row = target.soles[role], target.roles[role]
-        ankle = path.ankle @ up
-        turns = own[:, row, :9].reshape(-1, 3, 3) @ target.rest[row, :9].reshape(3, 3).T
-        right, pitch = -turns @ target.basis[:, 0], np.arcsin(np.clip(turns @ target.basis[:, 2] @ up, -1.0, 1.0))
-        below = own[:, None, row, 9:] - sole.places(own)
-        # heights of the ankle at which the foot is on the floor: as it is, and with its toes and heel level
-        need = np.min([(below @ up).max(1), _along(below, right, np.clip(-pitch, -_FOOT, _FOOT), up).max(1)], axis=0) - ankle
-        need = need - _BELOW * target.leg
-        lifts.append(_spread(np.clip(_inside(need), 0.0, _RISES * target.leg), fps))
-        shift = lifts[-1][:, None] * up
-        out[role] = replace(path, ankle=path.ankle + shift, toe=path.toe + shift)
-    return out, np.min(lifts, axis=0)
+    lowest = [sole.lowest(frames, target.basis[:, 1]) for role, sole in target.soles.items() if role in roles]
+    if not lowest or target.carrier is None:
+        return 0.0
+    depth = -float(np.quantile(np.min(lowest, axis=0), 1.0 - _MOSTLY))
+    return float(np.clip(depth - _BELOW * target.leg, 0.0, _RISES * target.leg))
 
 
-def soles_raised(target: Body, roles: Mapping[str, FootPath], q: Array, fps: float) -> Array:
+def soles_raised(target: Body, roles: Collection[str], q: Array, fps: float) -> Array:
     """Return joint values (T, nq) whose feet turn at the ankles, and toes bend up, where they are below the floor.
 
     Feet only turn towards level.
@@ -77,13 +63,6 @@ def soles_raised(target: Body, roles: Mapping[str, FootPath], q: Array, fps: flo
             if row is not None and points.any():
                 q = _turned(target, role, row, points, most, q, fps)
     return q
-
-
-def _along(vectors: Array, axis: Array, angle: Array, up: Array) -> Array:
-    """Return the heights (T, k) of vectors (T, k, 3) that turn about axes (T, 3) by angles (T,)."""
-    side, c = np.cross(up, axis), np.cos(angle)[:, None]
-    back = c * up + np.sin(angle)[:, None] * side + (1.0 - c) * (axis @ up)[:, None] * axis  # up, turned the other way
-    return np.einsum("tki,ti->tk", vectors, back)
 
 
 def _below(target: Body, top: int) -> list[int]:

@@ -27,7 +27,7 @@ from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
-from synovia.retargeting.above_floor import ankles_raised, soles_raised
+from synovia.retargeting.above_floor import rise_of, soles_raised
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
@@ -421,12 +421,15 @@ def retarget(
     if idle_hands == "relaxed":
         Hands.of(source, target, pair.turns).relax(target, frames, q, motion.fps)
     q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
-    mine = world_frames(own, q) if feet else frames
+    on_floor = feet and not alike and world is None and not own.loops
+    mine = frames
+    if feet:
+        q = soles_raised(target, roles, q, motion.fps) if on_floor else q
+        mine = world_frames(own, q)
+        rise = rise_of(target, roles, mine) if on_floor else 0.0
+        mine[..., 9:] += rise * target.basis[:, 1]
+        q = target.raised(q, np.full(len(q), rise))
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
-    if paths and not alike:
-        paths, rise = ankles_raised(target, paths, mine, motion.fps)
-        mine[..., 9:] += rise[:, None, None] * target.basis[:, 1]
-        q = target.raised(q, rise)
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
     if apart is not None:
@@ -461,7 +464,7 @@ def retarget(
         off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
     elif paths and own.loops:
         off = distances_off(target, q, paths)
-    if paths and not alike and not footholds and not own.loops:
+    if on_floor:
         q = keep_velocity(target, soles_raised(target, paths, q, motion.fps), bounds)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = _hurried(own, q, bounds) if own.loops else {}
