@@ -47,7 +47,7 @@ from synovia.retargeting.alike import Alike
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import points_of
 from synovia.retargeting.hips import standing_height
-from synovia.retargeting.live.follower import sides_of_bends
+from synovia.retargeting.live.follower import rise_of_clip, sides_of_bends
 from synovia.retargeting.pairing import Pairing, alike_pairing, paired, turning
 from synovia.retargeting.rest_pose import Rest, RestPose, Stance, standing_target
 from synovia.text import parse_toml, toml_key, toml_text
@@ -64,7 +64,8 @@ class LiveCalibration:
 
     Args:
         pairing: The two bodies, and the parts that follow the source.
-        floor: Height of the source's ankles while it stands, length units of the source.
+        floor: Height of the source's ankles while it stands, length units of the source, less what the target has to
+            rise so that its soles are above the floor.
         grounds: Height of the ankle and of the toes of each foot of the source while it stands, by role.
         bends: Whether a limb that can bend to both sides bends to the narrower one, by its lower part.
         target: The given target, without an added root.
@@ -113,11 +114,15 @@ class LiveCalibration:
         points = points_of(pairing.source, pairing.target, pairing.roles) if pairing.moves else []
         heights = frames[:, [point.source for point in points], 9:] @ pairing.source.basis[:, 1]
         grounds = np.percentile(heights, LOW, axis=0).tolist()
+        bends = sides_of_bends(pairing, frames)
+        floor = standing_height(pairing.source, frames) if pairing.moves else 0.0
+        if points and not pairing.same_legs:
+            floor -= rise_of_clip(pairing, floor, bends, frames, motion.fps) / pairing.scale
         return cls(
             pairing,
-            standing_height(pairing.source, frames) if pairing.moves else 0.0,
+            floor,
             {point.role: height for point, height in zip(points, grounds, strict=True)},
-            sides_of_bends(pairing, frames),
+            bends,
             target,
         )
 
