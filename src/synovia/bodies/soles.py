@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -107,7 +107,14 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
     return Sole(height, heights - height, "floor" if floor else "points", rows, local)
 
 
-def soles_in(skeleton: Skeleton, feet: Sequence[Foot], frames: Array, stands: Bools, up: Array) -> list[Sole]:
+def soles_in(
+    skeleton: Skeleton,
+    feet: Sequence[Foot],
+    frames: Array,
+    stands: Bools,
+    up: Array,
+    rows: Mapping[str, int] | None = None,
+) -> list[Sole]:
     """Return the soles of the feet of a clip: those of the rest pose if it stands, else where each foot is flattest.
 
     Args:
@@ -116,8 +123,9 @@ def soles_in(skeleton: Skeleton, feet: Sequence[Foot], frames: Array, stands: Bo
         frames: World frames of the clip, (T, n, 12).
         stands: When each foot stands, (T, feet).
         up: Upward direction in the clip, (3,).
+        rows: Row of each part of the body, by role; None for the recognised roles.
     """
-    axis = Lines.of(skeleton).axis_at(np.array(skeleton.rest_pose().positions))
+    axis = Lines.of(skeleton, rows).axis_at(np.array(skeleton.rest_pose().positions))
     if axis is not None:
         return [sole_of(skeleton, foot, axis_vector(axis)) for foot in feet]
     out: list[Sole] = []

@@ -18,7 +18,9 @@ from synovia.retargeting.feet import toe_row
 
 _BELOW: Final = 0.002  # leg lengths: accepted depth of a sole below the floor
 _EASE: Final = 0.06  # seconds before and after in which a foot begins and ends to turn or rise, twice
-_RISES: Final = 0.03  # leg lengths by which a body rises at most; limits that hold feet tilted are no reason to rise
+_HIGHEST: Final = 0.3  # leg lengths: a body rises at most by this because soles are below the floor in many frames
+_USUALLY: Final = 0.9  # share of the frames in which no sole is below the floor after that
+_RISES: Final = 0.03  # leg lengths by which it rises at most because of few frames
 _MOSTLY: Final = 0.98  # share of the frames in which no sole is below the floor after that
 _FOOT: Final = 0.8  # radians by which a foot turns at most, towards level
 _TOES: Final = 1.2  # radians by which toes bend up at most
@@ -36,8 +38,9 @@ def rise_of(target: Body, roles: Collection[str], frames: Array) -> float:
     lowest = [sole.lowest(frames, target.basis[:, 1]) for role, sole in target.soles.items() if role in roles]
     if not lowest or target.carrier is None:
         return 0.0
-    depth = -float(np.quantile(np.min(lowest, axis=0), 1.0 - _MOSTLY))
-    return float(np.clip(depth - _BELOW * target.leg, 0.0, _RISES * target.leg))
+    most, usual = -np.quantile(np.min(lowest, axis=0), (1.0 - _MOSTLY, 1.0 - _USUALLY)) / target.leg - _BELOW
+    usual = np.clip(usual, 0.0, _HIGHEST)
+    return target.leg * float(usual + np.clip(most - usual, 0.0, _RISES))
 
 
 def soles_raised(target: Body, roles: Collection[str], q: Array, fps: float) -> Array:

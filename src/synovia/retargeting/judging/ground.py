@@ -8,7 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from synovia.model.anatomy.contacts import LOW, find_contacts
+from synovia.bodies.soles import soles_in
+from synovia.model.anatomy.contacts import LOW, Contacts, find_contacts
+from synovia.model.anatomy.feet import feet_of
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, Bools
 from synovia.model.shapes.world import World
@@ -18,6 +20,7 @@ HEIGHT: Final = 2  # index of the vertical coordinate: axes are rotated so that 
 _UP: Final = np.array([0.0, 0.0, 1.0])
 _LOW: Final = 0.1  # leg lengths above or below the ground: largest height of a point that may be in contact
 _SLOW: Final = 0.5  # leg lengths per second: largest speed of a point that may be in contact
+_NEAR_ZERO: Final = 0.15  # leg lengths: soles that stand nearer to height 0 stand on a floor there
 _FAR: Final = 0.05  # leg lengths from the ankle: a nearer end of a foot shows no toes
 _SPAN: Final = 0.02  # seconds on each side over which speeds are measured; shorter spans measure noise
 _EDGE: Final = 0.05  # seconds by which contacts of two clips may differ
@@ -30,7 +33,7 @@ _ENOUGH: Final = 0.2  # seconds of contact below which contacts are not compared
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class Held:
     """A contact of a point of the source, and the displacement of the result's point during this contact.
 
     Args:
@@ -66,8 +69,9 @@ class Foot:
         slide: Mean speed of the result's points during these contacts from their first to their last frame, legs per
             second.
         source_slide: The same in the source; 0 without one.
-        height: Height of the lowest point over the ground, (T,).
-        source_height: The same in the source.
+        height: Height of the lower of ankle and toe end over the ground, (T,).
+        depths: Depth of the sole below the floor, (T,); negative above it.
+        source_depths: The same in the source; zeros without one.
         ground: Height of the ground below this foot in the file, from its contacts.
         source_ground: The same in the source.
     """
@@ -77,11 +81,12 @@ class Foot:
     source_contact: Bools
     near: Bools
     source_near: Bools
-    held: tuple[Contact, ...]
+    held: tuple[Held, ...]
     slide: float
     source_slide: float
     height: Array
-    source_height: Array
+    depths: Array
+    source_depths: Array
     ground: float
     source_ground: float
 
@@ -92,8 +97,8 @@ class Foot:
 
     @property
     def depth(self) -> float:
-        """Largest depth below the ground; 0 if the foot stays above."""
-        return max(0.0, -float(self.height.min(initial=0.0)))
+        """Largest depth of the sole below the floor; 0 if it stays above."""
+        return max(0.0, float(self.depths.max(initial=0.0)))
 
     def agreement(self, fps: float) -> tuple[float, float] | None:
         """Return precision and recall of the contacts against those of the source; None if there are too few.
@@ -134,7 +139,7 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
         found = find_contacts(other, _UP, fps, 1.0)
         ground, source_ground = (found.ground(points[..., HEIGHT]) for points in (own, other))
         held = tuple(
-            Contact(
+            Held(
                 first,
                 end,
                 own[end - 1, k, :2] - own[first, k, :2],
@@ -144,22 +149,54 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
             for first, end in found.spans[k]
         )
         seconds = sum(one.end - 1 - one.first for one in held) / fps
+        stands, height = find_contacts(own, _UP, fps, 1.0).any, (own[..., HEIGHT] - ground).min(1)
+        source_height = (other[..., HEIGHT] - source_ground).min(1)
         foot = Foot(
             role,
-            find_contacts(own, _UP, fps, 1.0).any,
+            stands,
             found.any,
             np.any(_near(own, fps, ground), axis=1),
             np.any(_near(other, fps, source_ground), axis=1),
             held,
             float(sum(np.linalg.norm(one.way) for one in held)) / seconds if seconds else 0.0,
             float(sum(np.linalg.norm(one.source) for one in held)) / seconds if seconds else 0.0,
-            (own[..., HEIGHT] - ground).min(1),
-            (other[..., HEIGHT] - source_ground).min(1),
+            height,
+            _depths(result, role, stands, height, world),
+            np.zeros(len(own)) if source is None else _depths(source, role, found.any, source_height),
             float(ground.min()),
             float(source_ground.min()),
         )
         out.append(foot)
     return out
+
+
+def _depths(actor: Actor, role: str, stands: Bools, height: Array, world: World | None = None) -> Array:
+    """Return the depth of a sole below the floor, (T,), in lengths of the leg.
+
+    The floor is that of the world, else height 0 if the sole stands near it, else where it stands. A foot whose sole is
+    not known counts by its points.
+
+    Args:
+        actor: The clip.
+        role: The foot.
+        stands: When it stands, (T,).
+        height: Height of its lower point over the ground, (T,).
+        world: What it stands on; None for a level floor.
+    """
+    skeleton, up = actor.motion.skeleton, actor.up
+    foot = feet_of(skeleton, [actor.rows[role]])
+    sole = soles_in(skeleton, foot, actor.frames, stands[:, None], up, actor.rows)[0]
+    if sole.source == "points":
+        return -height
+    places = sole.places(actor.frames)
+    heights = places @ up
+    if world is not None:
+        below = world.ground(places.reshape(-1, 3), up).heights.reshape(heights.shape)
+        heights = heights - np.where(np.isfinite(below), below, 0.0)
+    low = heights.min(1) / actor.leg
+    ground = float(Contacts(stands[:, None]).ground(low[:, None])[0])
+    known = world is not None or (stands.any() and abs(ground) < _NEAR_ZERO)
+    return (0.0 if known else ground) - low
 
 
 def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
@@ -279,7 +316,7 @@ def _wider(flags: Bools, by: int) -> Bools:
     return padded[2 * by + 1 :] > padded[: len(flags)]
 
 
-def held_frames(contacts: Sequence[Contact], count: int) -> Bools:
+def held_frames(contacts: Sequence[Held], count: int) -> Bools:
     """Return the frames of some contacts, (count,)."""
     out = np.zeros(count, bool)
     for one in contacts:
