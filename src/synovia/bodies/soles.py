@@ -58,9 +58,18 @@ class Sole:
         turns = taken[..., :9].reshape(*taken.shape[:-1], 3, 3)
         return (turns @ self.points[..., None])[..., 0] + taken[..., 9:]
 
+    def heights(self, frames: Array, up: Array) -> Array:
+        """Return the heights of the points, (..., k), for world frames (..., n, 12)."""
+        out = np.empty((*frames.shape[:-2], len(self.rows)))
+        for row in dict.fromkeys(self.rows.tolist()):
+            mine, taken = self.rows == row, frames[..., row, :]
+            local = up @ taken[..., :9].reshape(*taken.shape[:-1], 3, 3)
+            out[..., mine] = local @ self.points[mine].T + (taken[..., 9:] @ up)[..., None]
+        return out
+
     def lowest(self, frames: Array, up: Array) -> Array:
         """Return the height of the lowest point, (...), for world frames (..., n, 12)."""
-        return (self.places(frames) @ up).min(-1)
+        return self.heights(frames, up).min(-1)
 
 
 def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = None) -> Sole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -43,8 +44,8 @@ def rise_of(target: Body, roles: Collection[str], frames: Array) -> float:
     return target.leg * float(usual + np.clip(most - usual, 0.0, _RISES))
 
 
-def soles_raised(target: Body, roles: Collection[str], q: Array, fps: float) -> Array:
-    """Return joint values (T, nq) whose feet turn at the ankles, and toes bend up, where they are below the floor.
+def soles_raised(target: Body, roles: Collection[str], q: Array, fps: float) -> tuple[Array, Array]:
+    """Turn the feet of a body at the ankles, and bend its toes up, where they are below the floor.
 
     Feet only turn towards level.
 
@@ -53,19 +54,30 @@ def soles_raised(target: Body, roles: Collection[str], q: Array, fps: float) -> 
         roles: Its feet, by role.
         q: Joint values, (T, nq); they are returned if no foot turns.
         fps: Frames per second.
+
+    Returns:
+        Joint values (T, nq), and the world frames of the body, (T, m, 12).
     """
+    heels: list[_Lever] = []
+    toes: list[_Lever] = []
     for side in SIDES:
         role = f"{side}_foot"
-        if role not in roles:
-            continue
-        sole, toes = target.soles[role], toe_row(target, side)
-        ahead = _turning(target, toes) if toes is not None else None
-        of_toes = np.isin(sole.rows, [] if ahead is None else _below(target, ahead))
-        ankle = _turning(target, target.roles[role], target.first_row(role))
-        for row, points, most in ((ankle, ~of_toes, _FOOT), (ahead, of_toes, _TOES)):
-            if row is not None and points.any():
-                q = _turned(target, role, row, points, most, q, fps)
-    return q
+        if role in roles:
+            row = toe_row(target, side)
+            ahead = None if row is None else _turning(target, row)
+            of_toes = np.isin(target.soles[role].rows, [] if ahead is None else _below(target, ahead))
+            ankle = _turning(target, target.roles[role], target.first_row(role))
+            heels += [] if ankle is None else [_Lever(role, ankle, ~of_toes, _FOOT)]
+            toes += [] if ahead is None else [_Lever(role, ahead, of_toes, _TOES)]
+    frames = world_frames(target.skeleton, q)
+    for levers in (heels, toes):
+        before, out = q, q
+        for lever in levers:
+            out = lever.turned(target, frames, out, fps)
+        if out is not before:
+            q = target.skeleton.follow(out)
+            frames = world_frames(target.skeleton, q)
+    return q, frames
 
 
 def _below(target: Body, top: int) -> list[int]:
@@ -74,63 +86,66 @@ def _below(target: Body, top: int) -> list[int]:
     return [row for row in range(top, len(parents)) if top in ancestors(parents, row)]
 
 
-def _turned(target: Body, role: str, row: int, points: Bools, most: float, q: Array, fps: float) -> Array:
-    """Return joint values (T, nq) where a joint raises some points of a sole above the floor."""
-    skeleton, frames = target.skeleton, world_frames(target.skeleton, q)
-    joint, at = skeleton.joints[row], skeleton.q_slice(row)
-    local = _axis(target, row)
-    axis = frames[:, row, :9].reshape(-1, 3, 3) @ local
-    angle = _angle(target, role, row, axis, points, frames, most, fps)
-    if not angle.any():
-        return q
-    out = q.copy()
-    if joint.kind is Kind.BALL:
-        base = frames[:, skeleton.parents[row], :9].reshape(-1, 3, 3) @ joint.rest[:3, :3]
-        half = np.einsum("tji,tj->ti", base, axis) * np.sin(0.5 * angle)[:, None]
-        out[:, at] = quat_product(np.concatenate([half, np.cos(0.5 * angle)[:, None]], axis=1), q[:, at])
-    else:
-        out[:, at.start] += np.sign(joint.axis @ local) * angle
-    out[:, at] = clamped(skeleton, out)[:, at]
-    return skeleton.follow(out)
-
-
-def _angle(
-    target: Body, role: str, row: int, axis: Array, points: Bools, frames: Array, most: float, fps: float
-) -> Array:
-    """Return by how much a joint turns, (T,), radians: positive angles raise the toes.
+@dataclass(frozen=True, eq=False)
+class _Lever:
+    """A joint that raises points of a sole.
 
     Args:
-        target: The body.
-        role: The role of the ankle.
+        role: The foot.
         row: Row of the joint.
-        axis: Its axis, (T, 3).
         points: Mask of the points of the sole that it raises.
-        frames: World frames of the body, (T, m, 12).
-        most: Largest angle, radians.
-        fps: Frames per second.
+        most: Largest angle by which it turns, radians.
     """
-    up, sole, low = target.basis[:, 1], target.soles[role], _BELOW * target.leg
-    places = sole.places(frames)[:, points]
-    out, heights = np.zeros(len(frames)), places @ up
-    at, which = np.nonzero(heights < -low)
-    if not len(at):
+
+    role: str
+    row: int
+    points: Bools
+    most: float
+
+    def turned(self, target: Body, frames: Array, q: Array, fps: float) -> Array:
+        """Return joint values (T, nq) where the joint has raised its points above the floor, for world frames."""
+        skeleton, row = target.skeleton, self.row
+        joint, at, local = skeleton.joints[row], skeleton.q_slice(row), _axis(target, row)
+        angle = self.angle(target, frames, fps)
+        if not angle.any():
+            return q
+        out = q.copy()
+        if joint.kind is Kind.BALL:
+            base = frames[:, skeleton.parents[row], :9].reshape(-1, 3, 3) @ joint.rest[:3, :3]
+            axis = frames[:, row, :9].reshape(-1, 3, 3) @ local
+            half = np.einsum("tji,tj->ti", base, axis) * np.sin(0.5 * angle)[:, None]
+            out[:, at] = quat_product(np.concatenate([half, np.cos(0.5 * angle)[:, None]], axis=1), q[:, at])
+        else:
+            out[:, at.start] += np.sign(joint.axis @ local) * angle
+        out[:, at] = clamped(skeleton, out)[:, at]
         return out
-    ahead = frames[:, row, :9].reshape(-1, 3, 3) @ (target.rest[row, :9].reshape(3, 3).T @ target.basis[:, 2])
-    pitch = np.arcsin(np.clip(ahead @ up, -1.0, 1.0))
-    able = np.minimum(np.abs(pitch), most)
-    point, own = places[at, which] - frames[at, row, 9:], axis[at]
-    w = np.sum(point * np.cross(up, own), axis=1)
-    base = frames[at, row, 9:] @ up + np.sum(point * own, axis=1) * (own @ up)
-    v = heights[at, which] - base  # the height is base + v cos + w sin of the angle
-    far = np.arccos(np.clip((-low - base) / np.maximum(np.hypot(v, w), 1e-12), -1.0, 1.0))
-    least = np.abs(np.angle(v + 1j * w)) - far  # angle at which a point is at the floor; at its highest if it is lower
-    for sign in (1.0, -1.0):
-        need = np.zeros(len(frames))
-        np.maximum.at(need, at, np.where(sign * w > 0.0, least, 0.0))
-        if need.any():
-            room = _inside(np.where(sign * pitch < 0.0, able, 0.0))
-            out += sign * np.minimum(_spread(np.minimum(_inside(need), room), fps), room)
-    return out
+
+    def angle(self, target: Body, frames: Array, fps: float) -> Array:
+        """Return by how much the joint turns, (T,), radians; positive angles raise the toes."""
+        up, sole, low, row = target.basis[:, 1], target.soles[self.role], _BELOW * target.leg, self.row
+        out, heights = np.zeros(len(frames)), sole.heights(frames, up)
+        at, which = np.nonzero((heights < -low) & self.points)
+        if not len(at):
+            return out
+        turns = frames[:, row, :9].reshape(-1, 3, 3)
+        ahead = turns @ (target.rest[row, :9].reshape(3, 3).T @ target.basis[:, 2])
+        pitch = np.arcsin(np.clip(ahead @ up, -1.0, 1.0))
+        able = np.minimum(np.abs(pitch), self.most)
+        own, taken = (turns @ _axis(target, row))[at], frames[at, sole.rows[which]]
+        point = np.einsum("mij,mj->mi", taken[:, :9].reshape(-1, 3, 3), sole.points[which]) + taken[:, 9:]
+        point = point - frames[at, row, 9:]
+        w = np.sum(point * np.cross(up, own), axis=1)
+        base = frames[at, row, 9:] @ up + np.sum(point * own, axis=1) * (own @ up)
+        v = heights[at, which] - base  # the height is base + v cos + w sin of the angle
+        far = np.arccos(np.clip((-low - base) / np.maximum(np.hypot(v, w), 1e-12), -1.0, 1.0))
+        least = np.abs(np.arctan2(w, v)) - far  # angle at which a point is at the floor; at its highest if it is lower
+        for sign in (1.0, -1.0):
+            need = np.zeros(len(frames))
+            np.maximum.at(need, at, np.where(sign * w > 0.0, least, 0.0))
+            if need.any():
+                room = _inside(np.where(sign * pitch < 0.0, able, 0.0))
+                out += sign * np.minimum(_spread(np.minimum(_inside(need), room), fps), room)
+        return out
 
 
 def _axis(target: Body, row: int) -> Array:

@@ -424,8 +424,7 @@ def retarget(
     on_floor = feet and not alike and world is None and not own.loops
     mine = frames
     if feet:
-        q = soles_raised(target, roles, q, motion.fps) if on_floor else q
-        mine = world_frames(own, q)
+        q, mine = soles_raised(target, roles, q, motion.fps) if on_floor else (q, world_frames(own, q))
         rise = rise_of(target, roles, mine) if on_floor else 0.0
         mine[..., 9:] += rise * target.basis[:, 1]
         q = target.raised(q, np.full(len(q), rise))
@@ -465,7 +464,7 @@ def retarget(
     elif paths and own.loops:
         off = distances_off(target, q, paths)
     if on_floor:
-        q = keep_velocity(target, soles_raised(target, paths, q, motion.fps), bounds)
+        q = keep_velocity(target, soles_raised(target, paths, q, motion.fps)[0], bounds)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = _hurried(own, q, bounds) if own.loops else {}
     added, parts, way = len(own) - len(body), pair.parts, None

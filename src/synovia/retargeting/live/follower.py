@@ -53,9 +53,7 @@ def rise_of_clip(pairing: Pairing, floor: float, bends: Mapping[str, bool], fram
     """
     follower, every, target = PoseFollower(pairing, floor, bends), max(1, len(frames) // _FEW), pairing.target
     q = np.array([follower.follow(pose) for pose in frames[::every]])
-    return rise_of(
-        target, pairing.roles, world_frames(target.skeleton, soles_raised(target, pairing.roles, q, fps / every))
-    )
+    return rise_of(target, pairing.roles, soles_raised(target, pairing.roles, q, fps / every)[1])
 
 
 class PoseFollower:
