@@ -117,7 +117,8 @@ class _Lever:
             out[:, at] = quat_product(np.concatenate([half, np.cos(0.5 * angle)[:, None]], axis=1), q[:, at])
         else:
             out[:, at.start] += np.sign(joint.axis @ local) * angle
-        out[:, at] = clamped(skeleton, out)[:, at]
+        turned = np.flatnonzero(angle)
+        out[turned, at] = clamped(skeleton, out[turned])[:, at]
         return out
 
     def angle(self, target: Body, frames: Array, fps: float) -> Array:
