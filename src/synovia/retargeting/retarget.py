@@ -310,7 +310,7 @@ def retarget(
     no hinge turns much farther in a frame than the source's joint, or faster than its velocity limit. The path of the
     hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
-    place.
+    place. Where soles would be below the floor, the body rises, feet turn level, and toes bend up.
 
     A body that is built as the source, with bones in the same directions at rest, has the rest pose that is found for
     the source. If its legs have the same lengths too, apart from its size, its feet are where the source has them.
