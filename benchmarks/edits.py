@@ -25,7 +25,8 @@ import numpy as np
 from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
-from synovia.model.anatomy.feet import contact_spans, feet_of
+from synovia.model.anatomy.contacts import find_contacts
+from synovia.model.anatomy.feet import feet_of
 from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import rotation_between
 from synovia.model.tree import ancestors
@@ -91,9 +92,7 @@ def standing(motion: sy.Motion) -> tuple[list[int], np.ndarray, float]:
     for k, foot in enumerate(feet):
         line = ancestors(motion.skeleton.parents, foot.joints[0])
         leg = float(motion.skeleton.lengths[list(line[:2])].sum())
-        for spans in contact_spans(places[:, list(foot.joints)], axis, motion.fps, leg=leg):
-            for first, end in spans:
-                out[first:end, k] = True
+        out[:, k] = find_contacts(places[:, list(foot.joints)], axis, motion.fps, leg).any
     return [foot.joints[0] for foot in feet], out, leg
 
 

@@ -25,7 +25,7 @@ from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
 from beyond import beyond_limits
-from synovia.model.anatomy.feet import contact_spans
+from synovia.model.anatomy.contacts import find_contacts
 
 PAIRS = (
     ("gmr_walk1_subject1_head.npz", "lafan1_walk1_head.bvh"),
@@ -39,7 +39,7 @@ BONES = (  # begin and end, in the robot and in the source
 )
 SIDES = ("left", "right")
 UP = np.array([0.0, 0.0, 1.0])
-FASTEST = 0.6  # metres a second; a faster foot does not stand
+LEG = 0.8  # metres, about, of people who are recorded
 
 
 def directions(positions, pairs):
@@ -94,7 +94,7 @@ def compare(answer, clip, robot, rounds):
     pairs = [(side.title() + a, side.title() + b) for side in SIDES for _, _, a, b in BONES]
     source = directions(joints, pairs)
     contacts = {
-        side: contact_spans(joints[f"{side.title()}Foot"][:, None], UP, motion.fps, FASTEST)[0] for side in SIDES
+        side: find_contacts(joints[f"{side.title()}Foot"][:, None], UP, motion.fps, LEG).spans[0] for side in SIDES
     }
     theirs = dict(zip(data["names"].tolist(), np.moveaxis(data["P"], 1, 0), strict=True))
     gmr = figures(theirs, data["Q"][:, 7:], source, contacts, motion.fps) | {"fps": float(data["fps"])}

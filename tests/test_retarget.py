@@ -11,7 +11,7 @@ from beyond import beyond_limits
 from cli_runs import run
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.model import Joint, Kind
-from synovia.model.anatomy.feet import ground_contacts
+from synovia.model.anatomy.contacts import find_contacts
 from synovia.model.anatomy.names import read_name
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
@@ -196,7 +196,7 @@ def test_contacts_and_plants():
     path = np.zeros((240, 3))
     path[:, 0] = np.cumsum(np.where(stands, 0.001, 0.02))
     path[:, 1] = np.where(stands, 0.0, 0.2 * np.sin(np.pi * ((t % 1.0) - 0.5) / 0.5))
-    spans = ground_contacts(path, np.array([0.0, 1.0, 0.0]), 120.0)
+    spans = find_contacts(path[:, None], np.array([0.0, 1.0, 0.0]), 120.0).spans[0]
     assert 2 <= len(spans) <= 3
     fixed = planted_path(path, spans, 120.0)
     for a, b in spans:

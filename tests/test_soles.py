@@ -8,6 +8,7 @@ import pytest
 
 import synovia as sy
 from synovia.bodies.soles import sole_of
+from synovia.model.anatomy.contacts import ContactWatch, find_contacts
 from synovia.model.anatomy.feet import feet_of
 from synovia.surface import surface_of_skeleton
 
@@ -113,3 +114,81 @@ def test_skin_shows_the_soles_of_a_character(tmp_path):
                 float(part.placed(source.rest_pose().frames)[:, 1].min()) for part in surface_of_skeleton(source).parts
             )
             assert sole.height == pytest.approx(low, abs=1e-3)
+
+
+def test_feet_are_locked_on_their_soles():
+    """A body stands 5 mm deep in a floor that the user gives: its shoes rise above it, and not only its joints."""
+    body = shod(raised(sy.bundled("humanoid"), 0.4), 0.03).with_root("free")
+    q = np.tile(body.rest_q, (30, 1))
+    still = sy.Motion(body, q, 30.0)
+    lowest = min(sole_of(body, foot, UP).lowest(still.frames(), UP).min() for foot in feet_of(body))
+    assert sy.foot_lock(still).floor == pytest.approx(lowest, abs=1e-9)
+    locked = sy.foot_lock(still, floor=lowest + 0.005)
+    assert locked.depth_before == pytest.approx(0.005, abs=1e-6)
+    assert locked.depth == pytest.approx(0.0, abs=1e-4)
+    after = min(sole_of(body, foot, UP).lowest(locked.motion.frames(), UP).min() for foot in feet_of(body))
+    assert after == pytest.approx(lowest + 0.005, abs=1e-3)
+
+
+def longer(skeleton, factor):
+    """Return a body with longer shins."""
+    joints = list(skeleton.joints)
+    for side in ("left", "right"):
+        row = skeleton.index(f"{side}_foot")
+        rest = joints[row].rest.copy()
+        rest[:3, 3] *= factor
+        joints[row] = dataclasses.replace(joints[row], rest=rest)
+    return skeleton.with_joints(joints)
+
+
+def corners(motion):
+    """Return the heights of the lowest corner of all boxes of a body, (T,)."""
+    out = []
+    for pose in motion:
+        shapes = [(row, shape) for row, joint in enumerate(motion.skeleton.joints) for shape in joint.shapes]
+        out.append(min(shape.moved(pose.transform(row)).bounds[0, 1] for row, shape in shapes))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_a_walk_does_not_sink_into_the_floor(factor):
+    """The toes of the walk are rigid, and reach 5 cm below its floor; the shoes of another body do not."""
+    walk = sy.load_motion(PROJECT / "examples" / "walk.bvh")
+    target = longer(shod(raised(sy.bundled("humanoid"), 0.4), 0.02), factor)
+    answer = sy.retarget(walk, target)
+    assert answer.verdict == "good"
+    heights = corners(answer.motion)
+    assert np.quantile(heights, 0.01) > -0.005
+    assert np.median(heights) < 0.03
+
+
+@pytest.mark.parametrize("depth", [0.04, 0.08])
+def test_a_body_that_stands_in_the_floor_is_a_finding(depth):
+    """The joints of the body are above the floor; its shoes are not."""
+    source = sy.bundled("humanoid").with_root("free")
+    still = sy.Motion(source, np.tile(source.rest_q, (20, 1)), 30.0)
+    answer = sy.retarget(still, shod(raised(sy.bundled("humanoid"), 0.4), depth))
+    joint_map = {role: (role, row) for role, row in answer.target.roles.items() if role in still.skeleton.joint_names}
+    assert sy.judge(answer.motion, still, joint_map).verdict == "good"
+    q = answer.motion.q.copy()
+    q[:, 1] -= depth
+    sunk = sy.judge(sy.Motion(answer.motion.skeleton, q, 30.0), still, joint_map)
+    found = [one for one in sunk.warnings if one.cause == "height"]
+    assert sunk.verdict == "look"
+    assert {one.limb for one in found} == {"left_foot", "right_foot"}
+    assert all(one.frames == tuple(range(20)) and "below the floor" in one.text for one in found)
+
+
+def test_contacts_as_they_happen_are_those_of_a_watch():
+    """A live foot is watched by the rule of the function; both find the stands of a walk."""
+    walk = sy.load_motion(PROJECT / "examples" / "walk.bvh")
+    rows = [walk.skeleton.index(foot.joints[0]) for foot in feet_of(walk.skeleton)]
+    places, leg = walk.positions()[:, rows], 0.85 / (walk.skeleton.meters_per_unit or 1.0)
+    now = find_contacts(places, UP, walk.fps, leg, causal=True).stands
+    later = find_contacts(places, UP, walk.fps, leg).stands
+    assert now.shape == later.shape
+    assert np.mean(now[later]) > 0.8
+    half = len(places) // 2  # what follows changes nothing but the heights of the ground
+    grounds = np.percentile(places @ UP, 5.0, axis=0)
+    watch = ContactWatch(grounds, UP, leg, walk.fps)
+    np.testing.assert_array_equal([watch.look(points).copy() for points in places[:half]], now[:half])

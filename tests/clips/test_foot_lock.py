@@ -6,7 +6,8 @@ import pytest
 import synovia as sy
 from foot_figures import foot_figures
 from synovia.errors import InputError, UnknownNameError, UnsupportedError
-from synovia.model.anatomy.feet import contacts, feet_of, runs
+from synovia.model.anatomy.contacts import find_contacts
+from synovia.model.anatomy.feet import feet_of
 from synovia.model.anatomy.up import find_up
 
 BODY = sy.bundled("humanoid")
@@ -79,7 +80,7 @@ def test_contacts_are_low_and_slow_without_gaps():
     places[20:40, 0, 1] = np.hanning(20)
     places[20:, 0, 0] = np.minimum(np.arange(40) * 0.1, 2.0)
     places[10, 0, 1] = 1e-4
-    found = runs(contacts(places, np.array([0.0, 1.0, 0.0]), 60.0)[:, 0])
+    found = find_contacts(places, np.array([0.0, 1.0, 0.0]), 60.0).spans[0]
     assert found[0][0] == 0
     assert 17 <= found[0][1] <= 22
     assert all(first >= 36 or last <= 22 for first, last in found)
@@ -90,8 +91,8 @@ def test_a_foot_that_turns_back_in_the_air_does_not_stand():
     places = np.zeros((30, 1, 3))
     places[:, 0, 0] = 0.1 * np.abs(np.arange(30) - 15.0)
     up = np.array([0.0, 1.0, 0.0])
-    assert contacts(places, up, 30.0)[15, 0]
-    assert not contacts(places, up, 30.0, 0.6).any()
+    assert find_contacts(places, up, 30.0).stands[15, 0]
+    assert not find_contacts(places, up, 30.0, 0.8).any.any()
 
 
 def test_steps_after_a_long_stand_are_contacts_beside_a_leg():
@@ -102,11 +103,11 @@ def test_steps_after_a_long_stand_are_contacts_beside_a_leg():
     places[:, 0, 0] = np.cumsum(np.where(step, 0.05, np.where(t < 90, 0.0, 0.001)))
     places[:, 0, 1] = np.where(step, 0.1, 0.0)
     up = np.array([0.0, 1.0, 0.0])
-    stands = contacts(places, up, 30.0, 0.75, 1.0)[:, 0]
+    stands = find_contacts(places, up, 30.0, 1.0).any
     middle = ~step & (t % 15 > 2) & (t % 15 < 12)
     assert stands[middle].all()
     assert not stands[step & (t % 15 > 2) & (t % 15 < 12)].any()
-    assert not contacts(places, up, 30.0, 0.75)[:, 0][middle].all()
+    assert not find_contacts(places, up, 30.0).any[middle].all()
 
 
 def test_feet_are_found_by_role_by_name_and_as_told():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +18,8 @@ from synovia.io.load import format_of
 from synovia.io.nodes.skins import Skin
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import Foot
-from synovia.model.geometry import Array, align_z, frames_to_transforms
+from synovia.model.anatomy.up import Lines
+from synovia.model.geometry import Array, Bools, align_z, axis_vector, frames_to_transforms
 
 _NEAR_FLOOR: Final = 0.03  # fraction of the body's size: a foot at rest closer to height 0 stands on a floor there
 _ON_FLOOR: Final = 0.004  # fraction of the body's size: depth below this floor at which shapes still count as on it
@@ -33,6 +34,7 @@ class Sole:
 
     Args:
         height: Height of the lowest point at rest, length units.
+        below: Depth of the lowest point below each joint and tip of the foot at rest, length units.
         source: Source of the sole: ``"shapes"`` (contact and collision shapes), ``"skin"``, ``"floor"`` (the body
             stands on a floor at height 0 at rest), or ``"points"`` (joints and tips).
         rows: The joint that carries each point, (k,).
@@ -40,9 +42,15 @@ class Sole:
     """
 
     height: float
+    below: Array
     source: str
     rows: NDArray[np.int64]
     points: Array
+
+    @property
+    def surface(self) -> bool:
+        """Whether a surface of the foot is known."""
+        return self.source in ("shapes", "skin")
 
     def places(self, frames: Array) -> Array:
         """Return the positions of the points, (..., k, 3), for world frames (..., n, 12)."""
@@ -50,9 +58,18 @@ class Sole:
         turns = taken[..., :9].reshape(*taken.shape[:-1], 3, 3)
         return (turns @ self.points[..., None])[..., 0] + taken[..., 9:]
 
+    def heights(self, frames: Array, up: Array) -> Array:
+        """Return the heights of the points, (..., k), for world frames (..., n, 12)."""
+        out = np.empty((*frames.shape[:-2], len(self.rows)))
+        for row in dict.fromkeys(self.rows.tolist()):
+            mine, taken = self.rows == row, frames[..., row, :]
+            local = up @ taken[..., :9].reshape(*taken.shape[:-1], 3, 3)
+            out[..., mine] = local @ self.points[mine].T + (taken[..., 9:] @ up)[..., None]
+        return out
+
     def lowest(self, frames: Array, up: Array) -> Array:
         """Return the height of the lowest point, (...), for world frames (..., n, 12)."""
-        return (self.places(frames) @ up).min(-1)
+        return self.heights(frames, up).min(-1)
 
 
 def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = None) -> Sole:
@@ -83,10 +100,9 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
             np.concatenate([[row] * len(local) for row, local in carried]),
             np.concatenate([p for _, p in carried]),
         )
-        sole = Sole(0.0, source, at, local)
-        lowest = float(sole.lowest(pose, up))
+        lowest = float(Sole(0.0, heights, source, at, local).lowest(pose, up))
         if (-depth * skeleton.size if floor else -np.inf) <= lowest < points:
-            return Sole(lowest, source, at, local)
+            return Sole(lowest, heights - lowest, source, at, local)
     height = 0.0 if floor else points
     toe = int(np.argmax(np.linalg.norm(places - places[0], axis=1)))
     under = places + np.outer(height - heights, up)
@@ -97,7 +113,35 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
         under, rows = np.vstack([under, corners]), np.append(rows, rows[[0, 0, toe, toe]])
     turns = pose[rows, :9].reshape(-1, 3, 3)
     local = np.einsum("kji,kj->ki", turns, under - pose[rows, 9:])
-    return Sole(height, "floor" if floor else "points", rows, local)
+    return Sole(height, heights - height, "floor" if floor else "points", rows, local)
+
+
+def soles_in(
+    skeleton: Skeleton,
+    feet: Sequence[Foot],
+    frames: Array,
+    stands: Bools,
+    up: Array,
+    rows: Mapping[str, int] | None = None,
+) -> list[Sole]:
+    """Return the soles of the feet of a clip: those of the rest pose if it stands, else where each foot is flattest.
+
+    Args:
+        skeleton: The skeleton.
+        feet: The feet.
+        frames: World frames of the clip, (T, n, 12).
+        stands: When each foot stands, (T, feet).
+        up: Upward direction in the clip, (3,).
+        rows: Row of each part of the body, by role; None for the recognised roles.
+    """
+    axis = Lines.of(skeleton, rows).axis_at(np.array(skeleton.rest_pose().positions))
+    if axis is not None:
+        return [sole_of(skeleton, foot, axis_vector(axis)) for foot in feet]
+    out: list[Sole] = []
+    for foot, own in zip(feet, stands.T, strict=True):
+        level = (frames[:, list(foot.points), 9:] @ up).sum(axis=1) + np.where(own, 0.0, np.inf if own.any() else 0.0)
+        out.append(sole_of(skeleton, foot, up, frames[int(np.argmin(level))]))
+    return out
 
 
 def _downwards(up: Array) -> Array:

@@ -87,8 +87,8 @@ def under_feet(skeleton: Skeleton, foot: Foot, up: Array) -> dict[int, Array]:
 
     The sole is that of the rest pose; see ``sole_of``.
     """
-    rest, floor = skeleton.rest_pose(), sole_of(skeleton, foot, up).height
-    return {row: rest.matrix(row).T @ ((floor - rest.position(row) @ up) * up) for row in foot.points}
+    rest, below = skeleton.rest_pose(), sole_of(skeleton, foot, up).below
+    return {row: rest.matrix(row).T @ (-depth * up) for row, depth in zip(foot.points, below.tolist(), strict=True)}
 
 
 def soles(

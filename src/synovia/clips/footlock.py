@@ -11,14 +11,16 @@ import numpy as np
 from synovia.arguments import Progress, as_call, check_kind
 from synovia.bodies.crossing import Steps, crossing, moved_by
 from synovia.bodies.footing import Foothold
+from synovia.bodies.soles import soles_in
 from synovia.clips.onfeet import HEEL_SHARE, FootPoint, on_feet, point_of, raised
 from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
 from synovia.model import Skeleton
-from synovia.model.anatomy.feet import Bools, Foot, contacts, feet_of, runs
+from synovia.model.anatomy.contacts import find_contacts
+from synovia.model.anatomy.feet import Foot, feet_of, runs
 from synovia.model.anatomy.up import find_up
-from synovia.model.geometry import Array, as_numbers, axis_vector
+from synovia.model.geometry import Array, Bools, as_numbers, axis_vector
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
 from synovia.model.shapes.world import World
@@ -103,7 +105,7 @@ def foot_lock(
     """Remove foot sliding from a clip and keep the feet above the floor, with the smallest and smoothest change.
 
     A joint of a foot is in contact while it is low and slow compared with its other frames. Least squares solves all
-    frames at once. Its terms keep joints in contact still, keep the points of the feet above the floor, and keep the
+    frames at once. Its terms keep joints in contact still, keep the soles of the feet above the floor, and keep the
     change of the root and the legs small, above all the acceleration of the change. So legs and pelvis share the
     correction, corrections begin and end smoothly, and a leg that is too short gives way instead of snapping straight.
     Loops are closed afterwards: joints that the legs leave free, such as rods, follow. Where they cannot, feet give
@@ -116,8 +118,8 @@ def foot_lock(
         motion: The clip.
         feet: The joint of each foot (the ankle); None to find them by roles and names.
         up: The axis that points up, for example ``"y"`` or ``"-z"``; None to find it in the file and the clip.
-        floor: Height of the floor along ``up``, length units; None for the median height of the lowest points of
-            feet in contact.
+        floor: Height of the floor along ``up``, length units; None for the median height of the soles of feet in
+            contact.
         fade: Seconds in which a correction begins or ends.
         world: Steps, ramps and stones in the world of the clip, on which the feet stand; None for a level floor.
             A world needs a free root.
@@ -147,13 +149,17 @@ def foot_lock(
     places = bones.positions()
     joints = [row for foot in found for row in foot.joints]
     points = [row for foot in found for row in foot.points]
-    contact = contacts(places[:, joints], vertical, motion.fps)
-    ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(places, found, contact, vertical)
+    contacts = find_contacts(places[:, joints], vertical, motion.fps)
+    contact, stands = contacts.stands, contacts.of([len(foot.joints) for foot in found])
+    soles = soles_in(skeleton, found, bones.frames(), stands, vertical)
+    below = np.concatenate([one.below * one.surface for one in soles])  # of the soles of joints and tips
+    heights = places[:, points] @ vertical - below
+    ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(heights, found, stands)
     goals = [PositionGoal(row) for row in points]
     model = Model(skeleton, goals, [(row,) for row in points], free_root=True, threads=threads)
     standing = np.zeros((len(motion), len(points)), bool)  # contact of all points
     standing[:, [points.index(row) for row in joints]] = contact
-    terms = _terms(model, bones, standing, vertical, ground, seconds)
+    terms = _terms(model, bones, standing, vertical, ground + below, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), Effort(STEPS, ENOUGH), shares=ROUNDS, progress=progress)
     if skeleton.mechanism is not None:
         q = skeleton.mechanism.shut_clip(q, model.moving, motion.q)
@@ -161,7 +167,8 @@ def foot_lock(
     if world is not None:
         check_kind("world", world, World, "sy.World({...}) is one")
         world = world.matched(skeleton, up=axis)
-        put = _put_on(world, Motion(skeleton, q, motion.fps), _stands(found, contact), vertical, ground, threads)
+        feet_of_clip = list(zip(found, stands.T, strict=True))
+        put = _put_on(world, Motion(skeleton, q, motion.fps), feet_of_clip, vertical, ground, threads)
         q = q if put is None else put.q
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     if motion.stretch is not None:
@@ -171,8 +178,8 @@ def foot_lock(
     return FootLocked(
         locked, tuple(joints), contact, ground, axis,
         _slide(places[:, joints], contact, motion.fps), _slide(moved[:, joints], contact, motion.fps),
-        _depth(places[:, points], vertical, ground, None),
-        _depth(moved[:, points], vertical, ground, world),
+        _depth(places[:, points], below, vertical, ground, None),
+        _depth(moved[:, points], below, vertical, ground, world),
         () if put is None else put.footholds, () if put is None else put.missed,
     )  # fmt: skip
 
@@ -183,16 +190,6 @@ class _Put(NamedTuple):
     q: Array
     footholds: tuple[tuple[Foothold, ...], ...]
     missed: tuple[int, ...]
-
-
-def _stands(feet: Sequence[Foot], contact: Bools) -> list[tuple[Foot, Bools]]:
-    """Return each foot, and when any of its points is in contact, (T,)."""
-    out: list[tuple[Foot, Bools]] = []
-    first = 0
-    for foot in feet:
-        out.append((foot, np.any(contact[:, first : first + len(foot.joints)], axis=1)))
-        first += len(foot.joints)
-    return out
 
 
 def _put_on(
@@ -246,29 +243,30 @@ def _toe(skeleton: Skeleton, foot: Foot) -> int:
     return max(foot.points, key=lambda row: float(np.linalg.norm(places[row] - places[foot.points[0]])))
 
 
-def _depth(points: Array, up: Array, floor: float, world: World | None) -> float:
-    """Return the largest depth of points (T, n, 3) below the ground."""
-    if world is None:
-        return max(0.0, floor - float((points @ up).min()))
-    flat = points.reshape(-1, 3)
-    heights = world.ground(flat, up).heights
-    return max(0.0, float((np.where(np.isfinite(heights), heights, floor) - flat @ up).max()))
+def _depth(points: Array, below: Array, up: Array, floor: float, world: World | None) -> float:
+    """Return the largest depth of the soles below points (T, n, 3) in the ground."""
+    heights = np.full(points.shape[:2], floor)
+    if world is not None:
+        found = world.ground(points.reshape(-1, 3), up).heights.reshape(heights.shape)
+        heights = np.where(np.isfinite(found), found, floor)
+    return max(0.0, float((heights + below - points @ up).max()))
 
 
-def _floor(places: Array, feet: Sequence[Foot], contact: Bools, up: Array) -> float:
-    """Return the median height of the lowest points of feet in contact."""
-    lowest: list[Array] = []
-    first = 0
-    for foot in feet:
-        standing = contact[:, first : first + len(foot.joints)].any(1)
-        first += len(foot.joints)
-        lowest.append((places[standing][:, foot.points] @ up).min(1))
-    every = np.concatenate(lowest)
-    return float(np.median(every)) if len(every) else float((places @ up).min())
+def _floor(heights: Array, feet: Sequence[Foot], stands: Bools) -> float:
+    """Return the median height of the lowest points of feet that stand.
+
+    Args:
+        heights: Heights of the soles below all points of the feet, (T, n).
+        feet: The feet.
+        stands: When each foot stands, (T, feet).
+    """
+    firsts = np.cumsum([0, *(len(foot.points) for foot in feet)])[:-1]
+    lowest = np.minimum.reduceat(heights, firsts, axis=1)
+    return float(np.median(lowest[stands]) if stands.any() else heights.min())
 
 
-def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: float, fade: float) -> Terms:
-    """Return the terms of the least-squares problem; ``standing`` (T, points) is the contact of each point.
+def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: Array, fade: float) -> Terms:
+    """Return the terms of the least-squares problem: contacts (T, points) and lowest heights (points,) of the points.
 
     The change of a column decays over (smooth / pull)^¼ frames, which is the fade.
     """

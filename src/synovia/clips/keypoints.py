@@ -38,6 +38,7 @@ from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, check_sides, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
+from synovia.model.anatomy.contacts import LOW
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, side_of
 from synovia.model.geometry import Array, as_numbers, axis_name
@@ -55,7 +56,6 @@ CENTRED: Final = 0.01  # fraction of the body's size: hips that move less are ce
 FIRST: Final = 0.6  # share of the progress for the fit within limits; a fit with wider limits may follow
 STRETCHY: Final = 0.25  # relative variation of bone lengths above which a note is added
 LIFTED: Final = 0.05  # fraction of the body's size: a floor farther from height 0 is moved there
-LOW: Final = 5.0  # percentile of the heights of the lowest joint that is the floor
 
 
 def fit_keypoints(

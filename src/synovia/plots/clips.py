@@ -11,7 +11,8 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy.feet import ground_contacts, runs
+from synovia.model.anatomy.contacts import find_contacts
+from synovia.model.anatomy.feet import runs
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.plots.style import (
@@ -168,7 +169,7 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         every += speed.tolist()
         heights.plot(motion.times, scale * (points @ up), color=colour, linewidth=1.4, label=role.replace("_", " "))
         speeds.plot(motion.times, scale * speed, color=colour, linewidth=1.4)
-        for a, b in ground_contacts(points, up, motion.fps):
+        for a, b in find_contacts(points[:, None], up, motion.fps, body.leg).spans[0]:
             for panel in (heights, speeds):
                 panel.axvspan(motion.times[a], motion.times[b - 1], color=colour, alpha=0.12, linewidth=0)
     heights.set_ylabel(f"height ({unit})", fontsize=9)

@@ -17,7 +17,8 @@ from synovia.bodies.footing import Foothold
 from synovia.clips.onfeet import HEEL_SHARE, FootPoint, on_feet
 from synovia.facade import IK
 from synovia.goals import PositionGoal
-from synovia.model.anatomy.feet import contact_spans, feet_of, runs
+from synovia.model.anatomy.contacts import Spans, find_contacts
+from synovia.model.anatomy.feet import feet_of, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
@@ -26,13 +27,11 @@ from synovia.retargeting.body import LEGS, Body, point_at
 from synovia.retargeting.limbs import ARMS, TRUNK, Follower, keep_velocity, smooth_steps
 from synovia.solver import FullBody
 
-Spans = list[tuple[int, int]]
 _APART: Final = 1e-3  # a shorter bone has no direction; a fraction of the skeleton's size
 EXACT: Final = 1e-5  # leg lengths; tolerance of a foot, visible as a slide of this size in each frame
 TURNED: Final = 1e-3  # radians; without effect: no goal is a rotation
 BENT: Final = np.array([0.1])  # sine: a limb that bends less in a frame may keep the side that the clip has
 MISSED: Final = 1e-3  # leg lengths; a foot farther from its target has missed it
-FASTEST: Final = 0.75  # leg lengths per second; a faster foot is not planted
 SWING: Final = 0.5  # seconds in which a foot leaves its own path before the first contact, and returns after the last
 _SIDE: Final = 0.1  # leg lengths from the ankle to a point that shows the orientation of a foot without toes
 _ROLLS: Final = (
@@ -156,6 +155,39 @@ def _scaled(v: Array, length: float) -> Array:
     return v * (length / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12))
 
 
+@dataclass(frozen=True)
+class Point:
+    """A point of a foot that can stand.
+
+    Args:
+        role: Its part, such as ``"left_foot"`` or ``"left_toes"``.
+        source: Its row in the source.
+        target: Its row in the target.
+        mate: Index of the other point of the same foot in the list; None without one.
+    """
+
+    role: str
+    source: int
+    target: int
+    mate: int | None
+
+
+def points_of(source: Body, target: Body, roles: Collection[str]) -> list[Point]:
+    """Return the ankles, then the toes, that both bodies have."""
+    feet = [side for side in SIDES if all(f"{side}_foot" in known for known in (source.roles, target.roles, roles))]
+    toes = {
+        side: (one, other)
+        for side in feet
+        if (one := toe_row(source, side)) is not None and (other := toe_row(target, side)) is not None
+    }
+    mates = {side: len(feet) + k for k, side in enumerate(toes)}
+    ankles = [
+        Point(role, source.roles[role], target.roles[role], mates.get(side))
+        for side, role in ((side, f"{side}_foot") for side in feet)
+    ]
+    return ankles + [Point(f"{side}_toes", *rows, feet.index(side)) for side, rows in toes.items()]
+
+
 def foot_paths(
     source: Body, target: Body, roles: Collection[str], frames: Array, own: Array, fps: float
 ) -> dict[str, FootPath]:
@@ -170,23 +202,19 @@ def foot_paths(
         fps: Frames per second.
     """
     out: dict[str, FootPath] = {}
-    both = (source.roles, target.roles, roles)
-    sides = [side for side in SIDES if all(f"{side}_foot" in known for known in both)]
-    toes = {side: (toe_row(source, side), toe_row(target, side)) for side in sides}
-    rows = [source.roles[f"{side}_foot"] for side in sides]
-    rows += [row for row, other in toes.values() if row is not None and other is not None]
-    found = contact_spans(frames[:, rows, 9:], source.basis[:, 1], fps, FASTEST * source.leg, source.leg)
-    spans_of = dict(zip(rows, found, strict=True))
-    for side in sides:
-        role = f"{side}_foot"
-        ankle, spans = own[:, target.roles[role], 9:], spans_of[source.roles[role]]
-        source_toe, toe = toes[side]
-        if toe is None or source_toe is None:
-            out[role] = FootPath(planted_path(ankle, spans, fps), spans, None, ankle, [])
+    points = points_of(source, target, roles)
+    rows = [point.source for point in points]
+    spans = find_contacts(frames[:, rows, 9:], source.basis[:, 1], fps, source.leg).spans
+    for point, own_spans in zip(points, spans, strict=True):
+        if not point.role.endswith("_foot"):
             continue
-        toe_spans = spans_of[source_toe]
-        places = planted_foot(ankle, own[:, toe, 9:], spans, toe_spans, fps)
-        out[role] = FootPath(places[0], spans, toe, places[1], toe_spans)
+        ankle = own[:, point.target, 9:]
+        if point.mate is None:
+            out[point.role] = FootPath(planted_path(ankle, own_spans, fps), own_spans, None, ankle, [])
+            continue
+        toe, toe_spans = points[point.mate].target, spans[point.mate]
+        places = planted_foot(ankle, own[:, toe, 9:], own_spans, toe_spans, fps)
+        out[point.role] = FootPath(places[0], own_spans, toe, places[1], toe_spans)
     return out
 
 

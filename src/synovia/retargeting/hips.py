@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from synovia.model.anatomy.contacts import LOW
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.retargeting.body import LEGS, Body
 from synovia.retargeting.limbs import limbs_of
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.transfer import across, joint_values, orientations
-
-LOW = 5.0  # percentile of the ankle heights that is the height of standing; lower values are capture errors
 
 
 def hip_centre(pairing: Pairing, frames: Array) -> Array:

@@ -11,13 +11,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 from synovia.clips.editing import edit
 from synovia.goals import Goal, PositionGoal, RotationGoal
 from synovia.layers import Layer
+from synovia.model.anatomy.contacts import Spans
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 
-Spans = list[tuple[int, int]]
 _TRUNK: Final = ("upper_chest", "chest", "spine", "hips")
 _LASTS: Final = 1.0  # seconds for which hands hold a prop at least
 _CONSTANT: Final = 0.02  # of a leg: the distance of hands on a prop changes less

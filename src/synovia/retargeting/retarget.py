@@ -16,6 +16,7 @@ from synovia.compiling import compile_soon
 from synovia.errors import InputError
 from synovia.ik.solution import length_text
 from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.contacts import Spans
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.clip_tools.path import free_roots
@@ -26,13 +27,13 @@ from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
+from synovia.retargeting.above_floor import rise_of, soles_raised
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
 from synovia.retargeting.feet import (
     MISSED,
-    Spans,
     distances_off,
     foot_paths,
     on_world,
@@ -314,7 +315,7 @@ def retarget(
     no hinge turns much farther in a frame than the source's joint, or faster than its velocity limit. The path of the
     hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
-    place.
+    place. Where soles would be below the floor, the body rises, feet turn level, and toes bend up.
 
     A body that is built as the source, with bones in the same directions at rest, has the rest pose that is found for
     the source. If its legs have the same lengths too, apart from its size, its feet are where the source has them.
@@ -425,7 +426,13 @@ def retarget(
     if idle_hands == "relaxed":
         Hands.of(source, target, pair.turns).relax(target, frames, q, motion.fps)
     q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
-    mine = world_frames(own, q) if feet else frames
+    on_floor = feet and not alike and world is None and not own.loops
+    mine = frames
+    if feet:
+        q, mine = soles_raised(target, roles, q, motion.fps) if on_floor else (q, world_frames(own, q))
+        rise = rise_of(target, roles, mine) if on_floor else 0.0
+        mine[..., 9:] += rise * target.basis[:, 1]
+        q = target.raised(q, np.full(len(q), rise))
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
@@ -461,6 +468,8 @@ def retarget(
         off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
     elif paths and own.loops:
         off = distances_off(target, q, paths)
+    if on_floor:
+        q = keep_velocity(target, soles_raised(target, paths, q, motion.fps)[0], bounds)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = _hurried(own, q, bounds) if own.loops else {}
     added, parts, way = len(own) - len(body), pair.parts, None

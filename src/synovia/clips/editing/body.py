@@ -15,7 +15,8 @@ from synovia.bodies.limits import with_human_limits
 from synovia.clips.loosened import widened
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy.feet import contact_spans, feet_of
+from synovia.model.anatomy.contacts import find_contacts
+from synovia.model.anatomy.feet import feet_of
 from synovia.model.anatomy.up import SHOWN, Up, find_up
 from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.limits import Limit, SwingTwist
@@ -247,10 +248,7 @@ def _planted(motion: Motion, names: Sequence[str | int] | None, up: Up, *, asked
     for foot in found:
         line = ancestors(skeleton.parents, foot.joints[0])
         leg = float(skeleton.lengths[list(line[:2])].sum()) or None
-        stands = np.zeros(len(motion), bool)
-        for spans in contact_spans(places[:, list(foot.joints)], axis, motion.fps, leg=leg):
-            for first, end in spans:
-                stands[first:end] = True
+        stands = find_contacts(places[:, list(foot.joints)], axis, motion.fps, leg).any
         out.append(PlantedFoot(foot.joints[0], foot.points, stands))
     return tuple(out)
 

@@ -1,4 +1,4 @@
-"""Find the feet of a skeleton, and the contacts of feet with the ground."""
+"""Find the feet of a skeleton; runs of frames."""
 
 from __future__ import annotations
 
@@ -8,32 +8,18 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.errors import UnsupportedError
 from synovia.model import Skeleton
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array
+from synovia.model.geometry import Bools
 from synovia.model.tree import ancestors
 from synovia.text import counted
 
-Bools = NDArray[np.bool_]
 _FOUR: Final = tuple(f"{side}_{end}" for end in ("fore", "hind") for side in SIDES)
 _FOOT: Final = re.compile(r"foot|ankle", re.IGNORECASE)
 _TOE: Final = re.compile(r"toe|ball(?![a-z])", re.IGNORECASE)
 _NO_LENGTH: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no direction
-# quantile of heights and speeds below which a foot may be in contact; less than a walking foot's share
-LOW: Final = 0.34
-GAP: Final = 0.06  # seconds; a shorter gap in a contact is noise
-_FEW: Final = 3  # a gap of fewer frames is noise at any frame rate
-HERE: Final = 0.01  # distance below which two positions are the same, as a fraction of the extent of the point's path
-AROUND: Final = 0.012  # seconds added at both ends of a contact, which lasts longer than its still frames
-_LEVEL: Final = 0.05  # leg lengths: a point up to this height above its lowest positions is on the ground
-# leg lengths per second; a slower point on the ground is in contact, regardless of the quantile of speeds
-_STILL: Final = 0.1
-_LOWEST: Final = 0.02  # quantile of heights that defines the ground
-_SPAN: Final = 0.03  # seconds before and after a frame over which this speed is measured
-SHORTEST: Final = 0.05  # seconds; a shorter contact is a foot that swings low
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,76 +90,6 @@ def _counts(skeleton: Skeleton, row: int) -> bool:
 def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
     """Return whether one of the rows is an ancestor of a joint."""
     return not set(rows).isdisjoint(ancestors(skeleton.parents, row)[1:])
-
-
-def contacts(places: Array, up: Array, fps: float, fastest: float = np.inf, leg: float | None = None) -> Bools:
-    """Return a mask of frames in which points touch the ground, (T, n): low and slow relative to their other frames.
-
-    A long stand at the beginning uses up the quantile of slow frames, so with ``leg``, being still on the ground is
-    enough. Short gaps are closed, and then each contact is extended a little. The mean speed around a frame is also
-    small when a foot in the air reverses, so at least one of the two adjacent steps has to be slow as well.
-
-    Args:
-        places: World positions of the points, (T, n, 3).
-        up: Direction away from the ground, (3,).
-        fps: Frames per second.
-        fastest: Speed above which a point is not in contact, length units per second.
-        leg: Length of a leg, to detect points that are still on the ground; None if unknown.
-    """
-    if len(places) < 2:
-        return np.zeros(places.shape[:2], bool)
-    height, speed = places @ up, np.linalg.norm(np.gradient(places, axis=0), axis=-1)
-    slow = np.linalg.norm(np.diff(places, axis=0), axis=-1) <= fastest / fps
-    stands = (
-        (height <= np.quantile(height, LOW, axis=0))
-        & (speed <= np.minimum(np.quantile(speed, LOW, axis=0), fastest / fps))
-        & (np.pad(slow, ((1, 0), (0, 0))) | np.pad(slow, ((0, 1), (0, 0))))
-    )
-    if leg is not None:
-        stands |= _still(places, height, fps, leg)
-    least = max(_FEW, round(GAP * fps))
-    around = max(1, round(AROUND * fps))
-    for k in range(stands.shape[1]):
-        stands[:, k] = _without_gaps(stands[:, k], least, places[:, k])
-        for _ in range(around):
-            wider = stands[:, k].copy()
-            wider[1:] |= stands[:-1, k] & slow[:, k]
-            wider[:-1] |= stands[1:, k] & slow[:, k]
-            stands[:, k] = wider
-    return stands
-
-
-def _still(places: Array, height: Array, fps: float, leg: float) -> Bools:
-    """Return a mask of frames in which points (T, n, 3) are still on the ground, (T, n), relative to leg length."""
-    span, frames = max(1, round(_SPAN * fps)), np.arange(len(places))
-    after, before = np.minimum(frames + span, len(places) - 1), np.maximum(frames - span, 0)
-    speed = np.linalg.norm(places[after] - places[before], axis=-1) * (fps / (after - before))[:, None]
-    return (speed <= _STILL * leg) & (height <= np.quantile(height, _LOWEST, axis=0) + _LEVEL * leg)
-
-
-def ground_contacts(places: Array, up: Array, fps: float) -> list[tuple[int, int]]:
-    """Return (first, end) of every contact of one point, (T, 3), with the ground; see ``contacts``."""
-    return contact_spans(places[:, None], up, fps)[0]
-
-
-def contact_spans(
-    places: Array, up: Array, fps: float, fastest: float = np.inf, leg: float | None = None
-) -> list[list[tuple[int, int]]]:
-    """Return (first, end) of every contact of each of some points, (T, n, 3), with the ground; see ``contacts``."""
-    found = map(runs, contacts(places, up, fps, fastest, leg).T)
-    return [[(first, end) for first, end in spans if end - first >= SHORTEST * fps] for spans in found]
-
-
-def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:
-    """Close gaps of fewer frames than ``least`` if the point is at the same place before and after."""
-    out = flags.copy()
-    extent = float(np.linalg.norm(np.ptp(places, axis=0)))
-    for first, last in runs(~flags):
-        if not (last - first < least and first > 0 and last < len(flags)):
-            continue
-        if np.linalg.norm(places[last] - places[first - 1]) < HERE * extent:
-            out[first:last] = True
-    return out
 
 
 def runs(flags: Bools) -> list[tuple[int, int]]:

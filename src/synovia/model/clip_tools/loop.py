@@ -8,7 +8,8 @@ import numpy as np
 
 from synovia.errors import UnsupportedError
 from synovia.model import Skeleton
-from synovia.model.anatomy.feet import contacts, feet_of
+from synovia.model.anatomy.contacts import find_contacts
+from synovia.model.anatomy.feet import feet_of
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.path import Ground, inverse
 from synovia.model.geometry import Array
@@ -130,8 +131,8 @@ def _best_cut(skeleton: Skeleton, q: Array, fps: float, off: Array, ground: Grou
     except UnsupportedError:
         return count
     places = world_frames(skeleton, q)[..., 9:]
-    stands = [contacts(places[:, list(foot.joints)], ground.up, fps).any(axis=1) for foot in feet]
-    standing = np.stack(stands, axis=1)
+    joints = [row for foot in feet for row in foot.joints]
+    standing = find_contacts(places[:, joints], ground.up, fps).of([len(foot.joints) for foot in feet])
     same, around = (standing == standing[0]).all(1), max(1, round(_PHASE * fps))
     same = np.array([same[max(0, k - around) : k + around + 1].any() for k in range(count)])
     most = min(_BETTER * float(off[-1]), _NEAR)

@@ -56,7 +56,8 @@ _DRIFT: Final = (0.06, 0.5)  # the same for the mean velocity; rolling feet have
 _STANDS: Final = 0.2  # seconds: slides of feet with less contact are not judged
 _SLIP: Final = 0.1  # excess over the source of the displacement in one contact
 _HOVER: Final = (0.08, 0.3)  # distance of a standing foot from the ground
-_SINKS: Final = (0.06, 0.05)  # depth below the ground and the source's foot, and share of the frames
+_SINKS: Final = (0.03, 0.02)  # depth of a sole below the floor and the source's sole, and share of the frames
+_SINKS_ALONE: Final = (0.08, 0.05)  # the same without a source
 _RECALL: Final = 0.4  # lowest precision and recall of contacts that are not reported
 _SCALE: Final = (1.7, 4.0)  # ratio between the extents of both paths
 _FORCED: Final = (2.0, 15.0)  # degrees by which loops rotate parts of the body: thresholds of "note" and "look"
@@ -607,6 +608,8 @@ def _feet(figures: Figures) -> Iterator[Finding]:
                 for ways in ([one.way for one in foot.held], [one.source for one in foot.held])
             )
             level = _level(float(np.median(np.repeat(rates, frames))), _SLIDE) or _level(own - other, _DRIFT)
+        if level is not None and not sourced:
+            level = "look"  # feet may slide on purpose
         slips = [one for one in foot.held if one.excess > _SLIP]
         if shorter > _ON_THE_SPOT[1]:
             level, slips = None, []
@@ -625,10 +628,11 @@ def _feet(figures: Figures) -> Iterator[Finding]:
                 foot.source_contact & (np.abs(foot.height) > _HOVER[0]) if foot.hover >= apart else foot.source_contact
             )
             yield Finding(foot.role, "height", level, _frames(high), text)
-        sunk = foot.height < (np.minimum(foot.source_height, 0.0) if sourced else 0.0) - _SINKS[0]
-        if level is None and float(sunk.mean()) > _SINKS[1] and int(sunk.sum()) > 1:
+        deep, often = _SINKS if sourced else _SINKS_ALONE
+        sunk = foot.depths > np.maximum(foot.source_depths, 0.0) + deep
+        if level is None and float(sunk.mean()) > often and int(sunk.sum()) > 1:
             source_too = ", and the source's does not" if sourced else ""
-            text = f"is up to {-float(foot.height[sunk].min()):.2g} leg lengths below its ground{source_too}"
+            text = f"its sole is up to {float(foot.depths[sunk].max()):.2g} leg lengths below the floor{source_too}"
             yield Finding(foot.role, "height", "look", _frames(sunk), text)
         agreed = foot.agreement(fps) if sourced else None
         if agreed is not None and min(agreed) < _RECALL:

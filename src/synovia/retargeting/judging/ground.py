@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from synovia.model.anatomy.feet import runs
+from synovia.bodies.soles import soles_in
+from synovia.model.anatomy.contacts import LOW, Contacts, find_contacts
+from synovia.model.anatomy.feet import feet_of
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, Bools
 from synovia.model.shapes.world import World
 from synovia.retargeting.judging.actor import Actor
 
-Bools = NDArray[np.bool_]
 HEIGHT: Final = 2  # index of the vertical coordinate: axes are rotated so that z points up
-_LOW: Final = 0.05  # leg lengths above or below the ground: largest height of a point in contact
-_SLOW: Final = 0.25  # leg lengths per second: largest speed of a point in contact
-_LOOSE: Final = 0.5  # the same in a clip without a source, whose feet may slide
-_LOWEST: Final = 5.0  # percentile of a point's heights that is the ground; lower values are errors of the capture
+_UP: Final = np.array([0.0, 0.0, 1.0])
+_LOW: Final = 0.1  # leg lengths above or below the ground: largest height of a point that may be in contact
+_SLOW: Final = 0.5  # leg lengths per second: largest speed of a point that may be in contact
+_NEAR_ZERO: Final = 0.15  # leg lengths: soles that stand nearer to height 0 stand on a floor there
+_FAR: Final = 0.05  # leg lengths from the ankle: a nearer end of a foot shows no toes
 _SPAN: Final = 0.02  # seconds on each side over which speeds are measured; shorter spans measure noise
-_SHORTEST: Final = 0.06  # seconds; a shorter contact is a foot that swings low
 _EDGE: Final = 0.05  # seconds by which contacts of two clips may differ
 _NEAR_FLOOR: Final = 0.1  # leg lengths: a foot up to this far above its lowest positions is on the floor
 _ON_FLOOR: Final = 0.2  # smallest share of frames on the floor from which gliding is measured
@@ -33,7 +33,7 @@ _ENOUGH: Final = 0.2  # seconds of contact below which contacts are not compared
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class Held:
     """A contact of a point of the source, and the displacement of the result's point during this contact.
 
     Args:
@@ -69,8 +69,9 @@ class Foot:
         slide: Mean speed of the result's points during these contacts from their first to their last frame, legs per
             second.
         source_slide: The same in the source; 0 without one.
-        height: Height of the lowest point over the ground, (T,).
-        source_height: The same in the source.
+        height: Height of the lower of ankle and toe end over the ground, (T,).
+        depths: Depth of the sole below the floor, (T,); negative above it.
+        source_depths: The same in the source; zeros without one.
         ground: Height of the ground below this foot in the file, from its contacts.
         source_ground: The same in the source.
     """
@@ -80,11 +81,12 @@ class Foot:
     source_contact: Bools
     near: Bools
     source_near: Bools
-    held: tuple[Contact, ...]
+    held: tuple[Held, ...]
     slide: float
     source_slide: float
     height: Array
-    source_height: Array
+    depths: Array
+    source_depths: Array
     ground: float
     source_ground: float
 
@@ -95,8 +97,8 @@ class Foot:
 
     @property
     def depth(self) -> float:
-        """Largest depth below the ground; 0 if the foot stays above."""
-        return max(0.0, -float(self.height.min(initial=0.0)))
+        """Largest depth of the sole below the floor; 0 if it stays above."""
+        return max(0.0, float(self.depths.max(initial=0.0)))
 
     def agreement(self, fps: float) -> tuple[float, float] | None:
         """Return precision and recall of the contacts against those of the source; None if there are too few.
@@ -134,37 +136,67 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
         own = _points(result, role, world)
         other = own if source is None else _points(source, role)[:, : own.shape[1]]  # ankles with ankles
         fps = result.motion.fps
-        found = _contacts(
-            other, fps, np.percentile(other[..., HEIGHT], _LOWEST, axis=0), _LOOSE if source is None else _SLOW
-        )
-        ground, source_ground = (_grounds(points, found) for points in (own, other))
+        found = find_contacts(other, _UP, fps, 1.0)
+        ground, source_ground = (found.ground(points[..., HEIGHT]) for points in (own, other))
         held = tuple(
-            Contact(
+            Held(
                 first,
                 end,
                 own[end - 1, k, :2] - own[first, k, :2],
                 (other[end - 1, k, :2] - other[first, k, :2]) @ turned,
             )
             for k in range(other.shape[1])
-            for first, end in runs(found[:, k])
+            for first, end in found.spans[k]
         )
         seconds = sum(one.end - 1 - one.first for one in held) / fps
+        stands, height = find_contacts(own, _UP, fps, 1.0).any, (own[..., HEIGHT] - ground).min(1)
+        source_height = (other[..., HEIGHT] - source_ground).min(1)
         foot = Foot(
             role,
-            np.any(_contacts(own, fps, ground, _SLOW), axis=1),
-            np.any(found, axis=1),
-            np.any(_near(own, fps, ground, 2.0), axis=1),
-            np.any(_near(other, fps, source_ground, 2.0), axis=1),
+            stands,
+            found.any,
+            np.any(_near(own, fps, ground), axis=1),
+            np.any(_near(other, fps, source_ground), axis=1),
             held,
             float(sum(np.linalg.norm(one.way) for one in held)) / seconds if seconds else 0.0,
             float(sum(np.linalg.norm(one.source) for one in held)) / seconds if seconds else 0.0,
-            (own[..., HEIGHT] - ground).min(1),
-            (other[..., HEIGHT] - source_ground).min(1),
+            height,
+            _depths(result, role, stands, height, world),
+            np.zeros(len(own)) if source is None else _depths(source, role, found.any, source_height),
             float(ground.min()),
             float(source_ground.min()),
         )
         out.append(foot)
     return out
+
+
+def _depths(actor: Actor, role: str, stands: Bools, height: Array, world: World | None = None) -> Array:
+    """Return the depth of a sole below the floor, (T,), in lengths of the leg.
+
+    The floor is that of the world, else height 0 if the sole stands near it, else where it stands. A foot whose sole is
+    not known counts by its points.
+
+    Args:
+        actor: The clip.
+        role: The foot.
+        stands: When it stands, (T,).
+        height: Height of its lower point over the ground, (T,).
+        world: What it stands on; None for a level floor.
+    """
+    skeleton, up = actor.motion.skeleton, actor.up
+    foot = feet_of(skeleton, [actor.rows[role]])
+    sole = soles_in(skeleton, foot, actor.frames, stands[:, None], up, actor.rows)[0]
+    if sole.source == "points":
+        return -height
+    places = sole.places(actor.frames)
+    heights = places @ up
+    if world is not None:
+        below = world.ground(places.reshape(-1, 3), up).heights.reshape(heights.shape)
+        heights = heights - np.where(np.isfinite(below), below, 0.0)
+    low = heights.min(1) / actor.leg
+    ground = float(Contacts(stands[:, None]).ground(low[:, None])[0])
+    known = world is not None or (stands.any() and abs(ground) < _NEAR_ZERO)
+    return (0.0 if known else ground) - low
 
 
 def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
@@ -184,7 +216,7 @@ def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
     if not feet:
         return usual, (0.0, 1.0)
     lowest = np.min([foot[:, HEIGHT] for foot in feet], axis=0)
-    low = lowest < np.percentile(lowest, _LOWEST) + _NEAR_FLOOR * actor.leg
+    low = lowest < np.percentile(lowest, LOW) + _NEAR_FLOOR * actor.leg
     low = low[1:] & low[:-1]
     if float(low.mean()) < _ON_FLOOR:
         return usual, (0.0, 1.0)
@@ -252,7 +284,7 @@ def _points(actor: Actor, role: str, world: World | None = None) -> Array:
     if below:
         start = actor.places[0, rows[0]]
         far = [float(np.linalg.norm(actor.places[0, row] - start)) for row in below]
-        if max(far) > _LOW * actor.leg:
+        if max(far) > _FAR * actor.leg:
             rows.append(below[int(np.argmax(far))])
     places = actor.places[:, rows]
     if world is not None:
@@ -262,27 +294,9 @@ def _points(actor: Actor, role: str, world: World | None = None) -> Array:
     return places / actor.leg
 
 
-def _contacts(points: Array, fps: float, ground: Array, slow: float) -> Bools:
-    """Return the mask (T, points) in which points (T, points, 3) are low and slow for long enough."""
-    contact = _near(points, fps, ground, 1.0, slow)
-    for k in range(contact.shape[1]):
-        for first, end in runs(contact[:, k]):
-            if end - first < max(2.0, _SHORTEST * fps):
-                contact[first:end, k] = False
-    return contact
-
-
-def _near(points: Array, fps: float, ground: Array, times: float, slow: float = _SLOW) -> Bools:
-    """Return the mask (T, points) in which points (T, points, 3) are low and slow; ``times`` scales the thresholds."""
-    return (_speeds(points, fps) < times * slow) & (np.abs(points[..., HEIGHT] - ground) < times * _LOW)
-
-
-def _grounds(points: Array, contact: Bools) -> Array:
-    """Return the ground height of each point, (points,): the median in contact, or a low percentile without contact."""
-    out = np.percentile(points[..., HEIGHT], _LOWEST, axis=0)
-    for k in np.flatnonzero(contact.any(axis=0)).tolist():
-        out[k] = np.median(points[contact[:, k], k, HEIGHT])
-    return out
+def _near(points: Array, fps: float, ground: Array) -> Bools:
+    """Return the mask (T, points) in which points (T, points, 3) may be in contact: they are rather low and slow."""
+    return (_speeds(points, fps) < _SLOW) & (np.abs(points[..., HEIGHT] - ground) < _LOW)
 
 
 def _speeds(places: Array, fps: float) -> Array:
@@ -302,7 +316,7 @@ def _wider(flags: Bools, by: int) -> Bools:
     return padded[2 * by + 1 :] > padded[: len(flags)]
 
 
-def held_frames(contacts: Sequence[Contact], count: int) -> Bools:
+def held_frames(contacts: Sequence[Held], count: int) -> Bools:
     """Return the frames of some contacts, (count,)."""
     out = np.zeros(count, bool)
     for one in contacts:

@@ -38,15 +38,16 @@ import numpy as np
 from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
+from synovia.model.anatomy.contacts import LOW
 from synovia.model.anatomy.up import Up
 from synovia.model.geometry import LONGEST, Array, as_numbers, axis_name, axis_vector, is_finite
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
 from synovia.retargeting.alike import Alike
 from synovia.retargeting.body import Body
-from synovia.retargeting.hips import LOW, standing_height
-from synovia.retargeting.live.contact import ground_heights, points_of
-from synovia.retargeting.live.follower import sides_of_bends
+from synovia.retargeting.feet import points_of
+from synovia.retargeting.hips import standing_height
+from synovia.retargeting.live.follower import rise_of_clip, sides_of_bends
 from synovia.retargeting.pairing import Pairing, alike_pairing, paired, turning
 from synovia.retargeting.rest_pose import Rest, RestPose, Stance, standing_target
 from synovia.text import parse_toml, toml_key, toml_text
@@ -63,7 +64,8 @@ class LiveCalibration:
 
     Args:
         pairing: The two bodies, and the parts that follow the source.
-        floor: Height of the source's ankles while it stands, length units of the source.
+        floor: Height of the source's ankles while it stands, length units of the source, less what the target has to
+            rise so that its soles are above the floor.
         grounds: Height of the ankle and of the toes of each foot of the source while it stands, by role.
         bends: Whether a limb that can bend to both sides bends to the narrower one, by its lower part.
         target: The given target, without an added root.
@@ -110,11 +112,17 @@ class LiveCalibration:
         pairing = paired(motion, target, joint_map, rest=rest, up=up, moves=root != "fixed")
         frames = motion.frames()
         points = points_of(pairing.source, pairing.target, pairing.roles) if pairing.moves else []
+        heights = frames[:, [point.source for point in points], 9:] @ pairing.source.basis[:, 1]
+        grounds = np.percentile(heights, LOW, axis=0).tolist()
+        bends = sides_of_bends(pairing, frames)
+        floor = standing_height(pairing.source, frames) if pairing.moves else 0.0
+        if points and not pairing.same_legs:
+            floor -= rise_of_clip(pairing, floor, bends, frames, motion.fps) / pairing.scale
         return cls(
             pairing,
-            standing_height(pairing.source, frames) if pairing.moves else 0.0,
-            ground_heights(pairing.source, points, frames, LOW),
-            sides_of_bends(pairing, frames),
+            floor,
+            {point.role: height for point, height in zip(points, grounds, strict=True)},
+            bends,
             target,
         )
 

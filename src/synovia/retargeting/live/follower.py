@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
 from synovia.model.geometry import Array
 from synovia.model.limb_turns import LimbTurns, SwingLimb
 from synovia.model.pose import world_frames
+from synovia.retargeting.above_floor import rise_of, soles_raised
 from synovia.retargeting.body import LEGS
 from synovia.retargeting.bones import steadied
 from synovia.retargeting.fingers import Hands
@@ -17,6 +19,8 @@ from synovia.retargeting.limbs import SURE, Plane, limbs_of, planes_of
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.partial import still_rows
 from synovia.retargeting.transfer import Orienter, across, own_rotations, spread_of, world_rotations
+
+_FEW: Final = 300  # frames of a clip, about, that show how deep soles are
 
 
 def sides_of_bends(pairing: Pairing, frames: Array) -> dict[str, bool]:
@@ -35,6 +39,21 @@ def sides_of_bends(pairing: Pairing, frames: Array) -> dict[str, bool]:
         if plane.both and usual is not None:
             found[plane.limb.roles[1]] = bool(plane.axis @ usual.axis < 0.0)
     return found
+
+
+def rise_of_clip(pairing: Pairing, floor: float, bends: Mapping[str, bool], frames: Array, fps: float) -> float:
+    """Return how far the target rises, length units, so that its soles are hardly ever below the floor in a clip.
+
+    Args:
+        pairing: The two bodies.
+        floor: Height of the source's ankles while it stands.
+        bends: See ``sides_of_bends``.
+        frames: World frames of the source, (T, n, 12).
+        fps: Frames per second.
+    """
+    follower, every, target = PoseFollower(pairing, floor, bends), max(1, len(frames) // _FEW), pairing.target
+    q = np.array([follower.follow(pose) for pose in frames[::every]])
+    return rise_of(target, pairing.roles, soles_raised(target, pairing.roles, q, fps / every)[1])
 
 
 class PoseFollower:

@@ -10,10 +10,11 @@ import numpy as np
 
 from synovia.ik.frame import FrameSolver
 from synovia.ik.targets import transforms
+from synovia.model.anatomy.contacts import ContactWatch
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, Bools
-from synovia.retargeting.feet import MISSED, foot_problem
-from synovia.retargeting.live.contact import Contacts, Corrections, points_of
+from synovia.retargeting.feet import MISSED, foot_problem, points_of
+from synovia.retargeting.live.contact import Corrections
 from synovia.retargeting.pairing import Pairing
 
 _STEPS: Final = 5  # largest number of solver steps per tick; the next tick continues
@@ -42,7 +43,9 @@ class Stand:
         rows = [point.target for point in points]
         hands = [row for side in SIDES if (row := target.roles.get(f"{side}_hand")) is not None]
         heights = np.array([grounds.get(point.role, -math.inf) for point in points])
-        self._contacts, self._corrections = Contacts(source, points, heights, rate), Corrections(target, points, rate)
+        self._contacts = ContactWatch(heights, source.basis[:, 1], source.leg, rate)
+        self._corrections = Corrections(target, points, rate)
+        self._seen = np.array([point.source for point in points], np.int64)
         self._rows, self._goals = np.array(rows, np.int64), np.array([*rows, *hands], np.int64)
         self.ankles = self._rows[:count]
         ik = foot_problem(target, tuple(rows[:count]), (*rows[count:], *hands), ())
@@ -71,7 +74,7 @@ class Stand:
             own: World frames of the target at q, (m, 12).
             q: Joint values that follow the source, (nq,).
         """
-        self.stands = stands = self._contacts.look(frames)
+        self.stands = stands = self._contacts.look(frames[self._seen, 9:])
         corrections = self._corrections
         corrections.apply(own[self._rows, 9:], stands)
         self.missed = False
