@@ -222,7 +222,7 @@ def _files_below(
     if folder.resolve() == left_out:
         raise InputError("output folder", value=str(output), expected="a folder other than the input folder")
     refused: list[OSError] = []
-    seen = {folder.resolve()}  # a link may lead to a folder above it
+    seen = {folder.resolve()}  # visited folders, because a link may lead to a folder above
     for place, folders, files in os.walk(folder, onerror=refused.append, followlinks=True):
         here = Path(place)
         for name in list(folders):

@@ -33,14 +33,14 @@ from synovia.io.base import read_text, write_bytes
 NAME: Final = "ledger"
 PAGE: Final = "summary.html"
 UNFINISHED: Final = ".unfinished"
-_LONGEST_HEAD: Final = 2**16  # characters
+_LONGEST_HEAD: Final = 2**16  # largest length of the header line, characters
 _FIRST: Final = ("input", "status", "verdict", "error", "notes")
 _LAST: Final = ("output", "output_sha256", "sha256", "settings")
 _ALWAYS: Final = frozenset({"input", "status", "error", "output", "sha256", "settings"})  # columns of every ledger
 _NAMES: Final = ("input", "output")
 _PAGE_MARK: Final = b"<!-- ledger "
 _LOG_MARK: Final = b'{"event"'
-_MARKED: Final = 400  # bytes at the start of a file that show whether a run wrote it
+_MARKED: Final = 400  # number of bytes at the start of a file that show whether a run wrote the file
 _SOME: Final = frozenset({"verdict", "notes"})  # figures that are among the first columns
 _STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
 _REPLACED: Final = "replaced"  # event: a row is no longer valid
@@ -283,7 +283,7 @@ class Ledger:
             self._foreign.discard(row.output)
 
     def _forget(self, output: str, seen: _Seen) -> bool:
-        """Remove the row of an output, unless a later event is known; return whether the event applies."""
+        """Remove the row of an output, unless a later event is known; return whether no later event is known."""
         if seen.when < self._seen.get(output, _Seen()).when:
             return False
         self.rows.pop(output, None)
@@ -582,7 +582,7 @@ def _lock(file: Any, *, shared: bool) -> bool:
         import msvcrt
 
         windows: Any = msvcrt
-        file.seek(2**40)  # bytes beyond the end of the log, so that it can still be read
+        file.seek(2**40)  # lock bytes beyond the end of the log, so that other processes can still read the log
         with suppress(OSError):
             if not shared:  # Windows has no shared locks
                 windows.locking(file.fileno(), windows.LK_NBLCK, 1)

@@ -19,7 +19,7 @@ from synovia.errors import FileError, FormatError, InputError, restated
 from synovia.ik.status import Status
 
 _AHEAD: Final = 2  # number of blocks that another thread prepares in advance
-_ANSWER: Final = 48  # bytes per value of an answer: in arrays, and as a Python object when it is written as text
+_ANSWER: Final = 48  # bytes per value of an answer: as an array, and as a Python object for writing text
 _T = TypeVar("_T")
 
 

@@ -23,7 +23,7 @@ from synovia.errors import FileError, MissingExtraError, SynoviaError
 from synovia.io.base import write_bytes
 from synovia.io.load import formats
 
-_PICTURES: Final = 12  # number of pictures, of the worst results
+_PICTURES: Final = 12  # number of results with a picture, the worst ones
 _MOST: Final = 2000  # largest number of rows in each table; the ledger has all
 _LEAST: Final = 1e-4  # smaller figures are rounding errors; the table shows them as "< 0.0001"
 _FIGURES: Final = 7  # largest number of columns with numbers, so that the table fits a screen
@@ -265,7 +265,7 @@ def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | No
         FileError: If the disk is full.
         MissingExtraError: If Pillow is not installed.
     """
-    for shown in (source, None):  # without the input if it has become unreadable
+    for shown in (source, None):  # draw without the input if the input is no longer readable
         try:
             return picture(output, shown)
         except MissingExtraError:

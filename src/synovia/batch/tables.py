@@ -31,11 +31,11 @@ from synovia.io.base import optional_package
 
 BLOCK: Final = 2**16  # largest number of rows in a block, and in a row group of Parquet
 BLOCK_BYTES: Final = 2**23  # bytes of memory that a block may use, estimated before reading
-PART: Final = 2**18  # rows in one part of a large table
+PART: Final = 2**18  # number of rows in one part of a large table
 MOST_COLUMNS: Final = 2**15
 _CELL: Final = 64  # bytes of a short Python string
 _LONGEST_LINE: Final = 2**22  # characters in a row of text
-_UNPACKED: Final = 2**25  # bytes that any file may unpack at once, in addition to twice its size
+_UNPACKED: Final = 2**25  # bytes that any file may unpack at once, in addition to twice the size of the file
 _PAGE: Final = 2**20  # bytes; default size of a column page in Parquet
 _COMPRESSED: Final = 2**13  # largest number of compressed columns in an archive: all are unpacked at the same time
 ENDINGS: Final = (".parquet", ".arrow", ".npz", ".csv")
@@ -131,7 +131,7 @@ class Source:
             for block in blocks:
                 none = False
                 yield block
-        if none:  # one empty block, so that the answer still has its column names
+        if none:  # yield one empty block, so that the answer still has its column names
             yield {name: np.zeros(0) for name in self.names}
 
     def _open_csv(self) -> _Reader:
@@ -147,7 +147,7 @@ class Source:
             del first, last  # CSV files are never divided into parts
             most = rows_at_once(_CELL * len(self.names) + answer_bytes)
             rows: list[list[str]] = []
-            letters = 0  # characters in this block
+            letters = 0  # number of characters in this block
             lines.taken = 0
             for row in reader:
                 letters += lines.taken
@@ -287,7 +287,7 @@ class Source:
             row = pages = 0.0
             for kind, chunk in zip(columns, group.chunks, strict=True):
                 size = kind.length if kind.physical_type == "FIXED_LEN_BYTE_ARRAY" else 16
-                if kind.max_repetition_level:  # a list: one row may hold all values
+                if kind.max_repetition_level:  # a column of lists, in which one row may hold all values
                     self._check_unpacked(size * chunk.values, "row groups")
                     size *= chunk.values / max(group.rows, 1)
                 self._check_unpacked(chunk.size, "row groups")
@@ -331,7 +331,7 @@ class _Lines:
     def __init__(self, file: TextIO, path: Path) -> None:
         """Begin at the first line."""
         self._file, self._path = file, path
-        self.taken = 0  # characters read; the reader of rows resets this to 0 after each row
+        self.taken = 0  # number of characters read since the last row; the reader of rows resets it to 0
 
     def __iter__(self) -> Iterator[str]:
         """Return the lines."""
@@ -462,7 +462,7 @@ def open_sink(path: Path, *, force: bool = False) -> Generator[Sink]:
     if path.exists() and not force:
         raise FileError("file exists", where=str(path), hint="pass --force to replace it")
     if kinds[ending] is _ArrowSink:
-        _arrow("pyarrow", path)  # an error names this file, not the temporary one
+        _arrow("pyarrow", path)  # check here, so that an error names this file and not the temporary one
     try:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
             temporary = Path(folder) / path.name
@@ -520,7 +520,7 @@ class _NpzSink:
             if self._heads.setdefault(name, head) != head:
                 raise FormatError(f"column {name!r} changes its type from block to block", where=self._path.name)
             rows = rows_at_once(head[1].itemsize)
-            for at in range(0, size, rows):  # in blocks: fixed-width texts all take the size of the longest
+            for at in range(0, size, rows):  # in blocks, because fixed-width texts all take the size of the longest
                 self._files[name].write(_fixed(values[at : at + rows], head[1]).tobytes())
         self._count += size
 

@@ -25,7 +25,7 @@ _BAD_INPUT: Final = 3
 _NO_EXTRA: Final = 4
 _BUG: Final = 70
 _INTERRUPTED: Final = 130
-_SIGNALLED: Final = 128  # exit code of a signal is this plus the signal's number
+_SIGNALLED: Final = 128  # a signal ends the process with the exit code 128 plus the signal's number
 _REPORT_BUG: Final = (
     "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
 )

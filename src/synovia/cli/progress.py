@@ -133,7 +133,7 @@ class CompileNotice(CompileListener):
 
     def _show(self, done: threading.Event, solver: str, seconds: float | None) -> None:
         """Show the notice and the counter once compiling has taken long enough."""
-        terminal = at_terminal() and not Bar.shown  # a bar draws its own line
+        terminal = at_terminal() and not Bar.shown  # a bar already draws on the terminal
         if done.wait(max(self._left, _BRIEF if terminal else _COMPILING if self._announced else 0.0)):
             return
         if not self._announced or not terminal:

@@ -12,7 +12,7 @@ from synovia.jobs.options import File, Kind, Model, Word
 
 # File access is checked later, when the format is known.
 FILE: Final = click.Path(path_type=Path)
-FILE_NAME: Final = click.Path()  # a text, which keeps a slash at its end
+FILE_NAME: Final = click.Path()  # file name as text, which keeps a slash at its end
 
 
 def typed(kind: Kind) -> Any:

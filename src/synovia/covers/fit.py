@@ -19,8 +19,8 @@ from synovia.model.shapes.solids import Capsule
 
 OVERHANG: Final = 0.012  # fraction of the surface's extent: capsules that extend farther beyond the surface are divided
 MOST: Final = 4  # largest number of capsules of a joint
-_PROBES: Final = 200  # points on a capsule, to measure its overhang
-_SAMPLES: Final = 30_000  # points of the surface, to measure overhangs
+_PROBES: Final = 200  # number of points on a capsule, to measure its overhang
+_SAMPLES: Final = 30_000  # number of points of the surface, to measure overhangs
 _CUTS: Final = (0.35, 0.5, 0.65)  # positions at which triangles may be divided, as fractions of their extent
 _BETTER: Final = 0.95  # factor by which the overhang must shrink for a larger number of capsules to be used
 

@@ -140,7 +140,7 @@ class Notes:
         s, theme = max(self._scale, _LEGIBLE), self._theme
         colour = theme.missed if gap.is_near else theme.reached
         start, end = (self._point(place)[0] for place in gap.points)
-        dot = 3.4 * s if gap.is_near else 2.6 * s  # radius
+        dot = 3.4 * s if gap.is_near else 2.6 * s  # radius of the dots, pixels
         self._canvas.line(start, end, dot + 2.4 * s, theme.paper, 0.7)
         for place in (start, end):
             self._canvas.ring(place, (dot + 1.2 * s) / 2.0, dot + 1.2 * s, theme.paper, 0.7)

@@ -31,14 +31,14 @@ _GAMMA: Final = 2.2  # approximate gamma of colours in files and images
 _MAP: Final = 400  # largest number of shadow map samples in each direction
 _TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # for soft edges, map samples
 _SAMPLES: Final = 24_000_000  # largest number of samples of an image; larger images have fewer samples per pixel
-_SKY: Final = (0.50, 0.53, 0.58)  # light from above
-_BOUNCE: Final = (0.27, 0.25, 0.235)  # light from the floor
-_KEY: Final = (0.98, 0.94, 0.88)  # the key light
+_SKY: Final = (0.50, 0.53, 0.58)  # colour of the light from the sky
+_BOUNCE: Final = (0.27, 0.25, 0.235)  # colour of the light from the floor
+_KEY: Final = (0.98, 0.94, 0.88)  # colour of the key light
 _SHOULDER: Final = 0.4  # fraction of the brightness range in which colours approach white slowly
 _EDGE: Final = 0.15  # cosine to the light below which self-shadowing begins
 _GLOSS: Final = 0.07  # strength of the highlight
 _RIM: Final = 0.16  # strength of the light along the outline
-_HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # occlusion: radius (fraction of the content) and strength
+_HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # occlusion: radius (fraction of the content's size) and strength
 _APART: Final = 2.0  # multiple of the occlusion radius; objects farther apart in depth do not darken each other
 # 98 directions on the surface of a cube, the same in all octants
 _DIRECTIONS: Final = np.array([d for d in np.ndindex(5, 5, 5) if max(d) == 4 or min(d) == 0], float) - 2.0
@@ -223,7 +223,7 @@ class Shadow:
         middle = (low + high) / 2.0
         position = axes.T @ np.array([middle[0], middle[1], high[2] + extent])
         self._samples = n = min(2 * max(size), _MAP)
-        focal = n / (1.4 * extent)  # with a margin for soft edges
+        focal = n / (1.4 * extent)  # 1.4: a margin for soft edges
         self.camera = Camera(position, axes, focal, (n / 2.0, n / 2.0), perspective=False, nearest=1e-9 * extent)
         self._mesh = mesh
 

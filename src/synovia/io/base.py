@@ -34,7 +34,7 @@ OF_POINTS: Final = (
 LARGEST_FILE: Final = 2**30  # bytes; readers need several times as much memory
 FREE_NUMBERS: Final = 2**23  # values that even the smallest file may describe: 64 MiB as float64
 _UNEVEN: Final = 0.2  # fraction of the mean time step: smaller deviations count as rounding
-_PER_FRAME: Final = 0.1  # frames per second; a smaller value may be the seconds per frame
+_PER_FRAME: Final = 0.1  # frames per second; a smaller value may be seconds per frame, written by mistake
 NUMBERS_A_BYTE: Final = 4  # additional values that a file may describe for each of its bytes
 
 
@@ -209,7 +209,7 @@ class Format:
         return path.name.lower().endswith(self.extensions)
 
 
-_TEXTS: Final = {  # patterns of the whole content of a file, by its format
+_TEXTS: Final = {  # patterns of texts that are the content of a file, by format
     "XML": re.compile(r"\s*<[?!\w].*>\s*", re.DOTALL),
     "JSON": re.compile(r"\s*(\{\s*\}|\{\s*\".*\}|\[\s*[\[{\"].*\])\s*", re.DOTALL),
     "BVH": re.compile(r"\s*HIERARCHY\s+ROOT\s.*", re.DOTALL),

@@ -48,7 +48,7 @@ _MODULES: Final = (
 _SNIFF: Final = 4096  # bytes at the start of a file that identify its format
 _ARCHIVE: Final = b"PK\x03\x04"
 _BY_BLENDER: Final = "convert it to GLB with Blender: import it, then File > Export > glTF 2.0"
-_ELSEWHERE: Final = {  # formats that cannot be read: name and hint, by extension
+_ELSEWHERE: Final = {  # formats that cannot be read, by extension: the format's name, and a hint
     ".dae": ("COLLADA", _BY_BLENDER),
     ".usd": ("USD", _BY_BLENDER),
     ".usda": ("USD", _BY_BLENDER),

@@ -4,8 +4,8 @@ q          (T, nq) joint values
 fps        frames per second
 name       name of the clip
 skeleton   the skeleton as the text of a Synovia TOML file
-stretch    (T, n, 3) animated scale, where the motion has it
-notes      sentences about what the motion has not kept of its source, where there are any
+stretch    (T, n, 3) animated scale, if the motion has any
+notes      sentences about parts of the source that the motion lacks, if there are any
 schema     "synovia.motion/1"
 """
 
@@ -40,7 +40,7 @@ from synovia.model.rates import usual_rate
 from synovia.text import first_few, listed
 
 SCHEMA: Final = "synovia.motion/1"
-_MARK: Final = b"PK\x03\x04"  # a zip archive
+_MARK: Final = b"PK\x03\x04"  # first bytes of a zip archive
 _SURROGATES: Final = 0xD800, 0xDFFF  # code points of surrogates, which are not characters
 _NEEDED: Final = ("schema", "q", "fps", "name", "skeleton")
 _SHOWN: Final = 16  # largest number of arrays of another program's archive that an error message lists

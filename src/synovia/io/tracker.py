@@ -48,7 +48,7 @@ _NOTED: Final = 1e-3  # fraction of the robot's size: larger differences of body
 _EXPECTED: Final = "a motion for trackers as .npz"
 # Arrays that follow from other arrays and are not read.
 _DERIVED: Final = {"body_lin_vel_w", "body_ang_vel_w", "body_linear_velocities", "body_angular_velocities"}
-_ALIKE: Final = 0.8  # cosine between velocities of a file and finite differences of its values that confirms them
+_ALIKE: Final = 0.8  # least cosine between velocities of a file and finite differences that shows that both agree
 _SAME_RATE: Final = 1.2  # ratio of frame rates below which velocities do not distinguish them
 _CHECKED: Final = 50  # largest number of frames whose body positions are compared
 

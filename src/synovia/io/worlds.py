@@ -92,7 +92,7 @@ def _with_meshes(world: World) -> World:
         for shape in obstacle.shapes:
             try:
                 if isinstance(shape, ConvexHull):
-                    _ = shape.points  # opens its file
+                    _ = shape.points  # opens the mesh file
                 shapes.append(shape)
             except SynoviaError as error:
                 lost.setdefault(error.what, []).append(str(obstacle.name))

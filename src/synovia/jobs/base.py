@@ -64,7 +64,7 @@ class Host:
         """Record notes on a model, which are the same for all inputs."""
 
     def say(self, text: str, about: str) -> None:
-        """Record a sentence on the clip with a name."""
+        """Record a sentence on the clip named ``about``."""
         del about
         self.notes.append(text)
 
@@ -81,7 +81,7 @@ class Host:
 
     @contextmanager
     def bar(self, text: str, count: int = 0, unit: str = "frames") -> Generator[Callable[..., Any] | None]:
-        """Yield the function to call with the units done and their total, or with the share; None for no reports."""
+        """Yield a function to call with the units done and their total, or with a fraction; None for no reports."""
         del text, count, unit
         progress = self._progress
 

@@ -71,7 +71,7 @@ class Clear:
 
         Args:
             skeleton: The body.
-            goals: The other goals; clearance goals of a file already know the world.
+            goals: The other goals; clearance goals of a file already have the world.
             host: Gets the notes of the world.
 
         Raises:
@@ -89,7 +89,7 @@ class Clear:
 
         Args:
             skeleton: The body.
-            layers: The layers; clearance goals of a file already know the world.
+            layers: The layers; clearance goals of a file already have the world.
             host: Gets the notes of the world.
 
         Raises:

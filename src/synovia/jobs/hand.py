@@ -105,7 +105,7 @@ class RetargetHand(Saved, Roles, Job):
 
     @cached_property
     def _skeleton(self) -> Skeleton:
-        """The model."""
+        """Skeleton of the model, with shapes if the option asks for them."""
         from synovia.covers import with_shapes
 
         body = body_of(self.target, Host(), self.roles, self.loops)

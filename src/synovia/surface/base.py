@@ -15,9 +15,9 @@ from synovia.model.geometry import Array, frames_to_transforms
 
 Colour = tuple[int, int, int]
 
-PLAIN: Final[Colour] = (176, 186, 200)  # for files without a colour or with a texture
+PLAIN: Final[Colour] = (176, 186, 200)  # for surfaces without a colour, or with a texture that cannot be shown
 _RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
-_COVERS: Final = 0.5  # fraction of the total bone length whose joints must have a surface that shows the whole body
+_COVERS: Final = 0.5  # least fraction of the total bone length with a surface, for a surface that shows the whole body
 
 
 @dataclass(frozen=True, slots=True, eq=False)

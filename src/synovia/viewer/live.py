@@ -181,7 +181,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         if wanted is None:
             first_goals(session.goals)
         if playing is not None:
-            session.animation.set_clip(playing)  # after the first goals, which then follow the clip
+            session.animation.set_clip(playing)  # set after the first goals, which then follow the clip
             session.animation.set_play(playing=True)
         if wanted is not None:
             add_goals(session.goals, wanted)
@@ -189,8 +189,8 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         session.history.mark_first()
         return session
 
-    rest = make().body.pose  # raises errors of the arguments now, not in the browser
-    inside_limits(rest.skeleton, rest.q[None])  # compile now: used to move a body before its solver is ready
+    rest = make().body.pose  # raises errors of the arguments now, and not in the browser
+    inside_limits(rest.skeleton, rest.q[None])  # compile this kernel now; it moves a body before its solver is ready
     surface = surface_with(skeleton)
     said: list[str] = []
     if playing is not None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "synovia.bench/1"
 SERVO_SCHEMA: Final = "synovia.bench-servo/2"
-SERVO: Final = "servo"  # given instead of a model
+SERVO: Final = "servo"  # word given instead of a model to time a servo
 _SERVO_OPTIONS: Final = ("ticks",)
 _SHARED_OPTIONS: Final = ("file", "as_json")
 _SERVO_BODIES: Final = ("arm7", "humanoid")

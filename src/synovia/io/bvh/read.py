@@ -24,7 +24,7 @@ from synovia.model.motion import Motion
 from synovia.model.rates import RATES, is_rate, rate_of_step
 from synovia.model.skeleton import MAX_JOINTS
 
-_LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a fraction of the position or of one unit
+_LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a fraction of the position (or of one unit)
 
 
 @dataclass(frozen=True, slots=True)

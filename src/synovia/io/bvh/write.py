@@ -106,7 +106,7 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
         end = (
             joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and above >= 0 and row not in carried
         )
-        if end or (still and joint.channels is not None):  # other fixed joints get channels, as most programs need one
+        if end or (still and joint.channels is not None):  # other fixed joints get channels, as most programs need them
             node = _Node(joint.name, joint.rest[:3, 3], (), end=end)
         else:
             frames = motion.frames() if frames is None else frames

@@ -33,8 +33,8 @@ from synovia.io.nodes.euler import from_quat, from_quat_near, to_quat
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
-NORMAL: Final = 1  # inherit type RSrs
-COMPONENTS: Final = 0  # inherit type RrSs
+NORMAL: Final = 1  # code of inherit type RSrs
+COMPONENTS: Final = 0  # code of inherit type RrSs
 # Axes of the moving frame by rotation order code. Order XYZ rotates about x first, so R = Rz · Ry · Rx.
 _ORDERS: Final = ((2, 1, 0), (1, 2, 0), (0, 2, 1), (2, 0, 1), (1, 0, 2), (0, 1, 2))
 
@@ -214,9 +214,9 @@ class Chain:
         self.place: dict[int, Array] = {-1: np.zeros((1, 3))}  # world positions of the nodes, (T, 3)
         self.turn: dict[int, Array] = {-1: np.eye(3)[None]}  # rotations of the nodes as rigid bodies
         self._signs: dict[int, Array] = {-1: np.ones(3)}  # products of the signs of the scales
-        self._linear: dict[int, Array] = {-1: np.eye(3)[None]}  # W
-        self._unscaled: dict[int, Array] = {-1: np.eye(3)[None]}  # U
-        self._scale: dict[int, Array] = {-1: np.ones((1, 3))}  # e
+        self._linear: dict[int, Array] = {-1: np.eye(3)[None]}  # W of each node: linear part of its world matrix
+        self._unscaled: dict[int, Array] = {-1: np.eye(3)[None]}  # U of each node: W without the node's own scale
+        self._scale: dict[int, Array] = {-1: np.ones((1, 3))}  # e of each node: scale that its children inherit
         self._heir: dict[int, int] = {-1: -1}  # node whose e a node inherits; -1 for none
 
     def frame(self, row: int) -> tuple[Array, Array]:

@@ -183,7 +183,7 @@ def node_tree(found: Unpacked) -> Scene:
         {row_of[bone]: columns.reshape(4, 3)[:3].T for bone, columns in zip(some, matrices, strict=True)}
         for some, matrices in skins
     ]
-    mirrored = bool((rest[:, 7:] < 0.0).any())  # if so, bind matrices contain reflections
+    mirrored = bool((rest[:, 7:] < 0.0).any())  # in mirrored bodies, bind matrices contain reflections
     return Scene(
         names=tuple(nodes[number].name or f"node{number}" for number in order),
         row_of=row_of,

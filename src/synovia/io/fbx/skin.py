@@ -101,7 +101,7 @@ def add_skin(
 
 
 def _bound(mesh: Mesh, frames: Array, each: Array) -> tuple[Array, Array, Array]:
-    """Return vertices in the world, bind frames of the bones, and the linear map for normals; see above.
+    """Return vertices in the world, bind frames of the bones, and the linear map for normals (formulas in the module).
 
     Args:
         mesh: The mesh.

@@ -54,7 +54,7 @@ class Track:
             return start
         gap = self.times[after] - self.times[at]
         u = np.clip((times - self.times[at]) / np.where(gap > 0.0, gap, 1.0), 0.0, 1.0)[:, None]
-        u[gap <= 0.0] = 0.0  # after the last key
+        u[gap <= 0.0] = 0.0  # times after the last key get the last value
         if self.tangents is not None:
             return self._spline(self.tangents, u, gap[:, None], at, after)
         if self.rotation:

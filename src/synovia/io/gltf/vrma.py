@@ -46,7 +46,7 @@ from synovia.text import listed
 
 _CARRY: Final = "retarget the clip to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
 _STAND: Final = "sy.skeletons.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
-_SOLE: Final = 0.15  # fraction of the height of the hips: the highest that joints of feet on the floor can be
+_SOLE: Final = 0.15  # fraction of the height of the hips: largest height of foot joints that counts as on the floor
 _BELOW: Final = 0.1  # fraction of the height of the hips by which feet may be below the floor
 _LOWEST: Final = 0.02  # quantile of heights over time that serves as the lowest height; robust against outliers
 _NO_LEGS: Final = 1.4  # assumed height of the hips over the distance from hips to head, for bodies without legs
@@ -218,7 +218,7 @@ def _above_floor(
 
 
 def _with_tips(body: Skeleton, row: int) -> list[int]:
-    """Return a joint and its descendants, without those that have a role and what is below these."""
+    """Return a joint and its descendants, except descendants with a role and all joints below these."""
     known = set(body.role_rows.values())
     out, todo = [row], list(body.children[row])
     while todo:

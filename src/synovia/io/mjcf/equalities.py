@@ -205,7 +205,7 @@ class Equalities:
             bodies = first, second
             names = tuple(self._address(LINK, self._bodies[b]) for b in bodies)
             if weld:
-                turn = quat_to_matrix(np.roll(data[6:10], -1)) if kind == "weld" else None  # wxyz there
+                turn = quat_to_matrix(np.roll(data[6:10], -1)) if kind == "weld" else None  # MuJoCo stores wxyz
                 offsets = (rigid(data[3:6]) if turn is None else rigid(data[3:6], turn), data[:3])
             else:
                 offsets = data[:3], data[3:6]
@@ -243,7 +243,7 @@ class Equalities:
         return float(self._checked(value, f"ref of joint {self._joints[j]!r}"))
 
     def _name(self, e: int) -> str | None:
-        """Return the name of a constraint, None without one."""
+        """Return the name of a constraint; None for a constraint without a name."""
         return self._mujoco.mj_id2name(self._model, self._mujoco.mjtObj.mjOBJ_EQUALITY, e) or None
 
     def _leave_out(self, e: int, why: str = "") -> None:

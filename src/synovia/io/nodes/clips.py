@@ -22,8 +22,8 @@ from synovia.text import listed
 # with errors up to 3e-5 if scale is animated too. Such noise must not make joints free, as inverse kinematics skips
 # these.
 TRANSLATES: Final = 1e-4
-TURNS: Final = 1e-6  # change of a quaternion; above the rounding of float32
-STRETCHES: Final = 1e-5  # relative change of scale; above the errors of exporters' matrix decompositions
+TURNS: Final = 1e-6  # smallest change of a quaternion that counts as a rotation; above the rounding of float32
+STRETCHES: Final = 1e-5  # smallest relative change of scale; above the errors of exporters' matrix decompositions
 _UNEVEN: Final = (
     "The scale of {names} is not uniform. Other programs change the lengths of bones below as they rotate; here bones"
     " are rigid. Saved clips and poses move the {count} affected {joints} to their positions here. Meshes below are"
@@ -38,7 +38,7 @@ _SCALED: Final = (
     " bones: their joints differ by up to {far:.2g} m."
 )
 _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
-_ON_GRID: Final = 0.01  # frames by which a key on a frame may be off: the error of float32 times after minutes
+_ON_GRID: Final = 0.01  # tolerance, in frames, for a key on a frame: the error of float32 times after minutes
 
 
 class Track(Protocol):

@@ -140,7 +140,7 @@ class Rest:
             n, bool
         )  # whether a scale above is nonuniform, so that the offset may depend on the pose
         self.frame = np.empty((n, 3, 3))  # rigid rotation of the parent
-        self.offset = np.empty((n, 3))  # from the parent, in the parent's rigid frame
+        self.offset = np.empty((n, 3))  # offset from the parent, in the parent's rigid frame
         rotations = quat_to_matrix(scene.rotation)
         below: dict[int, tuple[float, Array, Array, bool, Array]] = {-1: (1.0, np.ones(3), np.eye(3), False, np.eye(3))}
         for row, parent in enumerate(scene.parents):

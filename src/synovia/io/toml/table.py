@@ -12,7 +12,7 @@ from synovia.errors import FormatError, SynoviaError, did_you_mean, restated
 from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix
 
 SCHEMA: Final = "synovia.skeleton/1"
-OFFSETS: Final = ("offset", "other_offset")  # keys of a loop
+OFFSETS: Final = ("offset", "other_offset")  # keys of the two offsets of a loop
 AXES: Final = {sign + axis: sign + axis for axis in "xyz" for sign in ("", "-")}
 _T = TypeVar("_T")
 
@@ -114,7 +114,7 @@ class Table:
         return math.radians(value) if value is not None and f"{key}_deg" in self.values else value
 
     def given_key(self, key: str, other: str) -> str:
-        """Return the given one of two equivalent keys; the second if neither is given."""
+        """Return the key that is given, of two equivalent keys; the second key if neither is given."""
         if key in self.values and other in self.values:
             raise self.error(f"both {other} and {key} are given", key, expected="one of them")
         return key if key in self.values else other
@@ -162,7 +162,7 @@ def decoded(data: bytes, path: Path) -> str:
 
 
 def lines_of(text: str, name: str) -> list[dict[str, int]]:
-    """Return the line of each key, for the head of the file and for each ``[[name]]``, whose own line has key ""."""
+    """Return the line of each key, for the head of the file and for each ``[[name]]``; key "" has the header's line."""
     tables: list[dict[str, int]] = [{}]
     now = tables[0]
     for number, line in enumerate(text.split("\n"), start=1):

@@ -55,7 +55,7 @@ _KINDS: Final = {
     "continuous": Kind.HINGE,
     "prismatic": Kind.SLIDE,
     "floating": Kind.FREE,
-    "planar": Kind.HINGE,  # the last of its three rows
+    "planar": Kind.HINGE,  # kind of the last of the three rows of a planar joint
     "spherical": Kind.BALL,  # an extension of Bullet and MuJoCo
 }
 
@@ -106,7 +106,7 @@ def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = Fa
     Raises:
         UnexpandedError: If it needs macros that were not expanded.
     """
-    most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}  # transmissions name joints again
+    most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}  # transmissions contain further joint elements
     robot = parse(data, f"{path} (expanded)" if expanded else str(path), root="robot", most=most)
     macros = _macros(robot)
     try:
@@ -116,7 +116,7 @@ def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = Fa
     except UnexpandedError:
         raise
     except FormatError as error:
-        if macros:  # they caused the other error
+        if macros:  # the macros may have caused the error
             raise _unexpanded(macros[0]) from error
         raise
     source = next((macro for macro in macros if macro.tag in _SOURCES), None)
@@ -269,7 +269,7 @@ def _soft_limits(edge: _Edge) -> tuple[float, float]:
         return -math.inf, math.inf
     (low,) = safety.numbers("soft_lower_limit", 1, default=(-math.inf,), bounded=False)
     (high,) = safety.numbers("soft_upper_limit", 1, default=(math.inf,), bounded=False)
-    return (low, high) if low < high else (-math.inf, math.inf)  # both 0 is the default of the format
+    return (low, high) if low < high else (-math.inf, math.inf)  # both are 0 by default, for no soft limits
 
 
 def _extension_notes(robot: Element, edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
@@ -279,7 +279,7 @@ def _extension_notes(robot: Element, edges: list[_Edge], mimics: dict[str, Mimic
     for element in robot.children:
         if element.tag in _LOOPS:
             lost.append(element)
-        if element.tag == "gazebo":  # as in SDF, its joints connect two links that are already in the tree
+        if element.tag == "gazebo":  # as in SDF, joints in this element connect two links that are already in the tree
             joints = [inner for inner in element.children if inner.tag == "joint"]
             lost += [joint for joint in joints if {"parent", "child"} <= {end.tag for end in joint.children}]
         if element.tag in ("gazebo", "ros2_control"):

@@ -40,7 +40,7 @@ class Collisions:
         """Start without notes."""
         self._path = path
         self._missing: dict[str, list[str]] = {}  # names of shapes by reason
-        self._incomplete: set[str] = set()  # links
+        self._incomplete: set[str] = set()  # names of links with a missing shape
         self._files: dict[str, Path] = {}  # mesh files by name in the URDF
 
     def of(self, link: Element) -> tuple[Solid, ...]:

@@ -377,7 +377,7 @@ class Follow(Clear, _Animate):
         tips = [skeleton.frame_names[row] for row in skeleton.tip_rows]
         values = targets_from(source, tips if self.joints is None else dict(self.joints))
         start = None
-        with suppress(InputError):  # the clip belongs to another body, so it gives no start pose
+        with suppress(InputError):  # if the clip belongs to another body, it gives no start pose
             placed = source.on(skeleton)
             same = [(body.joint_names, body.nq) for body in (skeleton, skeleton.with_root(self._moves))]
             start = placed.pose(0) if (placed.skeleton.joint_names, placed.skeleton.nq) in same else None
@@ -626,7 +626,7 @@ class _Verb(Verb):
             UsageError: If one is given.
         """
         fields = {name: {one: said for one, said, _ in options_of(job)} for name, job in _JOBS.items()}
-        del fields["goals"]["joints"]  # the file of keyframes names them
+        del fields["goals"]["joints"]  # the file of keyframes names the joints
         known = {one for one, _, _ in options_of(kind)}
         for name, said, _ in self.options():
             owners = [one for one, own in fields.items() if name in own and not own[name].positional]

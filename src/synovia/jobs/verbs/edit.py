@@ -80,7 +80,7 @@ def _slice(text: str) -> _Frames:
 
 
 def _pin(text: str) -> str:
-    """Return the text of a pin, checked."""
+    """Check the form of a pin, and return its text."""
     from synovia.files.layers import pin_layer
 
     pin_layer(text)
@@ -88,7 +88,7 @@ def _pin(text: str) -> str:
 
 
 def _offset(text: str) -> str:
-    """Return the text of an offset, checked."""
+    """Check the form of an offset, and return its text."""
     from synovia.files.layers import offset_layer
 
     offset_layer(text)
@@ -242,7 +242,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         return [] if self.layers is None else read_layers(self.layers, world=self.obstacles)
 
     def _check(self) -> None:
-        """Check that the options ask for something, and fit together.
+        """Check that the options change something, and that they fit together.
 
         Raises:
             UsageError: If they do not.
@@ -388,7 +388,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
 
 
 def _doubts(made: Made) -> list[Finding]:
-    """Return the findings of the layers that need a look; without frames if the tools changed the clip."""
+    """Return the findings about layers that the user should check; without frames if the tools changed the clip."""
     from synovia.model.finding import Finding
 
     edited = made.edited

@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from synovia.solver import Solver as SolverSettings
 
 TABLE_SCHEMA: Final = "synovia.solve-table/1"
-_QUICK: Final = 2.0  # seconds; a slower solve is not repeated to measure its time, unless it took few steps
-_FEW: Final = 2000  # steps; a slow solve with fewer steps spent its time in the compiler
+_QUICK: Final = 2.0  # seconds; a solve that takes longer is not repeated to measure its time, unless it took few steps
+_FEW: Final = 2000  # number of steps; a slow solve with fewer steps spent its time in the compiler
 _POSE_SEED: Final = Number(0, 2**32 - 1, whole=True)
 
 _T = TypeVar("_T")
 _Frame = tuple[int, bytes]  # row of a joint, and the bytes of a site's placement on this joint
-_Position = tuple[str, tuple[float, ...]]  # joint and position
-_Rotation = tuple[str, "Array"]  # joint and rotation matrix
+_Position = tuple[str, tuple[float, ...]]  # key of a joint, and position
+_Rotation = tuple[str, "Array"]  # key of a joint, and rotation matrix
 
 
 def _position(text: str) -> _Position:
@@ -341,7 +341,7 @@ class SolvePose(Verified, Roles, _Solves):
     look: str = option(default="surface", like=LOOK, needs="picture_file", recorded=NEVER)
 
     def is_brief(self) -> bool:
-        """Return whether kernels may run as plain Python: not with a deadline, which would end the slower solve."""
+        """Return whether kernels may run as plain Python: not with a deadline, which could end the slower solve."""
         return self.deadline is None or not self._wants()
 
     def are_many(self, sources: Sequence[str], output: str | None) -> bool:
@@ -372,7 +372,7 @@ class SolvePose(Verified, Roles, _Solves):
         return "full-body" if self.standing else None
 
     def _wants(self) -> bool:
-        """Return whether there is a target."""
+        """Whether an option gives a target."""
         return bool(self.positions or self.rotations or self.goals or self.clearance is not None)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
@@ -397,7 +397,7 @@ class SolvePose(Verified, Roles, _Solves):
         start = _start_pose(self.start, ik.skeleton)
         solution, seconds = self._solved(ik, start)
         outcome = self._outcome(solution, ik, start, seconds)
-        host.ready(outcome)  # before any file is written: this may restart the command with the compiler
+        host.ready(outcome)  # report before writing files, because the report may restart the command with the compiler
         check = None
         if output is not None:
             host.wrote(output, write_pose(solution.pose, output, force=host.force))

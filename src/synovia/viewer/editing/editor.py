@@ -192,11 +192,11 @@ class GoalEditor:
         if kind.goal.has_priority:
             values["priority"] = self.priority
         if kept:
-            values.pop("world", None)  # not stored in files
+            values.pop("world", None)  # goal files do not store the world
         given = self.given if kept else POSITION | ROTATION
-        if kind.name == "pose" and given:  # both or neither
+        if kind.name == "pose" and given:  # a pose goal has both parts of the target or neither
             given = POSITION | ROTATION
-        if self.has_position:  # None: a plane goal then has a default position
+        if self.has_position:  # with None, a plane goal gets its default position
             values[kind.position] = place if given & POSITION else None
         normal = self.values.get("keep") == "normal"
         if self.has_rotation and given & ROTATION:

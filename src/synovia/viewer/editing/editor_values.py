@@ -194,7 +194,7 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
             if place is not None and "other_offset" in kind.further:
                 editor.values["other_offset"] = place @ cast("Any", goal).other_offset
             elif place is not None:
-                row = skeleton.index(editor.values[name])  # this goal does not support sites
+                row = skeleton.index(editor.values[name])  # raises an error for the name of a site
             editor.values[name] = row
     directions = [field.name for field in kind.controls if field.form == "direction"]
     if left_out := [name for name in directions if name not in editor.values]:

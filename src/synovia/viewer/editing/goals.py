@@ -92,7 +92,7 @@ class Goals:
             return editor
 
     def _fit_solver(self, goal: type[Goal]) -> None:
-        """Use the solver for drags with goals that avoid obstacles: its motion is limited, so no drag jumps through."""
+        """Use the solver for drags if a goal avoids obstacles: its largest move keeps a drag from jumping through."""
         if goal.takes_world and not self._state.solver.supports_priorities:
             self._state.solver = DRAGGED
 

@@ -15,8 +15,8 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.servo import Command, Servo
 
-_RATE: Final = 60.0  # nominal ticks per second; each tick gets its own duration
-_COMPONENTS: Final = math.sqrt(3.0)  # the limit of each of three components is the limit of the norm divided by this
+_RATE: Final = 60.0  # nominal ticks per second; each tick passes its actual duration
+_COMPONENTS: Final = math.sqrt(3.0)  # limit of a vector's norm, divided by the limit of each of its three components
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from synovia.viewer.editing.root import without_root_values
 from synovia.viewer.editing.state import State
 
 _MOST: Final = 1000  # largest number of poses in the library
-_LONGEST_NAME: Final = 60  # characters
+_LONGEST_NAME: Final = 60  # largest number of characters of a name
 
 
 class Poses:

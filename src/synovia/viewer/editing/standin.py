@@ -23,8 +23,8 @@ from synovia.model.loops.closing import closed_near
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import tip_of
 
-_SWEEPS: Final = 4  # sweeps per frame; the next frame continues
-_NEAR: Final = 1e-4  # body sizes; a tip nearer than this to its target needs no sweep
+_SWEEPS: Final = 4  # largest number of sweeps per frame; the next frame continues from its result
+_NEAR: Final = 1e-4  # fraction of the body's size; a tip nearer than this to its target needs no sweep
 
 
 def follow(pose: Pose, editors: Iterable[GoalEditor], added: int) -> Pose:

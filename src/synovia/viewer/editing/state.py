@@ -192,7 +192,7 @@ class State:
         for editor in self.editors:
             editor.snap()
         self.solver, self.limits, clip = snapshot.solver, snapshot.limits, snapshot.play
-        same = self.play.motion is clip.motion  # a clip that was not changed keeps its time
+        same = self.play.motion is clip.motion  # if the clip was not changed, it keeps its time
         self.play = replace(clip, time=self.play.time, playing=self.play.playing) if same else replace(clip)
         self.set_root(snapshot.root, snapshot.q)
         self.base = snapshot.base

@@ -152,8 +152,8 @@ class Worker:
             if self.engine.stale:
                 if shown is None:
                     self._listener(dataclasses.replace(self.engine.unsolved(), busy=True))
-                self._prepare()  # shows the page as busy only if slow: rotating a joint packs in each frame
-                if self._stopped.is_set():  # the other thread may still use the engine
+                self._prepare()  # shown as busy only if slow, because rotating a joint packs the problem in each frame
+                if self._stopped.is_set():  # if set, the other thread may still use the engine
                     return
                 last = max(last, time.perf_counter() - 1.0 / RATE)
             now = time.perf_counter()

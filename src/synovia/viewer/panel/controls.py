@@ -24,7 +24,7 @@ from synovia.viewer.page.tab import Tab
 
 PAUSE: Final = 5.0  # seconds after the last key stroke before a field shows the value of the model again
 _PARTS: Final = 1000  # steps of the slider of a slide joint
-_DIGITS: Final = 16  # numbers from the browser must have fewer digits
+_DIGITS: Final = 16  # numbers from the browser must have fewer digits than this
 _UUID: Final = attrgetter("_impl.uuid")  # identifier of a control; viser has no public name for it
 
 

@@ -14,8 +14,8 @@ from synovia.viewer.page.style import safe
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field
 
-_GO, _CHANGE, _MUTE = range(3)  # codes of actions
-_PARTS: Final = (  # from bottom to top
+_GO, _CHANGE, _MUTE = range(3)  # codes of user actions: go to a frame, change a layer, mute a layer
+_PARTS: Final = (  # draggable parts of a bar, in drawing order
     ("fade", "in"), ("fade", "out"), ("edge", "first"), ("edge", "last"), ("bar", "move"),
 )  # fmt: skip
 

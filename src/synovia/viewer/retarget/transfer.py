@@ -67,7 +67,7 @@ class Transfer:
     version: int = 1
     outcome: Outcome = field(default_factory=lambda: Outcome(0))
     _undo: Undo[_Settings] = field(default_factory=Undo[_Settings])
-    _base: Pose | None = None  # the rest pose before it is adjusted
+    _base: Pose | None = None  # rest pose of the source before the user's angles
     _edited: bool = False  # whether the map differs from the initial map
 
     def __post_init__(self) -> None:

@@ -38,7 +38,7 @@ class _Grab:
 class Rings:
     """The gizmo and the name of a joint.
 
-    Args:
+    canvas: The browser, and the scale and colours of its scene.
         canvas: What they are drawn with.
         body: The body.
         hand: Edits by hand.
@@ -155,7 +155,7 @@ class Rings:
         vector = Rotation.from_matrix(turn @ grab.turn.T).as_rotvec()
         if joint.kind is Kind.HINGE:
             angle = float(vector @ (frame @ np.asarray(joint.axis)))
-            grab.angle += math.remainder(angle - grab.angle, 2.0 * math.pi)  # also beyond half a turn
+            grab.angle += math.remainder(angle - grab.angle, 2.0 * math.pi)  # counts rotations beyond half a turn
             return grab.values + self._handles.turned(np.array([grab.angle]))
         start = grab.place / self._scale
         moved = self._handles.moved(start, place / self._scale, grab.turn) - start

@@ -156,7 +156,7 @@ class View:
         self._folder = tempfile.TemporaryDirectory(prefix="synovia-view-", ignore_cleanup_errors=True)
         rules.sessions = partial(self._background.running, SESSION)
         self.server = guarded_server(rules, port)
-        self.server.gui.main_panel.dock_right()  # next to the scene, so that it hides no target
+        self.server.gui.main_panel.dock_right()  # dock the panel next to the scene, so that the panel hides no target
         self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
         aim = opening.aim(opening.make())
@@ -223,7 +223,7 @@ class View:
                 camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
                 first = _first_camera(client)
                 first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
-                client.scene.set_up_direction(aim.up)  # the browser then moves to its first camera
+                client.scene.set_up_direction(aim.up)  # viser then moves the browser to its first camera
         host = Host(
             self._background,
             self._dark,

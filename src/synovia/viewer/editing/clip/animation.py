@@ -302,7 +302,7 @@ class Animation:
                 if name != "playing" and not math.isfinite(value):
                     raise InputError(f"{name} is not finite", value=value)
             if "time" in values:
-                self.key_if_due()  # at the frame where the edit was made
+                self.key_if_due()  # key the edit at its own frame, before the time changes
             if {"speed", "weight"} & set(values):
                 self._history.remember(("clip", *values))
             for name, value in values.items():
