@@ -94,7 +94,7 @@ def model_object(
 
 
 def _hand_object(hand: Hand) -> dict[str, Any]:
-    """Return a hand as plain values; a joint is given by its name, or by its row if the name is not unique."""
+    """Return a hand as plain values; joints are given by name, or by row if a name is not unique."""
     return {
         "side": hand.side,
         "palm": hand.palm,

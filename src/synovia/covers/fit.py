@@ -60,14 +60,14 @@ def fit_capsules(skin: Skin, overhang: float, most: int = MOST) -> dict[int, lis
 
 
 def _around(skin: Skin, faces: NDArray[np.int64], *, fine: bool = True) -> _Piece:
-    """Return triangles with the capsule around them."""
+    """Return a piece: triangles of a joint, with a small capsule around them."""
     return _Piece(faces, smallest_pill(skin.corners[faces].reshape(-1, 3), fine=fine))
 
 
 def _divided(
     skin: Skin, piece: _Piece, outside: Outside, others: list[Pill], overhang: float, most: int
 ) -> list[_Piece]:
-    """Divide the piece of a joint until no capsule has too large an overhang, or while this helps."""
+    """Divide the piece of a joint while the largest overhang is too large and a division reduces it."""
     pieces, best, least = [piece], [piece], np.inf
     while True:
         outs = _overhangs(pieces, others, outside)

@@ -205,7 +205,7 @@ class Format:
         return f"skeleton, motion ({into})" if self.copies else "skeleton, motion"
 
     def names(self, path: Path) -> bool:
-        """Return whether a file has the ending of this format."""
+        """Return whether the name of a file has an ending of this format."""
         return path.name.lower().endswith(self.extensions)
 
 

@@ -69,7 +69,7 @@ class ClipReader(Looped):
 
     @property
     def number(self) -> str | int | None:
-        """The clip's number if the option is one, else its name."""
+        """The option ``clip`` as an integer if it is a number, else unchanged."""
         return int(self.clip) if isinstance(self.clip, str) and NUMBER.fullmatch(self.clip) else self.clip
 
     def open_model(self, host: Host) -> None:
@@ -252,7 +252,7 @@ class Saved(Verified):
 
 
 def report_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:
-    """Report calibration frames, and whether they are cut off."""
+    """Report the calibration frames of a clip, and whether they are cut off."""
     host.say(f"{note} ({'cut off' if cut else '--trim-tpose cuts this off'})", motion.name)
 
 

@@ -1,4 +1,4 @@
-"""Jobs: a class whose fields are its options and whose method does one input; how it runs with many; its command."""
+"""Jobs with their options, and the code that runs a job on one input, on many inputs, or as a command."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Job(ABC):
         Args:
             item: The input.
             output: The file to write; None for only a report.
-            host: Where this runs.
+            host: Threads, notes and progress of the job.
         """
 
     def open(self, host: Host) -> None:
@@ -116,7 +116,7 @@ class Job(ABC):
         return None
 
     def falls_short(self, figures: Mapping[str, Any]) -> bool:
-        """Return whether a result with these figures, as numbers or texts, leads to exit code 1."""
+        """Return whether the figures of a result, as numbers or texts, lead to exit code 1."""
         return float(figures.get("missed") or 0) > 0
 
     def work(self, item: Item, output: Path) -> Mapping[str, Figure]:

@@ -268,7 +268,7 @@ def _opened(model: Any, loops: str | Path | None) -> tuple[Skeleton, Pose | None
 
 
 def _file_of(skeleton: Skeleton) -> str:
-    """Return the source file of a skeleton; its name if it is bundled or has no file."""
+    """Return the source file of a skeleton, or the skeleton's name if it is bundled or has no file."""
     return skeleton.name if skeleton.source is None or is_bundled(skeleton.name) else str(skeleton.source)
 
 
@@ -293,7 +293,7 @@ def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...]]:
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, body: Skeleton) -> tuple[list[Motion], int, tuple[str, ...]]:
-    """Return the clips including the requested clip, its number, and notes on its retargeting."""
+    """Return the clips with the requested clip among them, the number of this clip, and notes on its retargeting."""
     if not isinstance(clip, int | Motion):
         clip = str(clip)
         if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):

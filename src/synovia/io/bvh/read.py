@@ -158,7 +158,7 @@ def _tip_names(nodes: list[Node]) -> dict[int, str]:
 
 
 def _joint_values(source: Source, rows: list[_Row], table: Array) -> Array:
-    """Return q (T, nq) of the table (T, channels)."""
+    """Return the joint values, (T, nq), for a table of channel values, (T, channels)."""
     q = np.empty((len(table), sum(row.joint.kind.q_size for row in rows)))
     at = 0
     for row in rows:

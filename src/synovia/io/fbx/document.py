@@ -213,7 +213,7 @@ class Document:
         set_property(settings, "CustomFrameRate", "double", float(fps))
 
     def _setting(self, name: str, usual: float) -> float:
-        """Return a number of the global settings."""
+        """Return a number from the global settings; ``usual`` if the number is missing or invalid."""
         settings = next((record for record in self.tree.below if record.name == "GlobalSettings"), Record(""))
         values = own_properties(settings).get(name, ())
         return real(values[0], usual) if values else usual

@@ -94,7 +94,7 @@ class Node:
 
 
 def turns(order: int, rotation: Array) -> Array:
-    """Return rotation matrices, (T, 3, 3), for angles about x, y and z, degrees (T, 3), in an order."""
+    """Return rotation matrices, (T, 3, 3), for angles about x, y and z, degrees (T, 3), in a rotation order."""
     axes = _ORDERS[order]
     return quat_to_matrix(to_quat(axes, np.radians(np.atleast_2d(rotation))[:, axes]))
 
@@ -227,7 +227,7 @@ class Chain:
         return self._unscaled[parent] * self._scale[parent][:, None, :], self.place[parent]
 
     def needed(self, row: int, turn: Array) -> Array:
-        """Return Rpre · R · Rpost⁻¹ of a node, (T, 3, 3), for its world rotation as a rigid body."""
+        """Return Rpre · R · Rpost⁻¹, (T, 3, 3), that gives a node a world rotation as a rigid body."""
         parent = self.nodes[row].parent
         signs = self._signs[parent]
         return signs[:, None] * (np.swapaxes(self.turn[parent], 1, 2) @ turn) * signs

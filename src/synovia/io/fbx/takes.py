@@ -119,7 +119,7 @@ class Take(NamedTuple):
 
 
 def is_written(stack: Record) -> bool:
-    """Return whether Synovia wrote a take, and it was not renamed since."""
+    """Return whether Synovia wrote a take that has not been renamed since."""
     return [value for value in own_properties(stack).get(_MARK, ()) if isinstance(value, str)] == [name_of(stack)]
 
 

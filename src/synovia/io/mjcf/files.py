@@ -149,7 +149,7 @@ def _read(path: Path) -> _Reading:
 
 
 def _shape(element: Element, value: str) -> Shape:
-    """Return the shape that an element refers to."""
+    """Return the shape whose file an element names."""
     counts = [int(min(max(1.0, count), 12.0)) for count in (*numbers(element, "gridsize")[2:], 1.0, 1.0)]
     return Shape(element.tag, re.split(r"[\\/]", value.strip())[-1], (counts[0], counts[1]))  # MuJoCo allows 12 in all
 

@@ -198,7 +198,7 @@ class Clips(Generic[_Clip]):
         skeleton, rest = self.skeleton, self._rest
         sheared = bool(rest.sheared.any())
         starts, rate, count, said = _rate(animation)
-        numbers = skeleton.nq + (36 if sheared else 12) * len(skeleton)  # temporary arrays included
+        numbers = skeleton.nq + (36 if sheared else 12) * len(skeleton)  # values per frame, temporary arrays included
         self._spend(count * numbers, animation)
         times = _times(starts, rate, count)
         local = {key: track.sample(times) for key, track in animation.tracks.items()}
@@ -219,7 +219,7 @@ class Clips(Generic[_Clip]):
         return Motion(skeleton, q, said.fps, name=animation.name, stretch=stretch, notes=notes)
 
     def _dropped(self, local: dict[tuple[int, str], Array], count: int, *, scaled: bool) -> Array | None:
-        """Return the distance of each joint from its position in the file because small tracks were dropped, (n,).
+        """Return the largest distance, (n,), of each joint from its position in the file due to dropped small tracks.
 
         None if all tracks were kept.
         """
@@ -241,7 +241,7 @@ class Clips(Generic[_Clip]):
         return kind is Kind.FREE or (kind is Kind.BALL and path == "rotation")
 
     def _far_notes(self, far: Array | None) -> list[str]:
-        """Return a sentence about joints whose positions differ from the file."""
+        """Return a sentence about joints whose positions differ from the file; an empty list if there are none."""
         if far is None:
             return []
         size = self._rest.size

@@ -7,10 +7,10 @@
     first = "coupler"           # a joint, link or site
     second = "rocker"           # without this key: the world
     kind = "point"              # or weld, hinge, universal, slide, cylindrical, distance
-       offset = [0.3, 0, 0]        # position on the first, in its frame
+    offset = [0.3, 0, 0]        # position on the first, in its frame
     offset_rpy_deg = [0, 0, 90] # rotations about x, y, z in order; or offset_rotation_xyzw, a unit quaternion
-       other_offset = [0.1, 0, 0]  # position on the second, in its frame; also other_offset_rpy_deg
-       distance = 0.2              # only for the kind "distance"
+    other_offset = [0.1, 0, 0]  # position on the second, in its frame; also other_offset_rpy_deg
+    distance = 0.2              # only for the kind "distance"
 
     [[coupling]]
     terms = { thumb = 1, index = [-0.5, 0.1] }  # factors of the value, or of its first to fourth power

@@ -124,14 +124,14 @@ class Table:
         return Table(values, self._path, self._what, {"": self._lines[key]} if key in self._lines else {})
 
     def tables(self, key: str, expected: str) -> list[Table]:
-        """Return the tables in a list; none if the key is missing."""
+        """Return the list of tables at a key; an empty list if the key is missing."""
         entries: Any = self.values.get(key, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
             raise self.error(f"{key} has the wrong form", key, value=entries, expected=expected)
         return [self.inner(key, entry) for entry in cast("list[dict[str, Any]]", entries)]
 
     def points(self, key: str) -> list[list[float]]:
-        """Return a list of points; none if the key is missing."""
+        """Return the list of points at a key; an empty list if the key is missing."""
         entries: Any = self.values.get(key, [])
         if not isinstance(entries, list) or any(
             not isinstance(point, list) or len(cast("list[Any]", point)) != 3 for point in cast("list[Any]", entries)

@@ -160,7 +160,7 @@ class _Animate(Saved, Roles, ClipJob):
             output: The file to write; None for no file.
             into: The model file that the output format may copy.
             up: Axis that points up; None to find it.
-            host: Where this runs.
+            host: Threads, notes and progress of the job.
         """
         from synovia.batch.clips import judged
         from synovia.jobs.reports import clip_object, clip_text, judgement_object, warnings_of

@@ -304,7 +304,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         )  # fmt: skip
 
     def _made(self, motion: Motion, host: Host) -> Made:
-        """Return the edited clip."""
+        """Return the edited clip with the results of all steps."""
         import numpy as np
 
         from synovia.clips import edit, foot_lock
@@ -367,7 +367,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         return motion.mirrored() if self.mirror else motion, marked
 
     def _joined(self, motion: Motion, host: Host) -> Motion:
-        """Return the clip with the others appended, and closed to a loop if asked."""
+        """Return the clip with other clips appended, and closed to a loop if the option asks for a loop."""
         from synovia.model.clip_tools.concatenate import concatenate
 
         if self.append:

@@ -172,7 +172,7 @@ class Render(ClipJob):
         return Outcome(motion, figures, files=[output], said=f"{output}: {motion.name}")
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a sheet of stills as it is; None for a film."""
+        """Return an output that is a sheet of stills, unchanged; None for a film."""
         from synovia.batch.work import Picture
 
         del source

@@ -461,7 +461,7 @@ class SolvePose(Verified, Roles, _Solves):
 
 
 def _standing(skeleton: Skeleton, wanted: Sequence[Goal]) -> tuple[Skeleton, list[Goal]]:
-    """Return a body with masses, and its standing goals before the given goals, which get a priority one level lower.
+    """Return a body with masses, and goals: standing goals first, then the given goals one priority lower.
 
     Raises:
         InputError: If the body cannot stand.
@@ -501,7 +501,7 @@ def _start_pose(start: int | Path | None, skeleton: Skeleton) -> Pose | None:
 
 
 def _goals_from(positions: Sequence[_Position], rotations: Sequence[_Rotation], skeleton: Skeleton) -> list[Goal]:
-    """Return a goal for each joint: a pose goal if both options name it.
+    """Return a goal for each joint with a target; a joint with a position and a rotation gets a pose goal.
 
     Args:
         positions: Joints with positions.

@@ -51,11 +51,11 @@ class Body:
 
     @property
     def pose(self) -> Pose:
-        """The current pose."""
+        """Current pose of the solved skeleton."""
         return self._state.pose
 
     def put(self, q: Array) -> None:
-        """Set the pose by joint values of the solved skeleton, (nq,), clamped to its limits."""
+        """Set the pose to joint values of the solved skeleton, (nq,), clamped to the limits of the joints."""
         self._state.put(q)
 
     def joint_values(self) -> dict[str | int, Any]:
@@ -136,7 +136,7 @@ class Body:
 
 
 def _with_value(skeleton: Skeleton, q: Array, row: int, value: Array) -> Array:
-    """Return joint values, (nq,), with new values of one joint, clamped to its limits and with closed loops."""
+    """Return joint values, (nq,), with new values of one joint; limits are applied and loops are closed."""
     out, place = np.array(q), skeleton.q_slice(row)
     out[place] = value
     out[place] = clamped(skeleton, out[None])[0][place]

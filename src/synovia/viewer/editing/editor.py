@@ -127,7 +127,7 @@ class GoalEditor:
 
     @property
     def has_rotation(self) -> bool:
-        """Whether the target has a rotation; for a goal with a normal, its z axis is the normal."""
+        """Whether the target has a rotation; with a normal, the z axis of this rotation is the normal."""
         return bool(kind_of(self.kind).rotation) and self.values.get("keep") != "point"
 
     @property
@@ -136,7 +136,7 @@ class GoalEditor:
         return self.has_position or self.has_rotation
 
     def copy(self) -> GoalEditor:
-        """Return an independent copy; it shares the arrays, which are replaced but never modified."""
+        """Return a copy that shares the arrays, because arrays are replaced but never modified."""
         return replace(self, values=dict(self.values))
 
     def become(self, other: GoalEditor) -> None:
@@ -154,7 +154,7 @@ class GoalEditor:
         self.eased_position, self.eased_rotation = self.position, self.rotation
 
     def ease(self, part: float, near: float) -> bool:
-        """Move the eased target towards the target and return whether it still has to move.
+        """Move the eased target towards the target; return whether the eased target still has to move.
 
         Args:
             part: Fraction of the distance, 0 to 1.
@@ -173,7 +173,7 @@ class GoalEditor:
         return self.eased_position if self.has_position else self.eased_rotation if self.has_rotation else None
 
     def goal(self, address: Callable[[int], str | int], *, eased: bool = True, kept: bool = False) -> Goal:
-        """Return the goal.
+        """Return the goal that this editor describes.
 
         Args:
             address: Returns the key of a joint from a row of the given skeleton.

@@ -31,7 +31,7 @@ from synovia.viewer.editing.state import State
 
 _EASE: Final = 0.035  # time constant of eased targets, seconds
 _SOLVE: Final = 0.012  # time limit of one solve, seconds; after a miss, the next frame continues the solve
-_UNFINISHED: Final = 120  # largest number of consecutive frames that continue a missed solve
+_UNFINISHED: Final = 120  # largest number of consecutive frames that continue an unfinished solve
 _MOVES: Final = 1e-3  # radians or length units: if a joint value changes by more, the next frame continues the motion
 _TIMED: Final = 60  # number of solves for the median time
 _FIRST_PACK: Final = threading.Lock()  # held while a session packs its first problem
@@ -125,7 +125,7 @@ class Engine:
         return self._version != self.state.version
 
     def prepare(self) -> None:
-        """Pack the problem if its structure has changed; the first use of a solver compiles it for seconds.
+        """Pack the problem if its structure has changed; the first use of a solver compiles the solver for seconds.
 
         The compiler serves one thread at a time, and a thread that waits for it cannot be interrupted. The browser may
         disconnect before the session's first problem is packed. So the thread waits here, and returns if the session
@@ -181,7 +181,7 @@ class Engine:
         return {label: target for label, target in targets.items() if target is not None}
 
     def step(self, seconds: float) -> tuple[Frame, bool]:
-        """Advance by some seconds and solve; return the frame and whether anything still moves.
+        """Advance the page by some seconds and solve; return the frame, and whether anything still moves.
 
         The solve runs outside the session's lock, so that edits never wait for a solve.
         """
@@ -222,7 +222,7 @@ class Engine:
         )
 
     def stand_in(self, seconds: float) -> Frame:
-        """Advance by some seconds while the solver is not ready: only limbs follow their targets."""
+        """Advance the page by some seconds while the solver is not ready: only limbs follow their targets."""
         state = self.state
         with state.lock:
             start, editors, _ = self._advance(seconds)
@@ -246,7 +246,7 @@ class Engine:
         return start, tuple(editor.copy() for editor in state.editors), any(eased)
 
     def _keep(self, pose: Pose, before: Pose, version: int) -> None:
-        """Store a pose in the session, unless the session was edited since it had the pose ``before``."""
+        """Store a pose in the session, unless the session was edited after it had the pose ``before``."""
         with self.state.lock:
             if self.state.version == version and self.state.pose is before:
                 self.state.pose = pose
@@ -304,7 +304,7 @@ class Engine:
         clock: float,
         command: Command | None = None,
     ) -> Frame:
-        """Return a frame."""
+        """Return the state of the page as a frame."""
         errors: dict[int, GoalError] = {}
         missed: frozenset[int] = frozenset()
         if solution is not None:

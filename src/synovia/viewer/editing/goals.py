@@ -43,7 +43,7 @@ class Goals:
 
     @property
     def version(self) -> int:
-        """Number that changes with the goals, but not with their targets."""
+        """Number that changes when goals change, but not when only targets move."""
         return self._state.version
 
     @property
@@ -52,11 +52,11 @@ class Goals:
         return self._state.solver.supports_priorities
 
     def find(self, key: int | None) -> GoalEditor | None:
-        """Return an editor by its key; None if there is none."""
+        """Return the editor with a key; None if there is none."""
         return next((editor for editor in self.editors if editor.key == key), None)
 
     def editor(self, key: int | None) -> GoalEditor:
-        """Return an editor by its key.
+        """Return the editor with a key.
 
         Raises:
             InputError: If the goal was removed.
@@ -109,7 +109,7 @@ class Goals:
             return editor
 
     def remove(self, key: int | None) -> None:
-        """Remove an editor."""
+        """Remove the editor with a key."""
         with self._state.lock:
             editor = self.editor(key)
             self._history.remember()

@@ -16,7 +16,7 @@ _STEEP: Final = 1e-6  # the unit vector to the left has a horizontal part; if th
 
 
 def counterparts(skeleton: Skeleton) -> list[int]:
-    """Return the row of each joint's counterpart on the other side of the body; its own row if it has none."""
+    """Return the row of each joint's counterpart on the other side of the body; the joint's own row without one."""
     pairs = Mirror.across(skeleton, _across(skeleton)).pairs
     return [row if pair < 0 else pair for row, pair in enumerate(pairs)]
 

@@ -41,7 +41,7 @@ class Poses:
         return self._state.library
 
     def mirror(self) -> None:
-        """Mirror the pose; goals of both sides exchange their states, and their targets move to the body.
+        """Mirror the pose; goals of the left and right side exchange their states, and targets move to the body.
 
         On a clip, the mirrored pose becomes a key.
         """

@@ -69,7 +69,7 @@ def limb_of(skeleton: Skeleton, row: int) -> list[int]:
 
 
 def _turned(pose: Pose, row: int, tip: Array, target: Array) -> Pose:
-    """Return a pose in which one joint is rotated so that the tip is as near to the target as this joint allows."""
+    """Return a pose in which one joint rotates the tip as near to the target as the joint allows."""
     frame = pose.frames[row]
     turn, center = frame[:9].reshape(3, 3), frame[9:]
     now, wanted = tip - center, target - center

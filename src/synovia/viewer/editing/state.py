@@ -155,7 +155,7 @@ class State:
         return Pose.trusted(self.skeleton, q)
 
     def clip_values(self, seconds: float) -> Array:
-        """Return the joint values of the clip with its layers, blended by its weight, without its keys, (nq,)."""
+        """Return the joint values, (nq,), of the clip with its layers but without its keys, blended by its weight."""
         below = self.play.below
         if below is None:
             return self.base

@@ -129,14 +129,14 @@ class Worker:
         self.state.changed.set()
 
     def _run(self) -> None:
-        """Work until stopped."""
+        """Run ``_work`` in the thread until stopped."""
         try:
             self._work()
         finally:
             self.ended.set()
 
     def _work(self) -> None:
-        """Step, call the listener, wait."""
+        """Repeat until stopped: advance the engine, call the listener, wait."""
         last = due = time.perf_counter()
         moving = True
         shown: Frame | None = None
@@ -168,7 +168,7 @@ class Worker:
                 self._stopped.wait(rest)
 
     def _prepare(self) -> None:
-        """Prepare the solver in another thread; while this takes long, a simple stand-in moves the limbs."""
+        """Prepare the solver in another thread; if this takes long, a simple stand-in moves the limbs meanwhile."""
         ready = threading.Event()
 
         def prepare() -> None:

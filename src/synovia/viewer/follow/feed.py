@@ -97,7 +97,7 @@ class Feed:
             self._ended = True
 
     def _look(self, pose: Pose, now: float) -> Figures:
-        """Compute the current figures."""
+        """Return the figures of the recent ticks, with those of the newest pose."""
         live = self._live
         report = None if live is None else live.report()
         marks = self._marks
@@ -125,7 +125,7 @@ class Feed:
         return self._pose
 
     def figures(self) -> Figures:
-        """Return the recent figures."""
+        """Return the latest figures; after a second without ticks, the tick rate is 0 and the status is None."""
         with self._lock:
             found, quiet = self._figures, self._clock() - self._last > _QUIET
             recorded = max(len(self._rows) - 1, 0) / self.rate
@@ -175,7 +175,7 @@ class Feed:
 
 
 def _speeds(pose: LivePose) -> dict[str, float]:
-    """Return the velocity of each joint that a limit restricts, as a fraction of its limit."""
+    """Return the velocity of each joint at a limit, as a fraction of its limit, by joint."""
     shares, names = pose.axes.shares.tolist(), pose.axes.skeleton.joint_keys
     out: dict[str, float] = {}
     for axis in np.flatnonzero(pose.reasons).tolist():

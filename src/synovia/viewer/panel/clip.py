@@ -141,7 +141,7 @@ class ClipTab(Tab):
         self._length = values[0]
 
     def _set_auto(self, on: bool) -> None:
-        """Key each edit, or only on request."""
+        """Set whether each edit becomes a key; otherwise keys are made only on request."""
         self._animation.auto_key = bool(on)
 
     def _show_path(self, on: bool) -> None:
@@ -185,7 +185,7 @@ class ClipTab(Tab):
             self._animation.set_play(time=frame / motion.fps, playing=False)
 
     def _cut(self, values: tuple[float, ...]) -> None:
-        """Set the frames that play."""
+        """Set the first and the last frame that play."""
         self._animation.set_span(whole("first frame", values[0]), whole("last frame", values[1]))
 
     def _show_keys(self) -> None:

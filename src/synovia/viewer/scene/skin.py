@@ -91,7 +91,7 @@ class Skin:
             "cast_shadow": look.shadows,
             "receive_shadow": False,
         }
-        # If a new mesh has the name of a removed mesh, the browser keeps the old material and its texture.
+        # Names are unique: for a mesh with the name of a removed mesh, the browser keeps the old material and texture.
         root = f"{name}/surface{next(_NUMBERS)}"
         for number, part in enumerate(look.surface.parts):
             path = f"{root}/{number}"
