@@ -20,7 +20,7 @@ from synovia.surface.solids import world_surface
 _TONES: Final = (1.0, 0.86, 1.08, 0.94)  # relative brightness of obstacles in turn, so that neighbours differ
 # distances from the middle of the body, as multiples of its size
 _FAR: Final = 8.0  # obstacles are cut off beyond this distance
-_CAST: Final = 2.0  # obstacles within this distance cast shadows
+_CAST: Final = 2.0  # obstacles within this distance cast shadows, and half-spaces within this distance are drawn
 _NEAR: Final = 0.9  # the camera is fitted to obstacles within this distance
 _WALL: Final = 1.1  # half the width of the drawn piece of a wall, as a multiple of the body's size
 _AHEAD: Final = 1.5  # smallest depth that is drawn, as a multiple of the camera's ``nearest``
@@ -83,7 +83,7 @@ class Surroundings:
         return Around(mesh, _inside(mesh, middle, _CAST * size), _joined(walls), self._floor, hull)
 
     def _wall(self, plane: HalfSpace, middle: Array, size: float) -> Mesh | None:
-        """Return the piece of a half-space that is nearest to a body; None if it is far away or below the floor."""
+        """Return the piece of a half-space that is nearest to a body; None if it is too far away or below the floor."""
         normal = plane.normal
         foot = middle - float((middle - plane.point) @ normal) * normal
         if float(np.linalg.norm(foot - middle)) > _CAST * size:

@@ -34,7 +34,7 @@ OF_POINTS: Final = (
 LARGEST_FILE: Final = 2**30  # bytes; readers need several times as much memory
 FREE_NUMBERS: Final = 2**23  # values that even the smallest file may describe: 64 MiB as float64
 _UNEVEN: Final = 0.2  # fraction of the mean time step: smaller deviations count as rounding
-_PER_FRAME: Final = 0.1  # frames per second; a smaller value may be seconds per frame, written by mistake
+_PER_FRAME: Final = 0.1  # frames per second; a smaller value may be the seconds per frame instead of the rate
 NUMBERS_A_BYTE: Final = 4  # additional values that a file may describe for each of its bytes
 
 

@@ -191,7 +191,7 @@ class _Frames(NamedTuple):
 
 
 def _with_names(skeleton: Skeleton, frames: _Frames) -> tuple[float, Array, list[int]]:
-    """Return the error of body positions, q, and the columns of q that the file gives.
+    """Return the error of body positions, the joint values q, and the columns of q that the file gives.
 
     The error is a median over frames, in length units; q (T, nq) has joints by name, or in the order with the smaller
     error.
@@ -216,7 +216,7 @@ def _with_names(skeleton: Skeleton, frames: _Frames) -> tuple[float, Array, list
 
 
 def _values(skeleton: Skeleton, robot: Robot, frames: _Frames) -> tuple[float, Array, list[int]]:
-    """Return the median error of body positions, q (T, nq), and the columns of q that the file gives."""
+    """Return the error of body positions as in ``_with_names``, q (T, nq), and the columns of q that the file gives."""
     where, values, poses, joints, bodies = frames
     count = len(robot.joints if joints is None else joints)
     if values.shape[1] == count + _BASE:

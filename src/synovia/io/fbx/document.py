@@ -14,7 +14,7 @@ from synovia.io.fbx.text import read_text_tree
 from synovia.model.geometry import Array
 
 CLASS: Final = "\0\1"  # separator between the name of an object and its class
-_TICKS: Final = 46_186_158_000  # ticks per second in most files
+_TICKS: Final = 46_186_158_000  # ticks per second, unless TCDefinition selects another number
 _NEW_TICKS: Final = 141_120_000  # ticks per second in files whose TCDefinition selects it
 _FIRST: Final = 1_000_000  # object number from which new objects are numbered; 0 is the scene
 _LARGEST: Final = 2**62  # upper bound of object numbers and of ticks, so that both fit in 64 bits

@@ -257,7 +257,7 @@ def _above(body: Skeleton, row: int) -> Iterator[int]:
 
 
 def _turning(body: Skeleton, rows: dict[str, int], role: str) -> int:
-    """Return the joint that rotates a bone: the one with the longest part among those down to the limb's next bone.
+    """Return the joint that rotates a bone: the joint with the longest link on the chain to the limb's next bone.
 
     Each joint of a robot rotates about one axis, and any of the joints of a limb may have the role.
     """
@@ -273,7 +273,7 @@ def _turning(body: Skeleton, rows: dict[str, int], role: str) -> int:
 def _standing(body: Skeleton, rows: dict[str, int], where: str) -> Array:
     """Return the rotation from the world of a skeleton to that of the file, (3, 3): y up, z forward.
 
-    If the skeleton has no upward axis, it is the axis nearest to the direction of the trunk at rest.
+    If the skeleton has no upward axis, the axis nearest to the direction of the trunk at rest is used.
 
     Raises:
         InputError: If the upward or the forward axis is unknown.

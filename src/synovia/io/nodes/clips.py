@@ -170,7 +170,7 @@ class Clips(Generic[_Clip]):
         return [_UNEVEN.format(names=listed(names), count=count, joints="joint" if count == 1 else "joints")]
 
     def _pose_dependent(self, turns: Array | np.ndarray, scales: Array | np.ndarray) -> np.ndarray:
-        """Return the joints whose offsets change because an ancestor rotates below a nonuniform scale.
+        """Return which joints, (n,), have offsets that change because an ancestor rotates below a nonuniform scale.
 
         Such offsets are R_parentᵀ M_parent t. The linear part M of the node's matrix depends on the rotations below the
         nonuniform scale, and on animated scale, which ``stretch`` cannot express for such a file.

@@ -372,7 +372,7 @@ class SolvePose(Verified, Roles, _Solves):
         return "full-body" if self.standing else None
 
     def _wants(self) -> bool:
-        """Whether an option gives a target."""
+        """Return whether an option gives a target."""
         return bool(self.positions or self.rotations or self.goals or self.clearance is not None)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:

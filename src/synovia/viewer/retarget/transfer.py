@@ -75,7 +75,7 @@ class Transfer:
         self.joints = self._first_map()
 
     def _first_map(self) -> Map:
-        """Return the given or the automatic map, with its gaps."""
+        """Return the given map or the automatic map, with empty entries for missing joints."""
         return draft_map(self.motion.skeleton, self.target, self.joint_map)
 
     @property

@@ -38,8 +38,8 @@ class _Grab:
 class Rings:
     """The gizmo and the name of a joint.
 
-    canvas: The browser, and the scale and colours of its scene.
-        canvas: What they are drawn with.
+    Args:
+        canvas: The browser, and the scale and colours of its scene.
         body: The body.
         hand: Edits by hand.
         handles: Axes and steps.

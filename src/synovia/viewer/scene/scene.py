@@ -355,7 +355,7 @@ def first_aim(session: Session) -> Aim:
 def viewpoint(state: State, aspect: float) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
 
-    It also shows the body along its clip, except for poses far away, for which the body would be too small.
+    The camera also shows the body along its clip, except for poses so far away that the body would be too small.
 
     Args:
         state: The state.

@@ -37,9 +37,9 @@ class Targets:
     """The targets of one browser's scene.
 
     Args:
-        canvas: What they are drawn with.
-        goals: The goals.
         canvas: The browser, and the scale and colours of its scene.
+        goals: The goals.
+        hand: Edits by hand.
         handles: Axes and steps of the gizmo.
         on_select: Called with the key of a target that is clicked or grabbed.
     """
