@@ -282,7 +282,7 @@ class _Plan:
         """Refuse to replace outputs of another command.
 
         Raises:
-            FileError: If there are any.
+            FileError: If outputs of another command would be replaced.
         """
         ledger = self._ledger
         rows = [ledger.rows[item.output] for item in self._items if item.output in ledger.rows]

@@ -259,7 +259,7 @@ class Ledger:
                     self._replay(line)
 
     def _replay(self, line: bytes) -> None:
-        """Apply a line of the log; ignore a damaged line, or one that was cut when a process was killed."""
+        """Apply a line of the log; ignore a line that is damaged, or that was cut when a process was killed."""
         if line[:1] != b"{" or b"}" not in line[-2:]:  # quick test: decoding 100 000 such lines takes a second
             return
         with suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
@@ -301,7 +301,7 @@ class Ledger:
         return seen.path == _absolute(path) and is_unchanged(seen.files, seen.when)
 
     def is_intact(self, output: str) -> bool:
-        """Return whether an output is unchanged since it was made; reads its content if the stamp is no proof."""
+        """Return whether an output is unchanged since it was made; read its content if the stamp is no proof."""
         seen, path = self._seen.get(output, _Seen()), self.folder / output
         if seen.made is not None and is_unchanged({str(path): seen.made}, seen.when):
             return True

@@ -91,7 +91,7 @@ class Camera:
 
 
 def direction(axis: str | None, otherwise: str) -> Array:
-    """Return the unit vector of an axis such as ``"y"`` or ``"-z"``; of ``otherwise`` if there is no axis."""
+    """Return the unit vector of an axis such as ``"y"`` or ``"-z"``, or of the axis ``otherwise`` for None."""
     return axis_vector(axis if axis and axis.lstrip("+-") in _FORWARD else otherwise)
 
 

@@ -90,7 +90,7 @@ class Notes:
                 self._label(name, self._point(place)[0], 7.0 * self._scale, None)
 
     def _point(self, place: Array) -> tuple[Point, float]:
-        """Return the pixel of a point and the scale there."""
+        """Return the pixel of a point, and the scale at the point, pixels per length unit."""
         pixels, _, scales = self._camera.project(place[None, :])
         return (float(pixels[0, 0]), float(pixels[0, 1])), float(scales[0])
 
@@ -232,7 +232,7 @@ class Notes:
         self._canvas.text((box[0] + pad, (box[1] + box[3]) / 2.0), text, height, ink)
 
     def _leader(self, box: Box, place: Point, gap: float, colour: Colour) -> None:
-        """Draw the line from a label to its point, unless the label is close to it."""
+        """Draw the line from a label to its point, unless the label is close to the point."""
         x, y = min(max(place[0], box[0]), box[2]), min(max(place[1], box[1]), box[3])
         away = float(np.hypot(x - place[0], y - place[1]))
         if away <= 1.6 * gap:
@@ -267,7 +267,7 @@ class Placer:
             anchor: The point of the text, pixels.
             size: Width and height of the text, pixels.
             gap: Distance from the point to leave free, pixels.
-            needed: Whether to return the best box even if it is not free; if False, return None in this case.
+            needed: Whether to return the best box even if no box is free; if False, return None in this case.
         """
         boxes = self._inside(_around(anchor, size, gap))
         taken = np.reshape(self._taken, (-1, 1, 4))

@@ -145,7 +145,7 @@ def in_front(mesh: Mesh, camera: Camera) -> Mesh | None:
 
 
 def _inside(mesh: Mesh | None, middle: Array, reach: float) -> Mesh | None:
-    """Return the part of a mesh inside a cube with half-width ``reach`` around a point; None if there is none."""
+    """Return the part of a mesh inside a cube with half-width ``reach`` around a point; None if no part is inside."""
     for axis in np.concatenate([np.eye(3), -np.eye(3)]):
         mesh = None if mesh is None else cut(mesh, middle + reach * axis, axis)
     return mesh

@@ -61,7 +61,7 @@ def _nothing(motion: Motion) -> Sequence[str]:
 
 
 class Shown(NamedTuple):
-    """Positions of the joints of a motion as other programs show them when they play a file.
+    """Positions of the joints of a motion, as other programs show these when they play a file.
 
     Args:
         rows: Rows of the motion's skeleton that the file has.
@@ -338,7 +338,7 @@ def read_text(path: Path, *, most: int = LARGEST_FILE) -> str:
 
 
 def check_writable(path: Path, *, force: bool) -> None:
-    """Check that a file can be written, before any work is done for it.
+    """Check that a file can be written, before any work for the file.
 
     Raises:
         FileError: If it is a folder, exists and ``force`` is not set, or its folder does not exist.
@@ -362,7 +362,7 @@ def most_numbers(size: int) -> int:
 
 
 def file_rate(fps: float, where: Path) -> Rate:
-    """Return the frame rate of a file, or the usual rate of which it is a rounded value.
+    """Return the frame rate of a file, or the usual rate if the file has a rounded value of this rate.
 
     Raises:
         FormatError: If no clip can have this rate.

@@ -313,7 +313,7 @@ def needs_model(path: str | Path) -> bool:
 
 
 def file_of(model: str | None) -> str | None:
-    """Return the file of a model, which the format of an output may copy; None for a bundled one."""
+    """Return the file of a model, which the format of an output may copy; None for a bundled model."""
     from synovia.io.load import is_bundled
 
     return None if model is None or is_bundled(model) else model

@@ -109,7 +109,7 @@ class Number(Kind):
     def __init__(
         self, least: float = -math.inf, most: float = math.inf, *, whole: bool = False, above: bool = False
     ) -> None:
-        """Store the bounds and describe them."""
+        """Store the bounds, and describe the bounds for messages."""
         self._least, self._most, self._whole, self._above = least, most, whole, above
         self._text = "a whole number" if whole else "a number"
         if most < math.inf:

@@ -29,7 +29,7 @@ _LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a fr
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A skeleton row: its columns of the table, the OFFSET that they replace, and its position in the text."""
+    """A skeleton row: its columns of the table, the OFFSET that these columns replace, and its position in the text."""
 
     joint: Joint
     columns: tuple[int, ...]
@@ -110,7 +110,7 @@ def row_groups(channels: tuple[str, ...]) -> list[tuple[Kind, list[int]]]:
 
 
 def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int) -> list[_Row]:
-    """Return the rows of one node.
+    """Return the skeleton rows of a node.
 
     Args:
         node: The node.
@@ -141,7 +141,7 @@ def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int)
 
 
 def _tip_names(nodes: list[Node]) -> dict[int, str]:
-    """Return names for end sites without one: the joint's name with ``_end``, and a number if this is taken."""
+    """Return names for end sites without a name: the joint's name with ``_end``, and a number if this is taken."""
     taken = {node.name for node in nodes}
     used: dict[str, int] = {}
     out: dict[int, str] = {}

@@ -149,7 +149,7 @@ class Document:
                 count.values[0] = (whole(count.values[0]) or 0) + 1
 
     def link(self, source: Record | int, target: Record | int, name: str | None = None) -> None:
-        """Connect an object to another one (0: the scene), or to a property of it."""
+        """Connect an object to another object (0: the scene), or to a property of the other object."""
         numbers = [np.int64(each if isinstance(each, int) else each.values[0]) for each in (source, target)]
         self.connections.add("C", "OO" if name is None else "OP", *numbers, *([] if name is None else [name]))
 
@@ -349,12 +349,12 @@ def block_of(record: Record, name: str = "Properties70") -> Record:
 
 
 def whole(value: Any) -> int | None:
-    """Return a value as an integer; None if it is not one."""
+    """Return a value as an integer; None for any other value."""
     return int(value) if isinstance(value, int) or type(value) in (np.int64, np.int16, np.int8, np.uint8) else None
 
 
 def real(value: Any, usual: float) -> float:
-    """Return a value as a float; ``usual`` if it is not a finite number."""
+    """Return a value as a float; ``usual`` for a value that is not a finite number."""
     number = float(value) if isinstance(value, float) or type(value) is np.float32 else whole(value)
     return float(number) if number is not None and np.isfinite(number) else usual
 

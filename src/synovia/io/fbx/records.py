@@ -84,7 +84,7 @@ class Record:
         return found.values[0] if found is not None and found.values else None
 
     def begins(self, *texts: str) -> bool:
-        """Return whether the first value is one of some texts."""
+        """Return whether the first value is one of the given texts."""
         return bool(self.values) and isinstance(self.values[0], str) and self.values[0] in texts
 
     def add(self, name: str, *values: Any) -> Record:

@@ -106,7 +106,7 @@ def check(data: bytes) -> None:
 
 
 class _Blobs:
-    """Binary values for the output; the JSON refers to them by offset and length."""
+    """Binary values for the output; the JSON refers to these values by offset and length."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []

@@ -50,7 +50,7 @@ class Document:
         self._spent = 0
 
     def spend(self, numbers: int, element: Element) -> None:
-        """Count values that will be stored; raise an error if they are too many for a file of this size."""
+        """Count values that will be stored; raise an error for too many values in a file of this size."""
         self._spent += numbers
         most = most_numbers(self._size + self._loaded)
         if self._spent > most:

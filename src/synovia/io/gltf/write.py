@@ -115,7 +115,7 @@ def write_gltf(
 
 
 def check_gltf(target: Path, into: Path | None) -> None:
-    """Check, before any work, that a copy may have a file name; ``write_gltf`` checks this when it writes.
+    """Check, before any work, that a file name suits a copy; ``write_gltf`` checks this when it writes.
 
     Raises:
         FileError: If the file to copy cannot be read.

@@ -623,7 +623,7 @@ class _Verb(Verb):
         """Refuse options that belong to other inputs.
 
         Raises:
-            UsageError: If one is given.
+            UsageError: If such an option is given.
         """
         fields = {name: {one: said for one, said, _ in options_of(job)} for name, job in _JOBS.items()}
         del fields["goals"]["joints"]  # the file of keyframes names the joints

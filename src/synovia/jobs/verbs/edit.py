@@ -122,7 +122,7 @@ class Made(NamedTuple):
 class Edit(Saved, Roles, Clear, ClipJob):
     """Change a part of clips and keep the rest; or cut, loop, mirror, smooth and join them.
 
-    Layers come first, so their frames are those of the input: those of the file, then pins, then offsets. Each keeps
+    Layers are applied first, to the frames of the input: layers of the file, then pins, then offsets. Each layer keeps
     clear of obstacles and of the body as the options say; without layers, the whole clip does. The tools follow in the
     order of this list.
 
@@ -245,7 +245,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         """Check that the options change something, and that they fit together.
 
         Raises:
-            UsageError: If they do not.
+            UsageError: If the options change nothing, or do not fit together.
         """
         inherited = {name for base in (ClipJob, Roles, Saved) for name, _, _ in options_of(base)}
         given = {name for name, _, _ in options_of(self) if is_changed(self, name)}

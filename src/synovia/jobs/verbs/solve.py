@@ -84,7 +84,7 @@ def _joint_and_value(text: str, form: str) -> tuple[str, str]:
     """Return the texts on both sides of the last equals sign.
 
     Raises:
-        InputError: If one is empty; the message names the expected ``form``.
+        InputError: If a side is empty; the message names the expected ``form``.
     """
     joint, _, value = text.rpartition("=")
     if not joint.strip() or not value.strip():
@@ -113,7 +113,7 @@ def _table_endings() -> Sequence[str]:
 
 @described
 class _Solves(Looped, Clear, Job):
-    """Options that both jobs share: goals, and how to solve for them."""
+    """Options that both jobs share: the goals, and the settings of the solve."""
 
     goals: Path | None = option(
         default=None,

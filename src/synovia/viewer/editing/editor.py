@@ -98,8 +98,8 @@ class GoalEditor:
         values: Other arguments of the goal, by name. Other joints (``other``) are rows of the given skeleton.
         given: Parts of the target that were set explicitly (POSITION, ROTATION). A saved goal omits the others.
         name: Name of the goal; None if it has none.
-        idle: Whether the target follows the joint while the goal is off. Moving it then enables the goal.
-        follows: Whether the target follows the joint of the clip while the goal is on. Moving it ends that.
+        idle: Whether the target follows the joint while the goal is off. Moving the target then enables the goal.
+        follows: Whether the target follows the joint of the clip while the goal is on. Moving the target ends this.
     """
 
     key: int

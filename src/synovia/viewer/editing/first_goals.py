@@ -20,7 +20,7 @@ def add_goals(goals: Goals, given: Iterable[Goal]) -> None:
 
     Raises:
         UnknownNameError: If a joint does not exist, or the page does not support a kind of goal.
-        InputError: If one of them is not a goal.
+        InputError: If a value is not a goal.
     """
     for number, goal in enumerate(given):
         if not isinstance(goal, Goal):

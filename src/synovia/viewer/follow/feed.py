@@ -36,7 +36,7 @@ class Figures:
         learning: Whether the calibration of the source is being learned.
         ended: Whether no more poses will arrive.
         limited: The limit that restricts a joint, by joint.
-        speeds: Velocity of these joints as a fraction of their limit, by joint.
+        speeds: Velocity of the limited joints as a fraction of their limit, by joint.
         report: Report on the whole motion; None if unknown.
         recorded: Length of the recording, seconds.
     """
@@ -175,7 +175,7 @@ class Feed:
 
 
 def _speeds(pose: LivePose) -> dict[str, float]:
-    """Return the velocity of each joint at a limit, as a fraction of its limit, by joint."""
+    """Return the velocity of each joint that a limit restricts, as a fraction of its velocity limit, by joint."""
     shares, names = pose.axes.shares.tolist(), pose.axes.skeleton.joint_keys
     out: dict[str, float] = {}
     for axis in np.flatnonzero(pose.reasons).tolist():

@@ -95,7 +95,7 @@ def _words(curve: Curve, unit: str) -> str:
 
 
 def _range(curves: Curves) -> tuple[float, float]:
-    """Return the ends of the axis, which covers all values and the limits that are near them."""
+    """Return the ends of the axis, which covers all values, and the limits near these values."""
     values = np.concatenate([part for curve in curves.curves for part in (curve.values, curve.clip)])
     low, high = float(values.min()), float(values.max())
     wide = max(high - low, _LEAST[curves.unit])

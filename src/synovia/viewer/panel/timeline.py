@@ -28,8 +28,8 @@ class Row(NamedTuple):
         first: Its first frame.
         last: Its last frame.
         blend: Number of frames of each fade.
-        muted: Whether it has no effect.
-        missed: Whether it misses a goal.
+        muted: Whether the layer has no effect.
+        missed: Whether the layer misses a goal.
     """
 
     label: str
@@ -72,7 +72,7 @@ class TimeLine:
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown."""
+        """Whether the time line is shown."""
         return bool(self._html.visible)
 
     @visible.setter

@@ -80,7 +80,7 @@ class Transfer:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Parts of the map: those with both joints first."""
+        """Parts of the map; parts with both joints come first."""
         return tuple(sorted(self.joints, key=lambda part: not all(self.joints[part])))
 
     def assign(self, part: str, *, source: str | None = None, target: str | None = None) -> None:
@@ -137,7 +137,7 @@ class Transfer:
             self._touch()
 
     def undo(self) -> bool:
-        """Undo the last change; return whether there was one."""
+        """Undo the last change; return whether there was a change to undo."""
         with self.lock:
             if (before := self._undo.undo(self._settings())) is None:
                 return False

@@ -65,7 +65,7 @@ class Obstacles:
                 self._single.append((world.names[row], mesh))
 
     def on_drag(self, action: Callable[[str, Any], None]) -> None:
-        """Call a function with the name of an obstacle and viser's event when it is dragged."""
+        """Register a function that gets the name of a dragged obstacle, and viser's event."""
 
         def listen(name: str, mesh: Any) -> None:
             async def dragged(event: Any) -> None:

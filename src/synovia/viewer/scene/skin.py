@@ -45,7 +45,7 @@ class Look:
         surface: Its surface.
         dark: Whether the background is dark.
         shadows: Whether the body casts a shadow.
-        world: Obstacles around it; None without any.
+        world: Obstacles around the body; None without any.
     """
 
     surface: Surface
@@ -180,7 +180,7 @@ def bone_setters(handle: Any) -> tuple[_Set, _Set]:
     """Return two functions that set the position and the rotation of a bone of a skinned mesh, by its number.
 
     viser's own setters compare before they send, which takes six times as long: too long for sixty bones at 60 frames
-    per second. They are the fallback if viser's message queue has another name.
+    per second. If viser's message queue has another name, viser's own setters are used.
     """
     try:
         from viser._messages import SetBoneOrientationMessage, SetBonePositionMessage

@@ -66,7 +66,7 @@ class ClipLayers:
             part: Part of the body that moves to the layer, see ``Goals.part_of``; None for the whole body.
 
         Raises:
-            InputError: If no clip is chosen, or the pose is that of the clip.
+            InputError: If no clip is chosen, or the pose equals the clip's pose.
             UnsupportedError: If the pose moves a root that the clip does not have.
         """
         with self._state.lock:

@@ -34,7 +34,7 @@ class Play:
         time: Seconds from the first frame.
         playing: Whether the clip runs.
         speed: Factor of the recorded speed; negative values play backwards.
-        weight: Weight of the clip in the blend with the pose without it, 0 to 1.
+        weight: Weight of the clip in the blend with the pose without the clip, 0 to 1.
         first: First frame that plays.
         last: Last frame that plays; None for the last frame of the clip.
         layers: Layers on the clip, in order, below the keys.
