@@ -56,7 +56,7 @@ class Mesh:
         corners: Texture coordinates of the triangles' corners, (f, 3, 2); None without textures.
         images: Index of each triangle's texture, (f,); -1 for no texture.
         textures: Textures in linear light, each (h, w, 3).
-        behind: Another mesh, which hides this one where it is nearer.
+        behind: Another mesh, which hides parts of this mesh that are farther away.
     """
 
     vertices: Array
@@ -122,7 +122,7 @@ class Skin:
 
     Args:
         surface: The surface, with at least one part.
-        whole: Whether it covers the whole body, so that no bones are drawn.
+        whole: Whether the surface covers the whole body, so that no bones are drawn.
     """
 
     def __init__(self, surface: Surface, *, whole: bool = True) -> None:
@@ -367,7 +367,7 @@ class _Part(NamedTuple):
         camera: Its camera.
         size: Its width and height, pixels.
         extent: Size of its content, length units.
-        apart: Whether it shows several objects, so that an object must not darken others far behind it.
+        apart: Whether the part shows several objects, so that an object must not darken objects far behind it.
     """
 
     camera: Camera

@@ -225,7 +225,7 @@ def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Po
 
 
 def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields of a file after checking that it has the first of some schemas."""
+    """Return the fields of a file after checking that its schema is the first of some schemas."""
     if not isinstance(content, dict) or cast("dict[str, Any]", content).get("schema") != schemas[0]:
         expected = " or ".join(f'"schema": "{schema}"' for schema in schemas)
         raise FormatError("", where=where, expected=f"an object with {expected}")

@@ -108,7 +108,7 @@ def companions_of(path: Path) -> tuple[Path, ...]:
     """Return all other files on which the content of a file depends, each once; none for an unreadable file.
 
     These are the files that the file refers to, directly or through others. Some may not exist yet; the content changes
-    when they appear.
+    when the missing files appear.
 
     Args:
         path: The file.
@@ -173,7 +173,7 @@ def load_skeleton(
 
 
 def first_notes(notes: Sequence[str], source: str) -> str:
-    """Return the first notes as one text that says where to find the others."""
+    """Return the first notes as one text that says where to find the other notes."""
     more = len(notes) - _SHOWN
     return " ".join([*notes[:_SHOWN], *([f"And {more} more, see {source}."] if more > 0 else [])])
 
@@ -181,7 +181,7 @@ def first_notes(notes: Sequence[str], source: str) -> str:
 def _contents(
     where: Path, srdf: str | os.PathLike[str] | None = None, loops: str | os.PathLike[str] | None = None
 ) -> Contents:
-    """Read a file, with a given SRDF file, and with the given file of loops or the one next to the file."""
+    """Read a file, with a given SRDF file, and with the given file of loops or the file of loops next to the file."""
     found = _without_loops(where, srdf)
     if loops is None:
         given = next((path for path in _loops_next_to(where) if path.is_file()), None)
@@ -212,7 +212,7 @@ def _without_loops(where: Path, srdf: str | os.PathLike[str] | None = None) -> C
 
 
 def is_bundled(name: str) -> bool:
-    """Return whether a name is that of a bundled model; a file of the same name takes precedence."""
+    """Return whether a name is the name of a bundled model; a file of the same name takes precedence."""
     return name in bundled_names() and not Path(name).exists()
 
 

@@ -108,7 +108,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
 
 
 def _unpacked(data: bytes, kind: str) -> tuple[Array, Faces, tuple[float, ...] | None]:
-    """Parse vertices, faces and colour of a mesh; ignore materials if they cannot be read."""
+    """Parse vertices, faces and colour of a mesh; ignore materials that cannot be read."""
     trimesh = optional_package("trimesh", "mesh files need trimesh", "meshes")
 
     def unpacked(form: bytes) -> tuple[Array, Faces, tuple[float, ...] | None]:
@@ -149,7 +149,7 @@ def _reason(error: Exception) -> str:
 
 
 def _check_size(path: Path) -> None:
-    """Raise an error for a GLB that describes too many values for its size, before trimesh unpacks it.
+    """Raise an error for a GLB that describes too many values for its size, before trimesh unpacks the file.
 
     Raises:
         SynoviaError: If there are too many values, or the file is not a GLB.

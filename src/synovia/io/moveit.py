@@ -108,7 +108,7 @@ class _Reader:
         return shapes, place
 
     def shape(self, kind: str, name: str) -> Shape | None:
-        """Read a shape in its own frame; return None, with a note, for shapes that are not kept."""
+        """Read a shape in its own frame; for shapes that are not kept, add a note and return None."""
         solid = OF_BODIES.get(kind.lower())
         if solid is not None and (lengths := solid.lengths()):
             return solid.at(rigid(), self.numbers(sum(lengths.values()), " and ".join(lengths)))

@@ -259,7 +259,7 @@ def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
 
 
 def numbers_of(arrays: Mapping[str, NDArray[Any]], name: str, where: Path, expected: str) -> Array:
-    """Return one of the arrays of a file as float64.
+    """Return an array of a file as float64.
 
     Args:
         arrays: The arrays.
@@ -279,7 +279,7 @@ def numbers_of(arrays: Mapping[str, NDArray[Any]], name: str, where: Path, expec
 
 
 def texts_of(array: NDArray[Any]) -> list[str] | None:
-    """Return the texts of an array; None if it is not a text array, or if a text cannot be written as UTF-8."""
+    """Return the texts of an array; None for an array of other values, or if a text cannot be written as UTF-8."""
     if array.dtype.kind != "U":
         return None
     codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))

@@ -84,7 +84,7 @@ def is_world(path: Path) -> bool:
 
 
 def _with_meshes(world: World) -> World:
-    """Open the meshes of a world, and return it without unreadable meshes, with a note."""
+    """Open the meshes of a world, and return the world without unreadable meshes, with a note about these."""
     lost: dict[str, list[str]] = {}
     kept: list[Obstacle] = []
     for obstacle in world:

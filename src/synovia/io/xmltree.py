@@ -44,7 +44,7 @@ class Element:
         line: Line of the file where it begins.
         children: Its direct children.
         content: The first characters of the text directly inside it, enough for a name.
-        notes: Sentences about skipped parts of the file, in order; all elements of a file share them.
+        notes: Sentences about skipped parts of the file, in order; all elements of a file share this list.
     """
 
     tag: str

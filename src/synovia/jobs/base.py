@@ -20,7 +20,7 @@ Progress = Callable[[float, float], Any]
 
 
 class UsageError(InputError):
-    """An option that cannot be used together with others, or with these inputs.
+    """An option that cannot be used together with other options, or with these inputs.
 
     Args:
         message: What was expected, a sentence.

@@ -70,7 +70,7 @@ class _Dresser:
         return Surface(parts, (*lost, *(f"{counted(count, 'mesh', 'meshes')} {why}" for why, count in known)))
 
     def spend(self, numbers: int) -> None:
-        """Count values; raise an error if they are too many for a file of this size."""
+        """Count values; raise an error for too many values in a file of this size."""
         self.left -= numbers
         if self.left < 0:
             raise FormatError("needs too much memory", where="images and skins")

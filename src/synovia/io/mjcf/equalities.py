@@ -122,7 +122,7 @@ class Equalities:
     def _widen(self, j: int, leader: int, c: Array) -> None:
         """Widen the range of a follower if it divides the range of its leader into separate intervals.
 
-        Such ranges are inexact: in models of knees, they span the end values of a curve that exceeds these in between.
+        Such ranges are inexact: in models of knees, a range spans the end values of a curve that leaves it in between.
         """
         m = self._model
         if not (m.jnt_limited[j] and m.jnt_limited[leader]):
@@ -155,7 +155,7 @@ class Equalities:
             self._add_coupling(e, sums[0], sums[1], c)
 
     def _joints_along(self, tendon: int) -> dict[int, float] | None:
-        """Return the factor of each joint in the length of a fixed tendon, None for a spatial one."""
+        """Return the factor of each joint in the length of a fixed tendon; None for a spatial tendon."""
         m = self._model
         out: dict[int, float] = {}
         for w in range(int(m.tendon_adr[tendon]), int(m.tendon_adr[tendon] + m.tendon_num[tendon])):
@@ -251,7 +251,7 @@ class Equalities:
         self.notes.append(f"{self._text(e)} was not kept{why}.")
 
     def _text(self, e: int) -> str:
-        """Return a text with the type and name of a constraint, and the objects that it connects."""
+        """Return a text with the type and name of a constraint, and with the names of the connected objects."""
         m, objects = self._model, self._mujoco.mjtObj
         kind = str(self._mujoco.mjtEq(int(m.eq_type[e])).name).removeprefix("mjEQ_").lower()
         own = {"tendon": objects.mjOBJ_TENDON, "joint": objects.mjOBJ_JOINT}

@@ -34,7 +34,7 @@ class Files:
     """The files that a model names.
 
     Args:
-        several: Whether it consists of several MJCF files.
+        several: Whether the model consists of several MJCF files.
         shapes: All shape files.
         missing: The shape files that do not exist or may not be opened.
         notes: Sentences about skipped parts.
@@ -48,7 +48,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A model with the files that it includes, before their shapes are looked up.
+    """A model with the files that it includes; the shapes of all these files are not looked up yet.
 
     Args:
         home: The folder of the model.
@@ -173,7 +173,7 @@ def _nested(element: Element, home: Path, folders: set[Path], value: str) -> lis
 
 
 def _walk(root: Element) -> Iterator[Element]:
-    """Yield an element and all below it."""
+    """Yield an element and all its descendants."""
     waiting = [root]
     while waiting:
         element = waiting.pop()

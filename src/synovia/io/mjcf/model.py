@@ -106,7 +106,7 @@ class _Compiled:
 
     Args:
         model: MuJoCo's model; geoms of missing shapes are in the last geom group, which is never shown.
-        weighed: (bodies,) whether the mass and the centre of mass of each body are those of the file.
+        weighed: (bodies,) whether the mass and the centre of mass of each body come from the file, not from a stand-in.
         stood_in: (geoms,) whether each geom is a stand-in.
         notes: Sentences about what is missing.
     """
@@ -154,7 +154,7 @@ def _with_stand_ins(
 
 
 def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *, several: bool) -> _Mujoco:
-    """Return MuJoCo's model of a file; MuJoCo's warnings are caught, so that it writes no log file.
+    """Return MuJoCo's model of a file; MuJoCo's warnings are caught, so that MuJoCo writes no log file.
 
     Args:
         mujoco: The package.

@@ -103,7 +103,7 @@ class Clips(Generic[_Clip]):
     def __init__(
         self, path: Path, scene: Scene, animations: Sequence[_Clip], spend: Callable[[int, _Clip], None]
     ) -> None:
-        """Store the parts; ``motions`` samples them."""
+        """Store the arguments; ``motions`` samples the animations."""
         self._path = path
         self._scene = scene
         self._animations = animations
@@ -194,7 +194,7 @@ class Clips(Generic[_Clip]):
         return [self._motion(animation) for animation in self._animations]
 
     def _motion(self, animation: _Clip) -> Motion:
-        """Sample one clip."""
+        """Sample one clip at a constant frame rate, and return its motion."""
         skeleton, rest = self.skeleton, self._rest
         sheared = bool(rest.sheared.any())
         starts, rate, count, said = _rate(animation)
@@ -309,7 +309,7 @@ class Clips(Generic[_Clip]):
         return out, np.linalg.norm(off, axis=-1).max(axis=1)
 
     def _stretch(self, local: dict[tuple[int, str], Array], count: int) -> Array | None:
-        """Return each node's scale relative to rest, (T, n, 3); None if it is always 1."""
+        """Return each node's scale relative to rest, (T, n, 3); None if all these scales are always 1."""
         scales = {row: values for (row, path), values in local.items() if path == "scale"}
         out = np.ones((count, len(self._scene.names), 3))
         for row, values in scales.items():

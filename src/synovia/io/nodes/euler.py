@@ -25,7 +25,7 @@ _LOCKED: Final = 1e-12  # norm of a pair; if smaller, rounding (1e-16) changes i
 
 
 def sign(order: Sequence[int]) -> float:
-    """Return 1 for an even permutation of (0, 1, 2), -1 for an odd one."""
+    """Return 1 for an even permutation of (0, 1, 2), -1 for an odd permutation."""
     return 1.0 if (order[1] - order[0]) % 3 == 1 else -1.0
 
 

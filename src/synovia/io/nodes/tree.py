@@ -21,7 +21,7 @@ class Scene:
     """The nodes that become joints, parents first; arrays have one row per joint.
 
     Args:
-        names: Node names; ``node12`` for a node without one.
+        names: Node names; ``node12`` for a node without a name.
         row_of: Row by node number in the file.
         parents: Row of the parent, -1 for roots.
         moving: Whether the node is a ball even without animation, such as a joint of a skin.
@@ -112,7 +112,7 @@ def node_places(scene: Scene, local: Mapping[tuple[int, str], Array], count: int
 
 
 def over_time(local: Mapping[tuple[int, str], Array], row: int, path: str, rest: Array) -> Array:
-    """Return a property of a node, (T, width), or (1, width) at rest if it is not animated."""
+    """Return a property of a node, (T, width); its value at rest, (1, width), if the property is not animated."""
     values = local.get((row, path))
     return rest[row : row + 1] if values is None else values
 

@@ -119,7 +119,7 @@ def _parents(numbers: Array, path: Path) -> list[int]:
 
 
 def _skeleton(places: Array, parents: list[int], path: Path) -> Skeleton:
-    """Return the skeleton with joints at given positions (J, 3), y up, rotated so that it stands with z up."""
+    """Return the skeleton with joints at given positions (J, 3), y up, rotated so that the body stands with z up."""
     names = NAMES[len(places)]
     joints = [Joint(names[0], None, Kind.FREE, rigid(UPRIGHT @ places[0], UPRIGHT))]
     joints += [

@@ -88,7 +88,7 @@ def tied(skeleton: Skeleton, content: Mapping[str, Any], path: Path, text: str) 
 
 
 def _tables(content: Mapping[str, Any], path: Path, text: str, name: str) -> list[Table]:
-    """Return the tables with one name."""
+    """Return all tables with a name."""
     lines = lines_of(text, name)
     entries = Table(content, path, "", lines[0]).tables(name, f"tables that begin with [[{name}]]")
     if len(lines) != 1 + len(entries):  # several on a line, or a header inside a text: line numbers are unknown

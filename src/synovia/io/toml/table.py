@@ -140,7 +140,7 @@ class Table:
         return [[self._number(key, x) for x in point] for point in cast("list[list[Any]]", entries)]
 
     def _number(self, key: str, value: object, infinite: bool = False) -> float:
-        """Return one number."""
+        """Check that a value is a number, and return the number."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.error(f"{key} is not a number", key, value=value, expected="a number")
         try:

@@ -62,7 +62,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """A joint of the file, before it has a row."""
+    """A joint of the file, before it becomes rows of the skeleton."""
 
     element: Element
     name: str
@@ -372,7 +372,7 @@ def _edges(robot: Element, links: dict[str, Element]) -> list[_Edge]:
 
 
 def _root(robot: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
-    """Return the one link that is not a child of any joint."""
+    """Return the only link that is not a child of any joint."""
     children = {edge.child for edge in edges}
     roots = [name for name in links if name not in children]
     if not roots:
@@ -392,7 +392,7 @@ def _root(robot: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
 
 
 def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str], mimic: Mimic | None) -> list[Joint]:
-    """Return the rows of one joint; the first will be row ``at``, the last is the frame of the link."""
+    """Return the rows of a joint, which begin at row ``at`` of the skeleton; the last row is the frame of the link."""
     element = edge.element
     kind = _KINDS[edge.type]
     rest = origin_of(element)
@@ -426,7 +426,7 @@ def _axis(element: Element) -> Array:
 
 
 def _limit(edge: _Edge) -> Interval | None:
-    """Return the limits of a revolute or prismatic joint; None for reversed ones."""
+    """Return the limits of a revolute or prismatic joint; None for reversed limits."""
     if edge.type not in _LIMITED:
         return None
     limit, bounds = edge.element.only("limit"), _bounds(edge)
@@ -442,7 +442,7 @@ def _limit(edge: _Edge) -> Interval | None:
 
 
 def _given_velocity(edge: _Edge) -> float | None:
-    """Return the velocity limit of a joint as given in the file; None without one."""
+    """Return the velocity limit of a joint as given in the file; None without a limit."""
     limit = edge.element.only("limit")
     if limit is None or "velocity" not in limit.attributes:
         return None
@@ -450,7 +450,7 @@ def _given_velocity(edge: _Edge) -> float | None:
 
 
 def _velocity(edge: _Edge) -> float | None:
-    """Return the velocity limit of a joint; None also for 0, which exporters write for joints without one."""
+    """Return the velocity limit of a joint; None without a limit, also for 0, which exporters write in this case."""
     velocity = _given_velocity(edge)
     return velocity if velocity is not None and 0.0 < velocity <= LONGEST else None
 

@@ -155,7 +155,7 @@ class ClipTab(Tab):
         self.page.redraw()
 
     def _show_progress(self, done: int, of: int) -> None:
-        """Show the progress of solving layers if it takes more than a second."""
+        """Show the progress of solving layers if solving takes more than a second."""
         now = time.monotonic()
         if done == 0 or done >= of:
             self._solving_since = now
@@ -235,7 +235,7 @@ class ClipTab(Tab):
             self._go((float(frame),))
 
     def _show_curves(self) -> None:
-        """Show the curves of the selected joint, if they are enabled and have changed."""
+        """Show the curves of the selected joint, if curves are enabled and have changed."""
         play, joint = self._animation.play, self.page.joint
         if not self._curves.value or play.motion is None:
             self._view.hide()
