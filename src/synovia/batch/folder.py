@@ -34,7 +34,7 @@ class Event(NamedTuple):
     """The end of one item.
 
     Args:
-        row: Its row of the ledger.
+        row: The item's row of the ledger.
         seconds: Processing time.
         ended: Number of finished items, failures included.
         todo: Number of items to process.
@@ -184,7 +184,7 @@ class _Plan:
 
     Args:
         task: The task.
-        settings: Its settings, with command and version.
+        settings: Settings of the task, with command and version.
         items: The inputs and their outputs.
         ledger: The ledger of the output folder.
     """

@@ -325,7 +325,7 @@ class _Lines:
 
     Args:
         file: The file.
-        path: Its path, for messages.
+        path: Path of the file, for messages.
     """
 
     def __init__(self, file: TextIO, path: Path) -> None:

@@ -36,7 +36,7 @@ class Group(NamedTuple):
 
     Args:
         rows: Number of rows.
-        chunks: Its columns.
+        chunks: Columns of the row group.
     """
 
     rows: int

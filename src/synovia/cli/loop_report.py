@@ -55,7 +55,7 @@ def mobility_text(skeleton: Skeleton, freedom: int) -> str:
 
     Args:
         skeleton: The model, which has loops.
-        freedom: Its degrees of freedom without the loops.
+        freedom: Degrees of freedom of the model without the loops.
     """
     mechanism = skeleton.mechanism
     if mechanism is None:

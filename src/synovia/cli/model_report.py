@@ -44,7 +44,7 @@ def model_object(
 
     Args:
         skeleton: The model.
-        clips: Its clips.
+        clips: Clips of the model.
         fit: Measured fit of its shapes; None if not measured.
         pairs: The pairs of links that can collide; None to leave them out.
         close: The pairs that are nearer than a clearance in most poses; None to leave them out.

@@ -124,7 +124,7 @@ def film_frames(count: int, rate: float, fps: float | None, most: int | None = N
 
     Args:
         count: Number of frames of the clip.
-        rate: Its frames per second.
+        rate: Frames per second of the clip.
         fps: Frames per second of the film, at most the clip's rate; None for the clip's rate, but at most 30.
         most: Largest number of frames, spread over the whole clip; None for no limit.
     """

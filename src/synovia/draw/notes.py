@@ -48,7 +48,7 @@ class Notes:
 
     Args:
         canvas: The image.
-        camera: Its camera.
+        camera: Camera of the image.
         placer: Finds free places for texts.
         theme: Colours.
         scale: Size of texts and lines; 1 for an image of 900 pixels.

@@ -217,7 +217,7 @@ class _Content:
         scenes: A scene for each frame of the film.
         path: Displacement of the camera in each frame, (T, 3).
         points: Centres of balls that contain the content of all frames, relative to the path, (n, 3).
-        radii: Their radii, (n,).
+        radii: Radii of these balls, (n,).
     """
 
     skeleton: Skeleton

@@ -364,8 +364,8 @@ class _Part(NamedTuple):
     """A part of the image.
 
     Args:
-        camera: Its camera.
-        size: Its width and height, pixels.
+        camera: Camera of the part.
+        size: Width and height of the part, pixels.
         extent: Size of its content, length units.
         apart: Whether the part shows several objects, so that an object must not darken objects far behind it.
     """

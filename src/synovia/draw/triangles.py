@@ -98,7 +98,7 @@ class _Seen:
     Nearness is linear over the image: it is the inverse of the depth with perspective, else the negative depth.
 
     Args:
-        faces: Their indices, (n,).
+        faces: Indices of the triangles, (n,).
         x: Columns of their corners, (3, n).
         y: Rows of their corners, (3, n).
         area: Twice their areas, positive if the corners are in clockwise order on the image, (n,).

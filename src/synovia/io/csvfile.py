@@ -235,7 +235,7 @@ def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str
 
     Args:
         text: The table.
-        path: Its file, for messages.
+        path: File of the table, for messages.
         delimiter: Character between cells.
 
     Raises:

@@ -77,7 +77,7 @@ def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> F
     Args:
         motion: The motion.
         path: The file.
-        fmt: Its format.
+        fmt: Format of the file.
     """
     where = as_path(path)
     try:

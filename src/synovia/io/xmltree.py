@@ -38,11 +38,11 @@ class Element:
     """One XML element.
 
     Args:
-        tag: Its name, with the prefix if it has one.
-        attributes: Its attributes.
+        tag: Name of the element, with the prefix if there is one.
+        attributes: Attributes of the element.
         file: The file, for messages.
         line: Line of the file where it begins.
-        children: Its direct children.
+        children: Direct children of the element.
         content: The first characters of the text directly inside it, enough for a name.
         notes: Sentences about skipped parts of the file, in order; all elements of a file share this list.
     """

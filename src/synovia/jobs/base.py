@@ -98,7 +98,7 @@ class Outcome:
 
     Args:
         result: The result object of the library, such as a ``Motion`` or a ``Retargeted``.
-        figures: Its figures, as in a row of the ledger.
+        figures: Figures of the result, as in a row of the ledger.
         falls_short: Whether goals were missed, or the verdict is "failed".
         files: The files that were written.
         notes: Notes for the user.

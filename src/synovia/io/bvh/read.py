@@ -114,7 +114,7 @@ def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int)
 
     Args:
         node: The node.
-        name: Its name.
+        name: Name of the node.
         parent: Last row of the node's parent.
         start: Index of the node's first row.
         column: Column of the node's first channel.

@@ -34,13 +34,13 @@ class _Node:
     """A joint of the file.
 
     Args:
-        name: Its name.
+        name: Name of the joint.
         offset: OFFSET, length units.
-        channels: Its channels.
-        end: Whether it is an end site.
+        channels: Channels of the joint.
+        end: Whether the joint is an end site.
         row: The last skeleton row of the joint.
         values: Values by channel, (T,) each; rotations in radians.
-        quats: Its rotation, (T, 4), if it has three rotation channels.
+        quats: Rotation of the joint, (T, 4), if it has three rotation channels.
         below: First skeleton rows of its children.
     """
 

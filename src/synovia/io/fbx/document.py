@@ -43,7 +43,7 @@ class Document:
     """An FBX file.
 
     Args:
-        tree: Its records.
+        tree: Records of the file.
         where: Name for messages.
 
     Raises:
@@ -118,8 +118,8 @@ class Document:
         """Add an object and return its record.
 
         Args:
-            kind: Its kind, such as ``"Model"``.
-            name: Its name.
+            kind: Kind of the object, such as ``"Model"``.
+            name: Name of the object.
             of: Class that is stored with the name.
             subkind: Third value of the record, such as ``"LimbNode"``.
             before: Kind of objects; the new object is put before the first of these. None for the end.

@@ -29,7 +29,7 @@ class Node(NamedTuple):
     """A node of a file.
 
     Args:
-        name: Its name.
+        name: Name of the node.
         parent: Index of its parent, which comes first; -1 for the root of the file, which is the first node.
         kind: Type of its attribute, as ``ufbx.ElementType``.
         visible: Whether the node is shown.
@@ -52,10 +52,10 @@ class Tree:
 
     Args:
         nodes: The nodes of a file.
-        rest: Their translation, rotation (xyzw) and scale, (n, 10).
+        rest: Translation, rotation (xyzw) and scale of these nodes, (n, 10).
 
     Attributes:
-        nodes: The same nodes, with helpers at the end.
+        nodes: The nodes of the file, with helpers at the end.
         rest: Translation, rotation and scale of these nodes, (m, 10).
     """
 
@@ -81,7 +81,7 @@ class Tree:
 
         Args:
             numbers: The animated nodes of the file.
-            values: Their translation, rotation and scale, (T, len(numbers), 10).
+            values: Translation, rotation and scale of these nodes, (T, len(numbers), 10).
         """
         moved = set(numbers)
         for number, node in enumerate(self._nodes):  # parents first

@@ -48,9 +48,9 @@ class Node:
     """A node.
 
     Args:
-        name: Its name.
+        name: Name of the node.
         parent: Index of its parent in the list of nodes, -1 for none.
-        number: Its object number in the file.
+        number: Object number of the node in the file.
         translation: T, at rest.
         rotation: Angles of R about x, y and z at rest, degrees.
         scaling: S, at rest.

@@ -53,7 +53,7 @@ class Unpacked:
 
     Args:
         path: The file.
-        size: Its size, bytes.
+        size: Size of the file, bytes.
         tree: The nodes.
         content: Names and values by subject.
         body: The arrays that the content refers to.
@@ -237,7 +237,7 @@ class _Take:
     """One take.
 
     Args:
-        name: Its name.
+        name: Name of the take.
         tracks: Tracks by joint row and property.
         frames: Frames per second, and number of frames.
         notes: Sentences about what was not kept.

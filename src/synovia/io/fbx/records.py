@@ -59,10 +59,10 @@ class Record:
     """A record.
 
     Args:
-        name: Its name.
-        values: Its values, of the types above.
+        name: Name of the record.
+        values: Values of the record, of the types above.
         below: Nested records.
-        block: Whether it has braces in text form, even without nested records.
+        block: Whether the record has braces in text form, even without nested records.
     """
 
     name: str
@@ -118,7 +118,7 @@ def read_tree(data: bytes, where: str) -> Tree:
 
     Args:
         data: The file.
-        where: Its name, for messages.
+        where: Name of the file, for messages.
 
     Raises:
         FormatError: If it is malformed.

@@ -108,7 +108,7 @@ class Take(NamedTuple):
     """A take.
 
     Args:
-        name: Its name.
+        name: Name of the take.
         times: Times of its keys, seconds (T,).
         courses: Local transform of each node over time, by index of the node.
     """

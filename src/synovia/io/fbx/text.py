@@ -69,7 +69,7 @@ def read_text_tree(text: str, where: str) -> Tree:
 
     Args:
         text: The file.
-        where: Its name, for messages.
+        where: Name of the file, for messages.
 
     Raises:
         FormatError: If it is malformed.

@@ -35,7 +35,7 @@ class Track:
         interpolation: ``STEP``, ``LINEAR`` or ``CUBICSPLINE``.
         rotation: Whether values are rotations.
         tangents: In and out tangents, (k, 2, width), per second; None unless the track is a spline.
-        place: Its element in the file, for messages.
+        place: Element of the track in the file, for messages.
     """
 
     times: Array
@@ -97,7 +97,7 @@ class Animation:
     Args:
         name: Name of the clip; such as ``animation3`` if the file gives none.
         tracks: Tracks by joint row and property.
-        place: Its element in the file, for messages.
+        place: Element of the clip in the file, for messages.
         notes: Sentences about channels that were not kept.
     """
 

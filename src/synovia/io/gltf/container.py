@@ -34,7 +34,7 @@ class Document:
 
     Args:
         path: The file.
-        root: Its JSON.
+        root: Root object of the JSON.
         chunk: Binary chunk of a GLB; None if there is none.
         size: Size of the file, bytes.
     """

@@ -66,7 +66,7 @@ class _Bone(NamedTuple):
     """A bone of the file.
 
     Args:
-        role: Its role.
+        role: Role of the bone.
         row: The joint that has the role; its position is that of the bone.
         turns: The joint whose rotation is that of the bone; see ``_turning``.
         parent: Index of the parent bone, -1 for the hips.

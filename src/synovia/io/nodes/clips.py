@@ -95,7 +95,7 @@ class Clips(Generic[_Clip]):
 
     Args:
         path: The file.
-        scene: Its nodes.
+        scene: Nodes of the file.
         animations: The clips.
         spend: Called with the number of values that a clip needs, and the clip; raises an error if they are too many.
     """

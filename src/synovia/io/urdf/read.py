@@ -99,7 +99,7 @@ def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = Fa
 
     Args:
         path: The file.
-        data: Its content.
+        data: Content of the file.
         srdf: SRDF file, as in ``read_skeleton``.
         expanded: Whether the content is xacro's output, whose line numbers differ from those of the file.
 

@@ -24,7 +24,7 @@ class Body:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
     """
 
     def __init__(self, state: State, history: History) -> None:

@@ -154,7 +154,7 @@ def with_reference(editor: GoalEditor, skeleton: Skeleton, row: int, value: floa
         editor: The editor of such a goal, see ``holds``.
         skeleton: The given skeleton.
         row: The joint.
-        value: Its value.
+        value: The new value of the joint.
     """
     reference = editor.values.get("pose")
     if reference is None or isinstance(reference, Mapping):

@@ -27,7 +27,7 @@ class Goals:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
     """
 
     def __init__(self, state: State, history: History) -> None:

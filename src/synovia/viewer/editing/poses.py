@@ -25,8 +25,8 @@ class Poses:
 
     Args:
         state: The state of the page.
-        history: Its history.
-        animation: Its clip.
+        history: The history of the page.
+        animation: The clip of the page.
     """
 
     def __init__(self, state: State, history: History, animation: Animation) -> None:

@@ -18,7 +18,7 @@ class Solving:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
     """
 
     def __init__(self, state: State, history: History) -> None:

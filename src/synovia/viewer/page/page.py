@@ -36,7 +36,7 @@ class Model:
     """The model of a page.
 
     Args:
-        command: Its file or name, for the Python code and the command that the page shows.
+        command: File or name of the model, for the Python code and the command that the page shows.
         surface: Surface of the body.
         navigation: Navigation to other pages.
         world: Obstacles around the body; None without any.

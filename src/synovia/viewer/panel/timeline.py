@@ -25,8 +25,8 @@ class Row(NamedTuple):
 
     Args:
         label: Name of the layer.
-        first: Its first frame.
-        last: Its last frame.
+        first: First frame of the layer.
+        last: Last frame of the layer.
         blend: Number of frames of each fade.
         muted: Whether the layer has no effect.
         missed: Whether the layer misses a goal.

@@ -29,7 +29,7 @@ class Ghost:
 
     Args:
         client: The browser.
-        name: Its name in the scene.
+        name: Name of the body in the scene.
         build: The drawn bones.
         positions: World positions of the joints, (n, 3), scene units.
         colour: Red, green and blue, 0 to 255.

@@ -42,7 +42,7 @@ class Look:
     """Appearance of a body.
 
     Args:
-        surface: Its surface.
+        surface: Surface of the body.
         dark: Whether the background is dark.
         shadows: Whether the body casts a shadow.
         world: Obstacles around the body; None without any.

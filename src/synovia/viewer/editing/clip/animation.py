@@ -29,7 +29,7 @@ class Animation:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
 
     Attributes:
         auto_key: Whether an edit by hand becomes a key once the body rests.

@@ -31,7 +31,7 @@ class ClipLayers:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
         animation: The clip, and the keys on top.
         goals: The goals, whose targets become layers.
 
