@@ -58,7 +58,7 @@ class LayerTarget:
 
     @property
     def parts_of(self) -> tuple[Array | None, Array | None]:
-        """The positions and the rotations."""
+        """The positions and the rotations of the targets; None for a part without targets."""
         return self.position, self.rotation
 
     def at(self, frames: NDArray[np.int64], first: int, last: int) -> Array:

@@ -42,9 +42,9 @@ _GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0 * _TURNS  # distributes the second rotat
 _STEP_COST: Final = 0.02  # cost per step, relative to the gain 1 of a reached target
 _UNTRIED: Final = 0.3  # worth of a pose that was not tried
 _STEPS: Final = 16  # largest number of steps of a trial solve
-_FAILURE: Final = 3.0  # cost of a missed target, which costs an attempt
+_FAILURE: Final = 3.0  # cost of a missed target, because a miss costs an attempt
 _AT_ONCE: Final = 2**17  # number of trial solves per block, to limit memory
-_SHORT: Final = 5  # largest number of steps of trial solves for the fit of corrections; longer ones end elsewhere
+_SHORT: Final = 5  # largest number of steps of trial solves for the fit of corrections; longer solves end elsewhere
 _RIDGE: Final = 1e-6  # regularization of the fit, for few targets or targets along a line
 
 

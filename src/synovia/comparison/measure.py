@@ -184,7 +184,7 @@ class _Runner:
 
     row: Row
     ik: IK
-    best: Array  # (N,) seconds
+    best: Array  # (N,) shortest time of each problem, seconds; infinite if not solved
     facts: Array  # (N, 3) status, steps, attempts
     q: Array  # (N, nq)
     spent: float = 0.0
@@ -238,7 +238,7 @@ def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, r
 
 
 def _track(row: Row, ik: IK, problems: Problems) -> None:
-    """Track the path, and fill in the row's figures of tracking."""
+    """Track the path, and write the results of tracking into the row."""
     answer = ik.track(problems.of_kind(problems.path))
     variables = all_variables(ik.skeleton)
     steps = variables.difference(answer.q[:-1], answer.q[1:])[1:]  # the first step comes from rest

@@ -36,7 +36,7 @@ _MOST_LIMITS = 24  # largest number of limits to try, one solve each
 
 
 class _Way(NamedTuple):
-    """A move and a rotation of a target, and the pose that then meets all goals."""
+    """A displacement and a rotation of a target, and the pose that then meets all goals."""
 
     move: Array | None = None
     turn: Array | None = None

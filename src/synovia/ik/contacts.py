@@ -165,14 +165,14 @@ def _product(a: NDArray[np.intp], b: NDArray[np.intp]) -> _Pairs:
 
 
 def _nearest(shapes: PackedShapes, pairs: _Pairs, groups: NDArray[np.intp]) -> list[tuple[int, Array]]:
-    """Return the nearest pair of each of the nearest groups, and its contact, the nearest first.
+    """Return (index of the nearest pair of a group, its contact row), the nearest first, for at most ``MOST`` groups.
 
-    Pairs are measured in the order of their bounding-sphere gaps. Pairs that can no longer be among the nearest are
-    skipped.
+    Pairs are measured in the order of the gaps of their bounding spheres. Pairs that can no longer be among the nearest
+    are skipped.
 
     Args:
         shapes: All shapes.
-        pairs: Pairs of them, (n, 2).
+        pairs: Rows of both shapes of each pair, (n, 2).
         groups: Index of the group of each pair, (n,).
     """
     least = _least_gaps(shapes, pairs)

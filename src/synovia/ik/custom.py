@@ -36,7 +36,7 @@ class Part:
     """A custom goal in a problem: its residual rows, and its derivative with respect to the problem's columns."""
 
     def __init__(self, goal: CustomGoal, place: int, reduced: Reduced, skeleton: Skeleton) -> None:
-        """Find its residual rows and the joint velocities of each column."""
+        """Find the residual rows of the goal, and the joint velocities of each column."""
         self.goal = goal
         first = int(reduced.goals.table[place, FIRST_RESIDUAL])
         self.rows = slice(first, first + goal.size)

@@ -45,7 +45,7 @@ _TYPES: Final = {
     "slopes": np.dtype(SLOPE),
     **dict.fromkeys(("features", "counts"), np.dtype(np.uint8)),
 }
-# of arrays whose number of dimensions is not 2
+# number of dimensions, for arrays where it is not 2
 _DIMENSIONS: Final = {"reach": 0, "features": 1, "borders": 1, "counts": 1}
 
 
@@ -209,7 +209,7 @@ class LearnedStarts:
     goals; other problems are refused. ``sy.IK(skeleton, goals, starts=starts)`` uses them.
 
     Args:
-        problem: The parts of the problem that they depend on.
+        problem: The parts of the problem on which the starts depend.
         features: (leaves,) index of the feature that each node of the tree splits.
         borders: (leaves,) threshold of each split.
         counts: (leaves,) number of proposals of each leaf.
@@ -232,7 +232,7 @@ class LearnedStarts:
     slopes: NDArray[np.float16]
 
     def __post_init__(self) -> None:
-        """Lock the arrays."""
+        """Make the arrays read-only."""
         for array in (self.features, self.borders, self.counts, self.rows, self.slopes):
             array.setflags(write=False)
 

@@ -274,7 +274,7 @@ def _along(arm: Arm, name: str) -> str:
 
 
 def _names(arm: Arm, ee: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a new column of joint values: the joints, then the values copied with the pose."""
+    """Return the names of the elements of a new column: the joints, then the values copied with the pose."""
     moving = [joint for _, joint in arm.chain() if joint.kind in (Kind.HINGE, Kind.SLIDE)]
     plain = [joint.name for joint in moving if joint.mimic is None]
     along = [name.removeprefix(f"{arm.prefix}.") for name in ee if name.startswith(f"{arm.prefix}.")][len(_POSE) :]

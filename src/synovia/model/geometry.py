@@ -248,7 +248,7 @@ def nearest_rotations(matrices: Array) -> Array:
     rotation in the sense of least squares.
 
     Args:
-        matrices: Their RᵀR - 1 is at most ``ROUNDED``.
+        matrices: The matrices R; entries of RᵀR - 1 are at most ``ROUNDED``.
     """
     out = matrices
     for _ in range(_ROUNDS):

@@ -34,7 +34,7 @@ from synovia.text import counted, listed
 
 # kinds that may differ between glTF files of one body, depending on what their clips move
 _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)
-_ALIKE: Final = 0.01  # largest difference of two rest rotations, or axes, that is rounding
+_ALIKE: Final = 0.01  # smaller differences of rest rotations or axes are rounding
 _EPS: Final = 1e-9  # seconds, and fraction of a time: rounding
 _ROUNDED: Final = 0.05  # frames: a clip may be shorter by this, since files round 120 fps to 120.005
 _LONGEST: Final = 100_000_000  # largest number of joint values; more do not fit in the memory of most machines
@@ -741,8 +741,8 @@ class InPlace(Motion):
     """A motion without its motion over the ground; ``in_place`` and ``retarget(root_motion="none")`` create it.
 
     Attributes:
-        root_motion: The removed motion, as transforms of the world, (T, 4, 4). That of ``in_place`` begins with the
-            identity.
+        root_motion: The removed motion, as transforms of the world, (T, 4, 4). With ``in_place``, the first
+            transform is the identity.
 
     Example:
         >>> import synovia as sy
@@ -759,7 +759,7 @@ class InPlace(Motion):
 
     @classmethod
     def made(cls, motion: Motion, root_motion: Array) -> InPlace:
-        """Return a motion with its removed root motion."""
+        """Return a motion together with the root motion that was removed from it."""
         out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
         root_motion.setflags(write=False)
         out.root_motion = root_motion

@@ -121,7 +121,7 @@ _Row = tuple[list[tuple[int, float]], float]  # joints with their factors, and a
 
 
 def _joints(skeleton: Skeleton, order: Any) -> tuple[list[str], list[_Row]]:
-    """Return the joints of an order."""
+    """Return the names of the values of an order, and each value as a linear function of joint values."""
     where = skeleton.name
     if isinstance(order, str):
         if order not in _NAMED:

@@ -22,7 +22,7 @@ _NTSC: Final = tuple(rate / 1.001 for rate in (24.0, 30.0, 48.0, 60.0, 120.0))
 # rounded to three decimals, as often written; these rates are kept
 _PLAIN: Final = tuple(round(rate, 3) for rate in _NTSC)
 _COARSE: Final = 0.02  # relative rounding of a frame time above which it does not show a rate
-_PERIOD: Final = 0.002  # the same for a frame time derived from a rate: fewer digits may belong to an unusual rate
+_PERIOD: Final = 0.002  # limit for a frame time derived from a rate, whose few digits may be those of an unusual rate
 _NARROW: Final = 0.005  # frames per second; an integer rate in a narrower interval is not a coincidence
 _DIGITS: Final = 9  # number of digits above which a frame time is regarded as exact
 _EXACT: Final = 1e-12  # relative rounding of double precision, with a margin

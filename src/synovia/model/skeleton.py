@@ -975,7 +975,7 @@ class Skeleton(Pictured):
             while (mimic := self.joints[at].mimic) is not None:
                 offset += ratio * mimic.offset
                 ratio *= mimic.ratio
-                if not self._book.joints(mimic.leader):  # leaders are no roles, which are found later
+                if not self._book.joints(mimic.leader):  # a leader cannot be a role, because roles are found later
                     raise unknown_name("joint", mimic.leader, self.joint_names, self.name)
                 at = self.value_index(mimic.leader)
                 if at in seen:
@@ -1073,7 +1073,7 @@ class Pose(Pictured):
     def q(self) -> Array:
         """Joint values, (nq,), read-only. Those of a free joint are relative to its rest place; see ``to_qpos``."""
         view = self._q.view()
-        view.setflags(False)  # pyright: ignore[reportCallIssue]  # by place, which its types leave out: a name takes longer
+        view.setflags(False)  # pyright: ignore[reportCallIssue]  # a keyword argument is slower
         return view
 
     @property

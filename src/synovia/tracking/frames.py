@@ -22,8 +22,8 @@ _LONGER: Final = 10  # number of attempts whose steps a frame gets before a rest
 _SMALL_SIZES: Final = 2  # number of bends to try in a track; larger bends would be jumps
 _BENT: Final = np.array(
     [0.02]
-)  # sine of the angle between the bones of a limb that was straight: smaller bends are not checked
-_ASIDE: Final = 0.7  # smallest share of a limb's bend to its side; below, the limb has bent to a wrong side
+)  # sine of the angle between the bones: at smaller angles, a limb that was straight still counts as straight
+_ASIDE: Final = 0.7  # smallest share of a bend that is to the correct side; with less, a limb has bent to a wrong side
 
 
 def solve_frames(
@@ -36,7 +36,7 @@ def solve_frames(
     watch: Watch,
     starts: Array | None = None,
 ) -> Array:
-    """Solve all frames, each from the previous one, and return their rows of results.
+    """Solve all frames, each from the pose of the previous frame, and return their rows of results.
 
     Args:
         ik: The problem.
@@ -45,7 +45,7 @@ def solve_frames(
         progress: Called with (frames done, number of frames).
         targets: The targets in the table, for error messages.
         watch: When to stop.
-        starts: A start for each frame, (T, nq), in place of the previous one.
+        starts: A start for each frame, (T, nq), in place of the pose of the previous frame.
     """
     track = _Track(ik, table, first, targets, starts)
     with track.frame.until(watch):
@@ -62,7 +62,7 @@ class _Track:
         table: Targets, (T, goals, 17).
         first: The start of the first frame, (1, nq).
         targets: The targets in the table, for error messages.
-        starts: A start for each frame, (T, nq), in place of the previous one.
+        starts: A start for each frame, (T, nq), in place of the pose of the previous frame.
     """
 
     def __init__(
@@ -182,8 +182,8 @@ class _Track:
     def _bend(self, frame: int, done: int, missed: bool) -> tuple[int, bool]:
         """Find the first frame in which a straight limb bends to a wrong side, solve it again, and end there.
 
-        It starts from the pose of the previous frame, with that limb bent a little to its side. A restart is treated
-        like a wrong side.
+        The new solve starts from the pose of the previous frame, with that limb bent a little to its side. A restart is
+        treated like a wrong side.
 
         Args:
             frame: First frame to check.

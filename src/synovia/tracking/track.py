@@ -143,7 +143,7 @@ def track(
 ) -> Tracked:
     """Solve targets over time, each frame from the pose of the previous one.
 
-    A frame may take the steps of ten attempts from there. If it misses, it is restarted from other poses; a restart
+    A frame may take the steps of ten attempts from that pose. If it misses, it is restarted from other poses; a restart
     that reaches the goals is used, and the frame is listed in ``jumps``. ``jumps`` also lists frames in which a closed
     form switches to a distant branch, a joint rotates by far more than the motion of its targets explains or than in
     the adjacent frames, or the point of a missed goal moves more than three times as far as any target.

@@ -15,10 +15,10 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.text import DOUBT
 
-_PACE: Final = 0.1  # seconds; weights velocities by their displacement in this time
+_PACE: Final = 0.1  # seconds: a velocity is weighted as the displacement in this time
 # a clip is cut at a pose whose distance to the first pose is below this factor of the distance at the end
 _BETTER: Final = 0.7
-_PHASE: Final = 0.05  # seconds; precision of contacts
+_PHASE: Final = 0.05  # seconds: precision of the times of contacts
 _NEAR: Final = 0.12  # fraction of the body's size: a pose farther from the first one is in another phase of the motion
 _SEEN: Final = 0.05  # fraction of the body's size: the blend of a larger difference is visible
 _ALMOST: Final = 1.2  # factor of the nearest distance within which cuts are equally good; the latest of them is used

@@ -25,7 +25,7 @@ from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
-# sine between the vertical and the line of the hips, above which the hips show the facing direction
+# sine of the angle between the vertical and the line through the hips; above it, the hips show the facing direction
 _LEVEL: Final = 0.3
 
 
