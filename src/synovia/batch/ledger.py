@@ -578,7 +578,7 @@ def _lock(file: Any, *, shared: bool) -> bool:
     """
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no module ``fcntl``
         import msvcrt
 
         windows: Any = msvcrt

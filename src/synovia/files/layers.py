@@ -53,7 +53,7 @@ from synovia.model.geometry import Array, matrix_to_quat
 from synovia.model.shapes.world import World
 
 SCHEMA: Final = "synovia.edit/1"
-_LARGEST: Final = 2**26  # bytes; a key of a whole body takes about 1000 bytes
+_LARGEST: Final = 2**26  # largest size of a file, bytes; a key of a whole body takes about 1000 bytes
 _Three = tuple[float, float, float]
 _Frame = Annotated[int, Meta(ge=0)]
 _PIN: Final = "JOINT@FIRST:LAST, such as left_hand@30:60"

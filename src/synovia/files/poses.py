@@ -31,7 +31,7 @@ from synovia.text import parse_json
 SCHEMA: Final = "synovia.pose/1"
 LIBRARY: Final = "synovia.poses/1"
 ENDING: Final = ".json"
-_LARGEST: Final = 2**26  # bytes; ten times the size of a pose of 20,000 joints
+_LARGEST: Final = 2**26  # largest size of a file, bytes; ten times the size of a pose of 20,000 joints
 
 
 def values_of(pose: Pose) -> dict[str, float | list[float]]:

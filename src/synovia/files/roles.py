@@ -17,7 +17,7 @@ from synovia.model import Skeleton
 from synovia.text import parse_json, parse_toml
 
 SCHEMA: Final = "synovia.roles/1"
-_LARGEST: Final = 2**20  # bytes; a line has about 50 bytes
+_LARGEST: Final = 2**20  # largest size of a file, bytes; a line has about 50 bytes
 
 
 def with_roles_of(skeleton: Skeleton, path: str | os.PathLike[str]) -> Skeleton:

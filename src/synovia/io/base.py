@@ -31,7 +31,7 @@ OF_POINTS: Final = (
     "for points over time, use 'synovia retarget' (a hand: array 'joints' (T, 21, 3)) or 'synovia animate --points'"
     " (other points: array 'positions' (T, K, 3), tables, marker files)"
 )
-LARGEST_FILE: Final = 2**30  # bytes; readers need several times as much memory
+LARGEST_FILE: Final = 2**30  # largest size of a file, bytes; readers need several times as much memory
 FREE_NUMBERS: Final = 2**23  # values that even the smallest file may describe: 64 MiB as float64
 _UNEVEN: Final = 0.2  # fraction of the mean time step: smaller deviations count as rounding
 _PER_FRAME: Final = 0.1  # frames per second; a smaller value may be the seconds per frame instead of the rate

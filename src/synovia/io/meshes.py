@@ -21,7 +21,7 @@ from synovia.model.shapes.triangles import Faces
 from synovia.text import counted
 
 MOST_FACES: Final = 2_000_000  # largest number of triangles of one body; sending this many takes 100 MB
-_LARGEST: Final = 2**28  # bytes of a mesh file
+_LARGEST: Final = 2**28  # largest size of a mesh file, bytes
 _PART: Final = 1000  # smallest number of values that a primitive of a GLB counts as, because of trimesh's overhead
 _KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
 

@@ -41,7 +41,7 @@ from synovia.model.shapes.solids import OF_BODIES, ConvexHull, HalfSpace, Shape
 from synovia.model.shapes.world import Obstacle, World, unlike
 from synovia.text import listed
 
-_LARGEST: Final = 2**26  # bytes
+_LARGEST: Final = 2**26  # largest size of a file, bytes
 _SIDES: Final = 48  # number of sides of the pyramid around a cone
 _MOST: Final = 10_000_000  # largest number of corners or triangles of a mesh
 

@@ -35,7 +35,7 @@ _SERVO_OPTIONS: Final = ("ticks",)
 _SHARED_OPTIONS: Final = ("file", "as_json")
 _SERVO_BODIES: Final = ("arm7", "humanoid")
 _BINS: Final = 4  # histogram bins for each doubling of the time
-_BAR: Final = 48  # characters of the longest bar
+_BAR: Final = 48  # number of characters of the longest bar
 
 
 @described

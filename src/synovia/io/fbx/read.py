@@ -240,7 +240,7 @@ class _Take:
         name: Name of the take.
         tracks: Tracks by joint row and property.
         frames: Frames per second, and number of frames.
-        notes: Sentences about what was not kept.
+        notes: Sentences about parts of the take that were not kept.
     """
 
     name: str

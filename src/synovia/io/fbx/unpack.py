@@ -357,7 +357,7 @@ def _limit(size: int) -> None:
     """Limit processor time and memory of this process for a file of ``size`` bytes."""
     try:
         resource: Any = import_module("resource")
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no module ``resource``
         return
     _lower(resource, resource.RLIMIT_CPU, int(_SECONDS[0] + _SECONDS[1] * size) + 1)
     if sys.platform == "linux":

@@ -22,7 +22,7 @@ from synovia.io.mjcf.budget import MOST_BODIES, Budget, numbers
 from synovia.io.mjcf.stand_ins import Shape
 from synovia.io.xmltree import Element, parse
 
-LARGEST_FILE: Final = 2**27  # bytes of XML
+LARGEST_FILE: Final = 2**27  # largest size of an MJCF file, bytes
 _MOST: Final = {"body": MOST_BODIES, "joint": 4 * MOST_BODIES}
 _FOLDERS: Final = ("meshdir", "texturedir", "assetdir")
 _NESTED: Final = ("include", "model")  # elements whose files are MJCF, too

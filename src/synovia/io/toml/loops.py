@@ -36,7 +36,7 @@ from synovia.text import parse_toml
 
 SCHEMA: Final = "synovia.loops/1"
 TABLES: Final = ("loop", "coupling")
-_LARGEST: Final = 2**22  # bytes
+_LARGEST: Final = 2**22  # largest size of a file, bytes
 _TURNS: Final = ("rotation_xyzw", "rpy", "rpy_deg")
 _LOOP: Final = (
     *("name", "first", "second", "kind", "distance"),

@@ -43,7 +43,7 @@ from synovia.text import first_few, listed
 if TYPE_CHECKING:
     from synovia.model.shapes.world import World
 
-LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
+LARGEST_FILE: Final = 2**27  # largest size of a file, bytes; shapes are in separate files
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
 _SOURCES: Final = ("xacro:include", "xacro:macro", "xacro:if", "xacro:unless")  # only a file of macros has these
 _WORLD: Final = "world"  # a parent link with this name need not be defined

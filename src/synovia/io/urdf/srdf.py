@@ -21,7 +21,7 @@ from synovia.text import counted, first_few
 
 Pair = tuple[str, str]
 
-_LARGEST: Final = 2**26  # bytes
+_LARGEST: Final = 2**26  # largest size of a file, bytes
 _MOST: Final = 200_000  # largest number of pairs; one line of the file may disable all pairs of a link
 _PLURAL: Final = {"joint property": "joint properties"}
 _USED: Final = ("disable_default_collisions", "disable_collisions", "enable_collisions")

@@ -16,7 +16,7 @@ from synovia.viewer.editing.engine import Engine, Frame
 from synovia.viewer.editing.state import State
 
 SESSION: Final = "synovia-session"  # name of the threads that solve
-RATE: Final = 60.0  # steps per second
+RATE: Final = 60.0  # largest number of steps per second
 _PAUSE: Final = 0.2  # seconds without a change after which a frame is still
 _PROMPT: Final = 0.25  # seconds; a solver that is ready sooner needs no stand-in
 _LONGEST: Final = 0.1  # longest time step, seconds, even after a pause
