@@ -307,7 +307,7 @@ class TargetColumns:
 
     @property
     def used(self) -> set[str]:
-        """Names of the columns."""
+        """Names of all columns of targets."""
         return {name for parts in self.parts.values() for part in parts for name in part.columns}
 
     def takes(self, key: str) -> int:

@@ -209,7 +209,7 @@ def _tagged(tag: str, row: Row) -> str:
 
 
 def _filters(worst: Sequence[Row], failures: Sequence[Row]) -> str:
-    """Return a button for each verdict, and a search field for names."""
+    """Return HTML with a button for each verdict, and a search field for names."""
     counts = Counter(map(_kind, (*worst, *failures)))
     kinds = [kind for kind in ("not done", *_VERDICTS, _UNJUDGED) if counts[kind]]
     buttons = [("", "all", counts.total()), *((kind, kind, counts[kind]) for kind in kinds)]
@@ -228,7 +228,7 @@ def _gallery(
     picture: Callable[[Path, Path | None], Picture | None],
     sources: Mapping[str, Path],
 ) -> str:
-    """Return the pictures of the worst results."""
+    """Return HTML with the pictures of the worst results."""
     cards: list[str] = []
     paired = False
     for row in rows:
@@ -317,7 +317,7 @@ def _short(text: str) -> str:
 
 
 def _failures(rows: Sequence[Row]) -> str:
-    """Return a table of the failures."""
+    """Return an HTML table of the failures."""
     if not rows:
         return ""
     cells = "".join(
@@ -341,7 +341,7 @@ def _more(rows: Sequence[Row]) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    """Return a table of the results."""
+    """Return an HTML table of the results."""
     if not rows:
         return ""
     there = sorted({name for row in rows for name in row.figures})
@@ -369,6 +369,6 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _settings(settings: Mapping[str, Any]) -> str:
-    """Return a table of the settings."""
+    """Return an HTML table of the settings."""
     cells = "".join(f"<tr><td>{escape(name)}<td>{escape(str(value))}" for name, value in sorted(settings.items()))
     return f"<details><summary>Settings of the last run</summary><table>{cells}</table></details>"

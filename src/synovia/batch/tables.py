@@ -135,7 +135,7 @@ class Source:
             yield {name: np.zeros(0) for name in self.names}
 
     def _open_csv(self) -> _Reader:
-        """Open comma-separated text."""
+        """Open comma-separated text, and return the reader of its blocks."""
         file = self._close.enter_context(self.path.open(newline="", encoding="utf-8-sig"))
         lines = _Lines(file, self.path)
         reader = csv.reader(lines)
@@ -171,7 +171,7 @@ class Source:
         return read
 
     def _open_npz(self) -> _Reader:
-        """Open a NumPy archive, whose arrays are columns."""
+        """Open a NumPy archive, whose arrays are columns, and return the reader of its blocks."""
         archive = self._close.enter_context(zipfile.ZipFile(self.path))
         packed = sum(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
         if packed > _COMPRESSED or len(archive.infolist()) > MOST_COLUMNS:
@@ -247,7 +247,7 @@ class Source:
             )
 
     def _open_parquet(self) -> _Reader:
-        """Open a Parquet file."""
+        """Open a Parquet file, and return the reader of its blocks."""
         arrow, parquet = _arrow("pyarrow", self.path), _arrow("pyarrow.parquet", self.path)
         with closing(parquet.ParquetFile(self.path, pre_buffer=False)) as head:
             columns = [head.schema.column(i) for i in range(len(head.schema.names))]
@@ -299,7 +299,7 @@ class Source:
         return widest
 
     def _open_arrow(self) -> _Reader:
-        """Open an Arrow file."""
+        """Open an Arrow file, and return the reader of its blocks."""
         arrow, ipc = _arrow("pyarrow", self.path), _arrow("pyarrow.ipc", self.path)
         mapped = self._close.enter_context(arrow.memory_map(str(self.path)))
         self.count = 0
@@ -630,7 +630,7 @@ class _ArrowSink:
             self._held = []
 
     def _open(self, schema: Any) -> Any:
-        """Open the file for tables of a schema."""
+        """Open the file for tables of a schema, and return its writer."""
         if self._path.suffix.lower() != ".parquet":
             return _arrow("pyarrow.ipc", self._path).new_file(str(self._path), schema)
         texts = [field.name for field in schema if self._arrow.types.is_string(field.type)]

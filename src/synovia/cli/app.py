@@ -85,7 +85,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and its arguments.
+        """Return the name of the command, the command, and the arguments of the command.
 
         Raises:
             click.UsageError: If there is no such command; the message suggests similar names.

@@ -406,7 +406,7 @@ def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky:
     corners = mesh.faces[hits.faces]
     shares = hits.shares.astype(np.float32)
     axes = camera.axes.astype(np.float32)
-    own = mesh.normals @ axes.T  # right, up, towards the viewer
+    own = mesh.normals @ axes.T  # components to the right, up, and towards the viewer
     normal = _mixed(own, corners, shares)
     normal /= np.maximum(np.sqrt(np.einsum("ni,ni->n", normal, normal)), np.float32(1e-6))[:, None]
     normal *= _facing(mesh, camera)[hits.faces][:, None]

@@ -156,7 +156,7 @@ def read_goals(
 
 
 def _known_fields(path: str, value: object) -> tuple[str, ...]:
-    """Return the known fields at a place in the file."""
+    """Return the names of the fields that the format allows at a path in the file."""
     if path.endswith("rotation"):
         return RotationSpec.__struct_fields__
     if path and isinstance(value, dict):

@@ -128,7 +128,7 @@ def read_track(path: Path) -> Track:
 
 
 def _fields(path: str, value: object) -> tuple[str, ...]:
-    """Return the known fields at a place in the file."""
+    """Return the names of the fields that the format allows at a path in the file."""
     del value
     if path.endswith("rotation"):
         return RotationSpec.__struct_fields__

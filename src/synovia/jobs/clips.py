@@ -396,7 +396,7 @@ def drawn(motion: Motion, source: Motion | None = None) -> Picture:
             path = Path(folder) / "sheet.png"
             width, height = _PICTURE
             size = (width * len(few), height)
-            titles = [""] * len(few)  # too small to read
+            titles = [""] * len(few)  # titles would be too small to read
             render(few[0], path, next_to=few[1] if few[1:] else None, titles=titles, size=size, captions=False)
             return Picture(path.read_bytes(), source is not None)
     except FileError:

@@ -88,7 +88,7 @@ def bench(given: Bench) -> None:
     from synovia.comparison import compare, make_problems
     from synovia.ik.starts import load_starts
 
-    if given.plot is not None:  # check before minutes of work
+    if given.plot is not None:  # check the plot file before minutes of work
         from synovia.plots.style import check_plot
 
         check_plot(given.plot, force=given.force)

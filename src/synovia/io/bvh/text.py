@@ -54,7 +54,7 @@ class Source:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the text."""
+        """Read the text of the file."""
         self.path = path
         self.text = read_text(path)
         self.at = 0  # end of the last word

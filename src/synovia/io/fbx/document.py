@@ -179,7 +179,7 @@ class Document:
         return np.rint(np.asarray(seconds, np.float64) * self._ticks_a_second()).astype(np.int64)[()]
 
     def check_rate(self, fps: float, frames: int, name: str) -> None:
-        """Check that the times of a take can be whole ticks.
+        """Check that the frame times of a take can be stored as whole ticks.
 
         Args:
             fps: Frames per second.

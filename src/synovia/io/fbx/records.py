@@ -143,7 +143,7 @@ class _Reader:
         return FormatError(what, where=f"{self.where}: byte {at}")
 
     def tree(self) -> Tree:
-        """Return the file."""
+        """Read all records, and return the tree of the file."""
         below, at = self.records(len(MAGIC) + 4, len(self.data), 0)
         foot = self.data[at : at + len(FOOT)]
         return Tree(self.version, below, foot if len(foot) == len(FOOT) else FOOT)

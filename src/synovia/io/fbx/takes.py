@@ -74,7 +74,7 @@ def add_course(
 
 
 def _curve(document: Document, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Record:
-    """Add the curve of one component."""
+    """Add the curve of one component, and return its record."""
     curve = document.add("AnimationCurve", "", "AnimCurve")
     curve.add("Default", float(values[0]))
     curve.add("KeyVer", _KEY_VERSION)

@@ -91,7 +91,7 @@ class _Reader:
         return FormatError(what, where=f"{self.where}: line {1 + self.text.count(chr(10), 0, self.begin)}")
 
     def tree(self) -> Tree:
-        """Return the file."""
+        """Read all records, and return the tree of the file."""
         self.step()
         root = Record("")
         self.records(root, 0)

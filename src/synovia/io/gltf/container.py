@@ -113,7 +113,7 @@ class Document:
         except FileError as error:
             place = f"{element.file}: {element.place}.uri"
             raise FileError(error.what, where=place, value=uri, expected=error.expected, hint=error.hint) from error
-        except (OSError, RuntimeError, ValueError) as error:  # link loop, name too long, half a surrogate pair
+        except (OSError, RuntimeError, ValueError) as error:  # for a loop of links, a long name, half a surrogate pair
             raise FileError("buffer cannot be read", where=f"{element.file}: {element.place}.uri", value=uri) from error
 
 

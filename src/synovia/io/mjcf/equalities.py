@@ -100,7 +100,7 @@ class Equalities:
                 self._leave_out(e)
 
     def _read_joints(self, e: int) -> None:
-        """Read y - y0 = a polynomial of x - x0, or y - y0 = c0."""
+        """Read y - y0 = c0, or = a polynomial of x - x0, for the values x, y of joints and their references x0, y0."""
         m = self._model
         j, leader = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
         name = self._joints[j]

@@ -73,7 +73,7 @@ class Animation(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences about what was not kept."""
+        """Sentences about parts of the clip that were not kept."""
         ...
 
     @property

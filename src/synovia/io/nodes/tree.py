@@ -12,7 +12,7 @@ import numpy as np
 
 from synovia.model.geometry import Array, quat_to_matrix
 
-UNIFORM: Final = 1e-4  # relative spread of scale components; a smaller one counts as rounding by the exporter
+UNIFORM: Final = 1e-4  # relative spread of scale components; a smaller spread counts as rounding by the exporter
 _SINGULAR: Final = 1e-6  # ratio of singular values of a bind matrix; below it, the matrix has no orientation
 
 

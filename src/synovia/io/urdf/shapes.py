@@ -139,7 +139,7 @@ def mesh_file(path: Path, shape: Element) -> Path:
     """
     places = mesh_places(path, shape)
     for place in places:
-        with suppress(OSError):  # a name that is too long
+        with suppress(OSError):  # raised for a name that is too long
             if place.is_file():
                 return place
     why = "not found" if places else "outside the robot's folder"

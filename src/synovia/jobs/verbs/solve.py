@@ -427,7 +427,7 @@ class SolvePose(Verified, Roles, _Solves):
         return solution, seconds
 
     def _outcome(self, solution: Solution, ik: IK, start: Pose | None, seconds: float) -> Outcome:
-        """Return the outcome, before files are written."""
+        """Return the outcome of a solve; its files are not written yet."""
         from synovia.jobs.solutions import solution_object, solution_text
 
         figures = {"missed": int(not solution.reached), "steps": solution.steps, "status": solution.status.name}

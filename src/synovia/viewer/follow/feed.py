@@ -67,7 +67,7 @@ class Feed:
         self._clock, self._lock = clock, threading.Lock()
         self._live: LiveRetarget | None = None
         self._pose: Pose = skeleton.rest_pose()
-        self._marks: deque[tuple[float, int, int]] = deque()  # time, number of ticks and of samples
+        self._marks: deque[tuple[float, int, int]] = deque()  # time, number of ticks and number of samples
         self._ticks, self._last, self._looked = 0, -np.inf, -np.inf
         self._figures = Figures()
         self._ended = False

@@ -71,7 +71,7 @@ class Transfer:
     _edited: bool = False  # whether the map differs from the initial map
 
     def __post_init__(self) -> None:
-        """Find the automatic map."""
+        """Set the initial map: the given map or the automatic map."""
         self.joints = self._first_map()
 
     def _first_map(self) -> Map:

@@ -302,7 +302,7 @@ def _brief_report(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
         if not rules.errors.spend():
             return
         error = context.get("exception")
-        if error is not None and _is_raised_by_viser(error):  # an invalid value for a control
+        if error is not None and _is_raised_by_viser(error):  # the browser sent an invalid value for a control
             text = f"{type(error).__name__}: {error}"
             logging.getLogger("asyncio").error("a page sent an invalid message: %s", text[:_PRINTED])
         else:
