@@ -68,7 +68,7 @@ class LayerTarget:
             frames: The frames. Frames before and after the layer get its first and last target, unless there is a
                 target for each frame of the clip.
             first: First frame of the layer.
-            last: Its last frame.
+            last: Last frame of the layer.
         """
         out = np.tile(np.eye(4), (len(frames), 1, 1))
         for part, values in ((np.s_[:, :3, 3], self.position), (np.s_[:, :3, :3], self.rotation)):
@@ -195,7 +195,7 @@ class Layer(ChecksArguments):
 
     @property
     def label(self) -> str:
-        """Its name, or else the names of its joints and goals."""
+        """Name of the layer, or else the names of its joints and goals."""
         if self.name is not None:
             return self.name
         named = [goal.label for goal in self.goals if goal.label not in self.targets]

@@ -1,9 +1,9 @@
 """``learn_starts``: learn start poses for the targets of a problem, so that solves without a start need few steps.
 
 Random poses are divided into the leaves of a tree by their targets, with the same number of poses in each leaf. Some
-poses of a leaf are then tried as starts for the targets of the others. For an arm, a linear function of the target is
-fitted to the corrections of these solves, and the improved starts are tried again. Each leaf keeps the few starts from
-which most targets are reached in few steps.
+poses of a leaf are then tried as starts for the targets of the other poses. For an arm, a linear function of the target
+is fitted to the corrections of these solves, and the improved starts are tried again. Each leaf keeps the few starts
+from which most targets are reached in few steps.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Row:
     """The results of one solver.
 
     Args:
-        solver: Its name.
+        solver: Name of the solver.
         refused: Reason why the solver does not support these goals on this model; the other fields are then empty.
         reached: Fraction of the problems that were reached.
         count: Number of attempted problems; smaller than requested if the time limit was reached.

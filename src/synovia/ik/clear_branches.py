@@ -1,7 +1,8 @@
-"""Closed forms with clearance goals: the nearest branch that keeps every distance.
+"""Closed forms with clearance goals: the nearest branch that meets every clearance goal.
 
 The closed form lists the branches of the other goals; forward kinematics then measures the distances of each branch. If
-no branch keeps them, the solver by levels continues from the branch with the smallest violation, with the same joints.
+no branch meets the goals, the solver by levels continues from the branch with the smallest violation, with the same
+joints.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
 class Diagnosis(Protocol):
-    """Explains solutions. It is implemented in a layer above this one; the facade passes it down."""
+    """Explains solutions. A higher layer implements this protocol, and the facade passes the object down."""
 
     def explain(self, solution: Any, /) -> list[str]:
         """Return the sentences of ``Solution.explain``."""
@@ -88,7 +88,7 @@ class Diagnosis(Protocol):
 
 
 class HoldsProblem(Protocol):
-    """An ``IK``, which is defined in a layer above this one."""
+    """An ``IK``, which is defined in a higher layer."""
 
     problem: CompiledProblem
 

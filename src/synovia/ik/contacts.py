@@ -68,7 +68,7 @@ class WatchedPairs:
         goal: The goal, resolved.
         moving: Rows of the joints whose links avoid all obstacles; None for all links that a joint moves.
         before: Number of rows put before the skeleton that the goal was resolved for.
-        close: Whether to watch the pairs that only must not touch, instead of the others.
+        close: Whether to watch the pairs that only must not touch, instead of all other pairs.
 
     Attributes:
         distance: Required distance of the pairs, length units.

@@ -1,4 +1,4 @@
-"""Select the kernel that solves a problem, and the one that polishes and classifies its misses."""
+"""Select the kernel that solves a problem, and the kernel that polishes and classifies its misses."""
 
 from __future__ import annotations
 

@@ -175,8 +175,8 @@ class FrameSolver:
 
         Args:
             start: The start of the frame, (1, nq).
-            row: Its row of results, (1, n); changed in place.
-            search: Whether to search everywhere for a better pose, or only near this one.
+            row: Row of results of the frame, (1, n); changed in place.
+            search: Whether to search everywhere for a better pose, or only near its pose.
         """
         self.problem.polish_misses(start, row, self._scratch, search, self._floats)
 

@@ -130,8 +130,8 @@ class PackedHand:
     """The tables of a hand that follows tracked points, and calls of its kernels (``kernels.pursuit.hand``).
 
     Args:
-        pursuit: Its goals and joints.
-        fingers: Number of its fingers.
+        pursuit: Goals and joints of the hand.
+        fingers: Number of fingers of the hand.
 
     Attributes:
         numbers: Placement of the points on the hand, (HAND_WIDTH,), see ``kernels.layout``.

@@ -1,7 +1,7 @@
 """Learned starts: poses near many targets of one problem, stored in their own file.
 
-``synovia.learning`` computes them. A solve without a start begins at the poses that they propose for its targets, and
-then proceeds as usual. ``kernels.proposals`` describes the lookup.
+``synovia.learning`` computes them. A solve without a start begins at the poses that the starts propose for its
+targets, and then proceeds as usual. ``kernels.proposals`` describes the lookup.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Learnable:
 
 
 def _beyond(names: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the names that are not among the others, each once."""
+    """Return the names that are not in the second sequence, each once."""
     return [name for name in dict.fromkeys(names) if name not in others]
 
 

@@ -190,7 +190,7 @@ def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> li
 
 
 def _assumed(body: Skeleton, unit: float | None, up: str | None) -> list[str]:
-    """Return sentences about an unknown unit or axis of a body, which is assumed to be that of the others."""
+    """Return sentences about unknown units or axes of bodies, which are assumed to equal those of the other bodies."""
     notes: list[str] = []
     if body.meters_per_unit is None and unit is not None:
         notes.append(f"Its length unit is unknown, and assumed to be {unit:g} m, as in the other bodies.")

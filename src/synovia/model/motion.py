@@ -620,7 +620,7 @@ class Motion:
         return self._finished(self._held(q, self.stretch), lock_feet)
 
     def _with(self, q: Array, stretch: Array | None, *, fps: float | None = None) -> Motion:
-        """Return a motion with other values, and the name and the notes of this one."""
+        """Return a motion with other values, and the name and the notes of this motion."""
         rate = self.fps if fps is None else fps
         return Motion(self.skeleton, q, rate, name=self.name, stretch=stretch, notes=self.notes)
 

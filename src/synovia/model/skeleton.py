@@ -211,7 +211,7 @@ class Skeleton(Pictured):
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
     def with_joints(self, joints: Iterable[Joint], notes: Iterable[str] = ()) -> Skeleton:
-        """Return a skeleton of other joints with the name, unit, axes, notes and source of this one.
+        """Return a skeleton of other joints with the name, unit, axes, notes and source of this skeleton.
 
         Excluded pairs and loops are kept if the other joints have their names; a note lists removed loops.
 
@@ -476,8 +476,8 @@ class Skeleton(Pictured):
     def value_index(self, joint: str | int) -> int:
         """Return the row of the joint whose value a name means.
 
-        Unlike in ``index``, the name always means a joint: that of this name, else the one that carries the link of
-        this name, else the one with this role. Values, limits and velocities use this lookup.
+        Unlike in ``index``, the name always means a joint: the joint of this name, else the joint that carries the link
+        of this name, else the joint with this role. Values, limits and velocities use this lookup.
 
         Args:
             joint: Name, body, role or row of the joint; also ``joint:NAME``, ``link:NAME`` and names of ``joint_keys``.

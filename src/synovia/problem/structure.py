@@ -207,7 +207,7 @@ def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) 
 
     Args:
         skeleton: The skeleton.
-        reduced: Its reduced part.
+        reduced: Reduced part of the skeleton.
         moving: Rows of ``reduced`` that may move.
     """
     kept_set = {int(reduced.rows[row, VARIABLE]) for row in moving if reduced.rows[row, VARIABLE] >= 0}

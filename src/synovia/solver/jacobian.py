@@ -286,7 +286,7 @@ class JacobianTranspose(JacobianMethod):
 
     name: ClassVar[str] = "transpose"
     method: ClassVar[int] = 0
-    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # it converges slowly
+    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # the transpose method converges slowly
 
     max_steps: int = 1000
     attempts: int = 50

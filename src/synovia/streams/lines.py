@@ -162,7 +162,7 @@ class JsonSource:
         return Sample(values, time)
 
     def _unit(self, q: Array) -> bool:
-        """Return whether joint values are valid, or not finite, which counts as a missing sample."""
+        """Return whether joint values are valid; values that are not finite are valid and mean a missing sample."""
         body = self.skeleton
         return body is None or not np.isfinite(q).all() or body.validate(q, np.empty(body.nq)) >= 0
 

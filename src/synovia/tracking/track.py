@@ -57,7 +57,7 @@ class Tracked(Solutions):
         *,
         name: str = "motion",
     ) -> None:
-        """Store the results, the start of the first or of each frame, rate and name.
+        """Store the results, the starts (of the first frame, or of each frame), the rate and the name.
 
         For each frame, ``jumped`` marks jumps, and ``held`` is the option of ``track`` that caused a miss.
         """

@@ -64,8 +64,8 @@ def check_alike(what: str, skeleton: Skeleton, count: int, clip: _Clip) -> None:
 
     Args:
         what: Name of the argument.
-        skeleton: Its skeleton.
-        count: Its number of frames.
+        skeleton: Skeleton of the difference.
+        count: Number of frames of the difference.
         clip: The clip.
 
     Raises:

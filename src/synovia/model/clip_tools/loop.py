@@ -68,13 +68,15 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
 
 
 def _between_frames(places: Array, fps: float) -> float:
-    """Return the usual distance between consecutive frames, as in ``_differences``: the precision of a phase."""
+    """Return the median distance between consecutive frames, as in ``_differences``: the precision of a phase."""
     steps = np.diff(places, axis=0)
     return float(np.median(_size(steps[1:]) + _PACE * fps * _size(np.diff(steps, axis=0))))
 
 
 def _best_part(places: Array, fps: float, size: float) -> tuple[int, int, float]:
-    """Return the part of a clip that is the best loop, and the distance from the frame after it to its first frame.
+    """Return (first frame, end, distance) of the part of a clip that is the best loop.
+
+    The distance is that from the frame after the part to the first frame of the part, in body sizes.
 
     Args:
         places: Positions of all joints (T, n, 3), without motion over the ground.
@@ -208,7 +210,7 @@ def _shares(gap: Array, faster: Array, blend: int) -> tuple[Array, Array]:
 
     Args:
         gap: Difference from the extrapolated end to the beginning, (n,).
-        faster: Velocity of the beginning minus that of the end, (n,), per frame.
+        faster: Velocity of the beginning minus velocity of the end, (n,), per frame.
         blend: Frames on each side.
     """
     s = (np.arange(blend) / blend)[:, None]  # 0 at the frames next to the seam

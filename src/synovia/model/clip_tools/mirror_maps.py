@@ -1,4 +1,4 @@
-"""The maps of a mirror: from the frame of each joint to that of its counterpart on the other side.
+"""The maps of a mirror: from the frame of each joint to the frame of its counterpart on the other side.
 
 A rest pose usually determines the maps. But some files have an impossible rest pose: each bone lies along one axis, and
 legs point in the direction of the trunk. Then bones show directions, but not rotations of joints about their own bones.
@@ -143,12 +143,12 @@ def _bends(skeleton: Skeleton, frames: Array) -> dict[int, Array]:
 
 
 def _quarter_turns(resting: Array, own: Array, other: Array) -> list[Array]:
-    """Return four maps that map a bone, (3,), to that of the counterpart, by quarter turns about the bone.
+    """Return four maps from a bone, (3,), to the counterpart's bone, which differ by quarter turns about the bone.
 
     Args:
         resting: Map by the rest pose and the map of the parent, (3, 3).
         own: The bone.
-        other: The counterpart's.
+        other: The counterpart's bone.
     """
     image = resting @ own
     if image @ other < _SAME - 1.0:  # opposite bones: half turn about any axis normal to them

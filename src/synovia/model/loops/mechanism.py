@@ -294,7 +294,7 @@ class Mechanism:
 
     @cached_property
     def _moved_with(self) -> NDArray[np.int64]:
-        """Joint values that affect each loop, or loops that share joints with it, (loops, nq) of 0 and 1."""
+        """Joint values that affect each loop or a loop that shares joints with this loop, (loops, nq) of 0 and 1."""
         owner = self.skeleton.tables.owner
         own = np.array([np.isin(owner, [*moved_by(self.skeleton, tie)]) for tie in self.tables.ties])
         for column in range(own.shape[1]):  # each variable merges the loops that it moves, as in union-find
@@ -400,7 +400,7 @@ class Mechanism:
         return out
 
     def way(self, begin: Array, end: Array, held: NDArray[np.bool_] | None) -> tuple[Array, NDArray[np.bool_]]:
-        """Move some variables on a straight path, and close the loops by the others, or by all, at each step.
+        """Move some variables on a straight path, and close the loops by the other variables, or by all, at each step.
 
         Args:
             begin: Closed poses, (T, nq).
@@ -436,7 +436,7 @@ class Mobility(NamedTuple):
     Args:
         freedom: Number of degrees of freedom with closed loops.
         redundant: Number of constraints that depend on others.
-        dependent: Mask of variables that follow from the others, (k,).
+        dependent: Mask of variables that follow from the independent variables, (k,).
         singular: Whether the rest pose has more freedom than poses around it.
         still: Mask of variables that cannot move, (k,).
     """

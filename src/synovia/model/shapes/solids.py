@@ -327,8 +327,8 @@ class Sphere(Solid):
     """A sphere.
 
     Args:
-        center: Its centre, length units.
-        radius: Its radius, length units; 0 for a point.
+        center: Centre of the shape, length units.
+        radius: Radius of the sphere, length units; 0 for a point.
 
     Raises:
         InputError: If a value cannot be used.
@@ -368,7 +368,7 @@ class Capsule(Solid):
 
     Args:
         a: One end of the segment, length units.
-        b: Its other end.
+        b: The other end of the segment.
         radius: The radius, length units; 0 for the segment itself.
 
     Raises:
@@ -425,9 +425,9 @@ class Box(Solid):
     """A box.
 
     Args:
-        center: Its centre, length units.
-        size: Its full lengths along its own x, y and z axes, length units; one may be 0, for a plate.
-        rotation: Its orientation: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
+        center: Centre of the shape, length units.
+        size: Full lengths of the box along its own x, y and z axes, length units; one may be 0, for a plate.
+        rotation: Orientation of the shape: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
 
     Raises:
         InputError: If a value cannot be used.
@@ -470,11 +470,11 @@ class Cylinder(Solid):
     """A cylinder with flat ends.
 
     Args:
-        center: Its centre, length units.
-        radius: Its radius, length units.
-        length: Its full length along its axis, length units.
-        rotation: Its orientation, a ``Rotation`` or a matrix (3, 3), whose z axis is the cylinder's axis; None for the
-            axes of its frame.
+        center: Centre of the shape, length units.
+        radius: Radius of the cylinder, length units.
+        length: Distance of the two ends, length units.
+        rotation: Orientation: a ``Rotation`` or a matrix (3, 3), whose z axis is the cylinder's axis; None for the axes
+            of its frame.
 
     Raises:
         InputError: If a value cannot be used.
@@ -533,9 +533,9 @@ class Ellipsoid(Solid):
     """An ellipsoid.
 
     Args:
-        center: Its centre, length units.
-        radii: Its half lengths along its own x, y and z axes, length units; one may be 0, for a disc.
-        rotation: Its orientation: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
+        center: Centre of the shape, length units.
+        radii: Half lengths of the ellipsoid along its own x, y and z axes, length units; one may be 0, for a disc.
+        rotation: Orientation of the shape: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
 
     Raises:
         InputError: If a value cannot be used.
