@@ -288,7 +288,7 @@ class TargetColumns:
 
     @staticmethod
     def find(names: Sequence[str], only: str | None) -> TargetColumns:
-        """Find the columns of targets among the names of all columns.
+        """Return the columns of targets among the names of all columns.
 
         Args:
             names: All columns.
@@ -409,7 +409,7 @@ class StartColumns:
 
     @staticmethod
     def find(names: Sequence[str], skeleton: Skeleton) -> StartColumns:
-        """Find the columns of starts among the names of columns.
+        """Return the columns of starts among the names of columns.
 
         Raises:
             InputError: If two columns give the same joint value.

@@ -127,7 +127,7 @@ def contents_of(paths: Iterable[Path], threads: int) -> dict[Path, Content]:
 
 
 def _mapped(function: Callable[[Path], Content], paths: Sequence[Path], threads: int) -> list[Content]:
-    """Call a function for each path in several threads; Ctrl-C cancels pending calls."""
+    """Return a function's result for each path, from several threads; Ctrl-C cancels pending calls."""
     pool = ThreadPoolExecutor(threads)
     try:
         return list(pool.map(function, paths))

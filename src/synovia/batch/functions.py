@@ -136,7 +136,7 @@ class Solve:
         return self._built[key]
 
     def _build(self, names: Sequence[str]) -> _Problem:
-        """Build the problem for batches with these columns."""
+        """Build and return the problem for batches with these columns."""
         begins = [name for name in names if name.startswith(START) and not self._is_goal(START[:-1])]
         others = [name for name in names if name not in begins]
         goals = self._goals

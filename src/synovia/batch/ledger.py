@@ -95,7 +95,7 @@ def _readable(text: str) -> str:
 
 
 def row_of(fields: Mapping[str, str]) -> Row:
-    """Build a row from values by column."""
+    """Return a row built from values by column."""
     named = (*_FIRST, *_LAST)
     figures = {name: text for name, text in fields.items() if text and (name not in named or name in _SOME)}
     own = {name: fields.get(name, "") for name in named if name not in _SOME}
@@ -543,7 +543,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
-    """Open a log for appending and lock it; the lock ends with the process.
+    """Open and lock a log for appending, and return the open file; the lock ends with the process.
 
     Args:
         path: The log.

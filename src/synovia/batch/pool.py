@@ -164,7 +164,7 @@ class Worker(threading.Thread):
         return pickle.load(cast("BinaryIO", process.stdout))  # noqa: S301  from our own process
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """Start a process and prepare the task in it.
+        """Start a process, prepare the task in it, and return the process.
 
         Raises:
             SynoviaError: If the task cannot be prepared, or no process starts.

@@ -125,7 +125,7 @@ def _statuses(answer: Any) -> Counter[str]:
 
 
 def ahead(values: Generator[_T]) -> Generator[_T]:
-    """Run a generator in another thread, a few values ahead; closing this generator ends the thread.
+    """Yield the values of a generator that runs in another thread, a few values ahead; closing ends the thread.
 
     Raises:
         BaseException: The exception of the other thread.

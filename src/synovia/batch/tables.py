@@ -56,7 +56,7 @@ def rows_at_once(row_bytes: float) -> int:
 
 
 def _arrow(module: str, path: Path) -> Any:
-    """Import a module of pyarrow.
+    """Import and return a module of pyarrow.
 
     Raises:
         MissingExtraError: If it is not installed.
@@ -359,7 +359,7 @@ def _checked(batch: Any) -> Any:
 
 
 def _regular(arrow: Any, batches: Iterator[Any], schema: Any, skip: int, count: int, most: int) -> Generator[Any]:
-    """Regroup batches of any size into tables of a given size.
+    """Yield tables of a given size from batches of any size.
 
     Args:
         arrow: The module pyarrow.
@@ -394,7 +394,7 @@ def _regular(arrow: Any, batches: Iterator[Any], schema: Any, skip: int, count: 
 
 
 def _plain_table(arrow: Any, pieces: list[Any], schema: Any) -> Any:
-    """Join pieces of batches to one table; decode dictionaries that the schema does not have."""
+    """Return pieces of batches as one table; decode dictionaries that the schema does not have."""
     return arrow.Table.from_batches(pieces).combine_chunks().cast(schema)
 
 
@@ -568,7 +568,7 @@ class _NpzSink:
                 self._files[name].write(np.frombuffer(data, before).astype(after).tobytes())
 
     def _temporary(self) -> IO[bytes]:
-        """Open a temporary file on the disk of the archive; closing deletes it."""
+        """Return a new temporary file on the disk of the archive; closing deletes it."""
         return self._stack.enter_context(tempfile.TemporaryFile(dir=self._path.parent))
 
     def complete(self) -> None:

@@ -204,7 +204,7 @@ class _Flat:
         self.root: int = self._at("<I", 0)
 
     def _at(self, form: str, place: int) -> int:
-        """Unpack a number at a place of the buffer."""
+        """Return the number at a place of the buffer."""
         return struct.unpack_from(form, self._data, place)[0]
 
     def field(self, table: int, number: int) -> int:

@@ -106,7 +106,7 @@ class Result(NamedTuple):
 
 
 def work_on(task: Task, portion: Portion) -> Result:
-    """Process one portion; every exception becomes a result."""
+    """Process one portion, and return the result; every exception becomes a result."""
     begun = time.perf_counter()
     content, made, trace, fatal = Content(), "", "", False
     # The name is unique: an earlier process may have died on the same portion, or may still write its file.
@@ -164,7 +164,7 @@ def user_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
 
 
 def joined(notes: Iterable[str]) -> str:
-    """Join notes to one text, without duplicates."""
+    """Return notes as one text, without duplicates."""
     return "; ".join(dict.fromkeys(filter(None, notes)))
 
 

@@ -69,7 +69,7 @@ class Bar:
         self._shown.update(self._shown.task_ids[0], completed=share, description=self._text, rate=speed)
 
     def _started(self) -> Progress:
-        """Create and show the bar."""
+        """Create, show and return the bar."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 

@@ -124,5 +124,5 @@ def _across(skeleton: Skeleton, row: int, axis: Array) -> Array:
 
 
 def _turned(axis: Array, across: Array, angle: float) -> Array:
-    """Rotate a vector that is normal to a unit axis about this axis."""
+    """Return a vector that is normal to a unit axis, rotated about this axis."""
     return math.cos(angle) * across + math.sin(angle) * np.cross(axis, across)

@@ -66,7 +66,7 @@ def write_film(frames: Iterator[Image.Image], fps: float, path: Path, *, force: 
 
 
 def sheet(frames: Sequence[Image.Image]) -> Image.Image:
-    """Arrange stills in a grid with at most four in a row."""
+    """Return stills arranged in a grid with at most four in a row."""
     from PIL import Image
 
     width, height = frames[0].size

@@ -172,7 +172,7 @@ def _shadow(samples: _Samples, plane: _Plane, bodies: Bodies, light: Array) -> _
 
 
 def _enlarge(coarse: _Float, rows: int, columns: int) -> _Float:
-    """Interpolate coarse samples linearly at every pixel."""
+    """Return coarse samples interpolated linearly at every pixel."""
     from PIL import Image
 
     box = (0.0, 0.0, columns / _COARSE, rows / _COARSE)

@@ -286,7 +286,7 @@ class Placer:
         return left, top, right, bottom
 
     def _inside(self, boxes: Array) -> Array:
-        """Move boxes of equal size, (n, 4), into the image."""
+        """Return boxes of equal size, (n, 4), moved into the image."""
         size = boxes[0, 2:] - boxes[0, :2]
         most = np.maximum(np.array(self._size) - self._margin - size, 0.0)
         corner = np.minimum(np.maximum(boxes[:, :2], self._margin), most)

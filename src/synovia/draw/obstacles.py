@@ -152,7 +152,7 @@ def _inside(mesh: Mesh | None, middle: Array, reach: float) -> Mesh | None:
 
 
 def _joined(meshes: list[Mesh]) -> Mesh | None:
-    """Join meshes to one mesh; None without any."""
+    """Return meshes joined to one mesh; None without any."""
     out: Mesh | None = None
     for mesh in meshes:
         out = mesh if out is None else out.joined(mesh)
@@ -173,6 +173,6 @@ def tones_of(theme: Theme) -> list[Colour]:
 
 
 def _toned(colour: Colour, tone: float) -> Colour:
-    """Scale the brightness of a colour."""
+    """Return a colour with scaled brightness."""
     red, green, blue = (min(round(tone * part), 255) for part in colour)
     return red, green, blue

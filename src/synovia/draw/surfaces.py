@@ -188,7 +188,7 @@ def normals_of(vertices: Array, faces: NDArray[np.integer[Any]]) -> Array:
 
 
 def _split(part: Part) -> Part:
-    """Duplicate vertices so that triangles share none and each triangle has one normal."""
+    """Return a part with duplicated vertices, so that triangles share none and each triangle has one normal."""
     order = part.faces.reshape(-1)
     return replace(
         part,
@@ -296,7 +296,7 @@ def _near_parts(depth: _Float, reach: np.float32, radius: float) -> _Float:
 
 
 def _blurred(image: _Float, radius: float) -> _Float:
-    """Blur an image with two box filters in each direction, nearly a Gaussian."""
+    """Return an image blurred with two box filters in each direction, nearly a Gaussian."""
     from scipy.ndimage import uniform_filter1d
 
     span = 2 * max(round(radius / 1.4), 1) + 1
@@ -449,7 +449,7 @@ def _facing(mesh: Mesh, camera: Camera) -> _Float:
 
 
 def _mixed(values: _Float, corners: NDArray[np.intp], shares: _Float) -> _Float:
-    """Interpolate values of vertices, (v, k), at samples, (n, k)."""
+    """Return values of vertices, (v, k), interpolated at samples, (n, k)."""
     out = values[corners[:, 0]] * shares[:, :1]
     out += values[corners[:, 1]] * shares[:, 1:2]
     out += values[corners[:, 2]] * shares[:, 2:]

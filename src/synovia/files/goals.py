@@ -59,7 +59,7 @@ KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # 
 
 
 def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
-    """Create the class of the entries of a kind."""
+    """Return a new class for the entries of a kind."""
     fields: list[Any] = []
     for field in goal.entry_fields():
         if field.choices:

@@ -309,7 +309,7 @@ def offset_layer(text: str, *, blend: int = 0) -> Layer:
 
 
 def _at_frames(text: str, what: str) -> tuple[str, tuple[int, int] | None]:
-    """Split a text into the part before the frames, and the frames; a name may contain ``@``.
+    """Return the part of a text before the frames, and the frames; a name may contain ``@``.
 
     Raises:
         InputError: If the last frame is before the first, or the frames have another form.

@@ -114,7 +114,7 @@ def write_pose(
 
 
 def verify_pose(pose: Pose, path: str | os.PathLike[str]) -> FileCheck:
-    """Compare a pose with the file to which it was written."""
+    """Return the differences between a pose and the file to which it was written."""
     where = as_path(path)
     fmt = pose_format(where)
     if fmt is None or fmt.shown_pose is None:

@@ -253,7 +253,7 @@ def as_path(path: str | os.PathLike[str]) -> Path:
 
 
 def optional_package(name: str, purpose: str, extra: str, where: str | None = None) -> Any:
-    """Import a package that an extra installs.
+    """Import and return a package that an extra installs.
 
     Args:
         name: The package.

@@ -381,7 +381,7 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
 
 
 def guarded(path: Path, read: Callable[[], _T]) -> _T:
-    """Run a reader; add the file name to errors about values, and convert memory and recursion errors to FormatError.
+    """Return the result of a reader; errors name the file, and memory and recursion errors become FormatError.
 
     NumPy's warnings about NaN and infinity are off, because readers check these values.
     """

@@ -119,7 +119,7 @@ def check_skeleton(skeleton: Skeleton, path: str | os.PathLike[str]) -> FileChec
 
 
 def check_places(path: Path, skeleton: Skeleton, own: Array, shown: Array, rows: list[int]) -> FileCheck:
-    """Compare the positions of some joints in one pose, (rows, 3), with those that a file shows."""
+    """Compare the positions of some joints in one pose, (rows, 3), with those in a file; return the differences."""
     return _compared(path, own[None], shown[None], skeleton, rows, [])
 
 

@@ -39,7 +39,7 @@ def check_shapes(skeleton: Skeleton) -> None:
 
 
 def fitted(skeleton: Skeleton, host: Host) -> Skeleton:
-    """Fit capsules in place of a body's missing shapes, and report that they are used."""
+    """Return a body with capsules in place of its missing shapes, and report that capsules are used."""
     from synovia.covers import fitted_text, with_shapes
 
     found = with_shapes(skeleton)

@@ -378,7 +378,7 @@ def output_motion(skeleton: Skeleton, path: Path) -> Motion:
 
 
 def drawn(motion: Motion, source: Motion | None = None) -> Picture:
-    """Draw a few stills of a motion, each to the right of the original's still if there is an original.
+    """Return a picture of a few stills of a motion, each to the right of the original's still if there is an original.
 
     Raises:
         MissingExtraError: If Pillow is not installed.

@@ -126,7 +126,7 @@ class RetargetHand(Saved, Roles, Job):
         return ".npz"
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Retarget a recording."""
+        """Retarget a recording, and return the outcome."""
         from synovia.clips.handfile import FPS, read_hand
         from synovia.io.save import check_target
         from synovia.retargeting.hands import retarget_hand

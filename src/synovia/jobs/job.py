@@ -56,7 +56,7 @@ class Job(ABC):
 
     @abstractmethod
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Process one input.
+        """Process one input, and return the outcome.
 
         Args:
             item: The input.
@@ -99,7 +99,7 @@ class Job(ABC):
         return None
 
     def collect(self, sources: Sequence[str], output: Path, ending: str | None) -> list[Item]:
-        """Find the inputs, and the output of each.
+        """Return the inputs, each with its output.
 
         Args:
             sources: Files, folders and patterns.
@@ -143,7 +143,7 @@ class Job(ABC):
         force: bool = False,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Process one input in this process.
+        """Process one input in this process, and return the outcome.
 
         Args:
             source: The input.
@@ -339,7 +339,7 @@ class Running:
         return path
 
     def items(self, job: Job, sources: Sequence[str]) -> list[Item]:
-        """Find the inputs of a run, and the output of each.
+        """Return the inputs of a run, each with its output.
 
         Raises:
             FileError: If a source does not exist, or nothing is found.
@@ -351,7 +351,7 @@ class Running:
         return job.collect(sources, folder, ending)
 
     def run(self, job: Job, items: Sequence[Item], notice: Callable[[Event], object] | None = None) -> Run:
-        """Process many inputs.
+        """Process many inputs, and return the result of the run.
 
         Args:
             job: The job.

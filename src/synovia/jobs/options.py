@@ -340,7 +340,7 @@ def shown_default(said: Option, default: Any) -> str:
 
 
 def names_of(text: str) -> list[str]:
-    """Split a list of names at its commas.
+    """Return the names of a list separated by commas.
 
     Raises:
         InputError: If a name is empty.

@@ -166,7 +166,7 @@ class _Rows(NamedTuple):
 
 
 def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
-    """Map the nodes of a file to the joints of a skeleton, which may have an additional free root.
+    """Return a map of the nodes of a file to the joints of a skeleton, which may have an additional free root.
 
     Raises:
         InputError: If a joint is missing, or has another parent than in the file.

@@ -168,7 +168,7 @@ class SkinWriter:
 
 
 def _units(directions: Array) -> Array:
-    """Normalize directions; a zero vector becomes the upward direction."""
+    """Return normalized directions; a zero vector becomes the upward direction."""
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     known = lengths > 0.0
     return np.where(known, directions / np.where(known, lengths, 1.0), (0.0, 1.0, 0.0))

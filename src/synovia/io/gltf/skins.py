@@ -248,7 +248,7 @@ class _Reader:
 
 
 def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh:
-    """Join the primitives of a mesh, with each material once, and without unused vertices."""
+    """Return the primitives of a mesh as one mesh, with each material once, and without unused vertices."""
     parts = [_trimmed(part) for part in parts] if len(parts) > 1 else parts
     keys = [(each := part.materials[0]).name + repr((each.colour, each.image_name, each.plain)) for part in parts]
     kinds = {key: part.materials[0] for key, part in zip(keys, parts, strict=True)}

@@ -156,7 +156,7 @@ def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fa
 
 
 def _t_pose(motion: Motion, where: str) -> _TPose:
-    """Compute the T-pose that the file of a clip gets.
+    """Return the T-pose that the file of a clip gets.
 
     Raises:
         InputError: If the skeleton is not a humanoid, or does not stand at rest.
@@ -384,7 +384,7 @@ def _shown(path: Path, motion: Motion) -> Shown:
 
 
 def _meters(bones: list[_Bone], body: Skeleton, scene: Scene, row_of: dict[str, int]) -> float:
-    """Estimate the unit of a body, metres, from the lengths of its bones in a file."""
+    """Return an estimate of the unit of a body, metres, from the lengths of its bones in a file."""
     own, shown = body.rest_pose().positions, node_places(scene, {}, 1)[0]
     lengths = np.zeros(2)
     for bone in bones:

@@ -70,7 +70,7 @@ class _Reading:
 
 
 def check_files(path: Path) -> Files:
-    """Check a model and all files that the model names.
+    """Check a model and all files that the model names, and return these files.
 
     Args:
         path: The model.

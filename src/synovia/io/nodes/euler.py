@@ -96,7 +96,7 @@ def _triples(orders: NDArray[np.intp], quats: Array) -> Array:
 
 
 def _without_gaps(angle: Array, known: NDArray[np.bool_]) -> Array:
-    """Replace unknown angles (T, n) by the last known angle before (else the first known angle, else 0)."""
+    """Return angles (T, n) with unknown ones replaced by the last known angle before (else the first known, else 0)."""
     if not len(angle):
         return angle
     frame = np.where(known, np.arange(len(angle))[:, None], -1)

@@ -107,7 +107,7 @@ class Skin:
     changed: Counter[str] = field(default_factory=Counter[str])
 
     def rows_in(self, joints: Sequence[str]) -> dict[int, int] | None:
-        """Map the rows of the joints that move meshes to indices into ``joints``; None if one is missing or ambiguous.
+        """Return indices into ``joints`` by row, for the joints that move meshes; None if one is missing or ambiguous.
 
         Args:
             joints: Names of joints; the joints of the skin may follow joints of a root.

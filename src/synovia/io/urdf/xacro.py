@@ -45,7 +45,7 @@ def program() -> list[str] | None:
 
 
 def expanded(path: Path, command: list[str], *, most: int) -> bytes:
-    """Expand a source to URDF, with the default values of its arguments.
+    """Return a source expanded to URDF, with the default values of its arguments.
 
     Args:
         path: The source.

@@ -220,7 +220,7 @@ class HoldFeet(_Animate):
         foot_lock(warm_clip(), up="z", threads=1)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Hold the feet of a clip."""
+        """Hold the feet of a clip, and return the outcome."""
         self._check(output, self.copied(item.path), host)
         motion, _ = self.read(item.path, host, _MODEL_NEEDS)
         motion = motion.on(with_roles(motion.skeleton, self.roles))
@@ -341,7 +341,7 @@ class Follow(Clear, _Animate):
         _ = self.load_body(self.body, host)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Make a clip."""
+        """Make a clip, and return the outcome."""
         from synovia.facade import IK
         from synovia.model.motion import Motion
         from synovia.solver import as_solver
@@ -501,7 +501,7 @@ class Fit(_Animate):
         return None
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Fit a clip to points."""
+        """Fit a clip to points, and return the outcome."""
         from synovia.clips import Fitted, fit_keypoints
 
         self._check(output, file_of(self._model), host)

@@ -278,7 +278,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
             foot_lock(warm_clip(), up="y", threads=1)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Edit a clip."""
+        """Edit a clip, and return the outcome."""
         from synovia.batch.clips import judged
         from synovia.io.save import check_target
         from synovia.jobs.reports import warnings_of

@@ -143,7 +143,7 @@ class Render(ClipJob):
         return ".gif"
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Draw a clip."""
+        """Draw a clip, and return the outcome."""
         from synovia.draw import render
         from synovia.draw.film import check_film
 

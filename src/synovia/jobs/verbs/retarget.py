@@ -197,7 +197,7 @@ class Retarget(Saved, Roles, ClipJob):
         return usual_ending_of(self.target)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Retarget a clip."""
+        """Retarget a clip, and return the outcome."""
         from synovia.batch.clips import judged, notes_of
         from synovia.jobs.reports import warnings_of
         from synovia.retargeting import write_map

@@ -260,7 +260,7 @@ class Solve(_Solves):
         return collect_tables(sources, output, ending)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Solve a table."""
+        """Solve a table, and return the outcome."""
         from synovia.batch.solving import figures_of, write_answers
         from synovia.batch.tables import Source
         from synovia.io.base import check_writable
@@ -376,7 +376,7 @@ class SolvePose(Verified, Roles, _Solves):
         return bool(self.positions or self.rotations or self.goals or self.clearance is not None)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Solve for a pose."""
+        """Solve for a pose, and return the outcome."""
         from synovia.facade import IK
         from synovia.files.poses import verify_pose, write_pose
 

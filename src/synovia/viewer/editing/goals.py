@@ -66,7 +66,7 @@ class Goals:
         return editor
 
     def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> GoalEditor:
-        """Add an editor whose target is the current pose of the joint.
+        """Add an editor whose target is the current pose of the joint, and return the editor.
 
         Raises:
             UnknownNameError: If the joint or the kind is unknown.
@@ -97,7 +97,7 @@ class Goals:
             self._state.solver = DRAGGED
 
     def adopt(self, goal: Goal) -> GoalEditor:
-        """Add an editor for a goal; a goal without a target gets the current pose of its joint.
+        """Add an editor for a goal, and return it; a goal without a target gets the current pose of its joint.
 
         Raises:
             UnknownNameError: If the joint does not exist, or the page does not support the kind of goal.

@@ -26,7 +26,7 @@ class Hand:
         self._history.remember(what)
 
     def one_step(self) -> AbstractContextManager[None]:
-        """Make all changes in the context one step of undo."""
+        """Return a context in which all changes are one step of undo."""
         return self._history.one_step()
 
     def end(self) -> None:

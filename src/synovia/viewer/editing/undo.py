@@ -58,7 +58,7 @@ class Undo(Generic[State]):
         return self._step(present, self._undone, self._past)
 
     def _step(self, present: State, source: MutableSequence[State], other: MutableSequence[State]) -> State | None:
-        """Take the last state from ``source`` and add the current state to ``other``; None if ``source`` is empty."""
+        """Return the last state of ``source`` and add the current state to ``other``; None if ``source`` is empty."""
         self._what = None
         if not source:
             return None

@@ -51,7 +51,7 @@ def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any], *, sl
 
 
 def written(values: Sequence[float], digits: int | None) -> str:
-    """Format numbers with ``digits`` decimals, or six significant digits for None; never a negative zero."""
+    """Return numbers as text with ``digits`` decimals, or six significant digits for None; never a negative zero."""
     if digits is None:
         return ", ".join(f"{float(value) + 0.0:.6g}" for value in values)
     return ", ".join(f"{round(float(value), digits) + 0.0:.10g}" for value in values)

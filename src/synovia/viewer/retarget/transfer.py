@@ -198,7 +198,7 @@ class Transfer:
         return axes_of(self.motion.skeleton), axes_of(self.target)
 
     def compute(self) -> Outcome:
-        """Retarget the clip with the current settings; takes seconds for a long clip."""
+        """Retarget the clip with the current settings, and return the outcome; takes seconds for a long clip."""
         with self.lock:
             version, feet = self.version, self.feet
             known = {part: pair for part, pair in self.joints.items() if all(pair)}

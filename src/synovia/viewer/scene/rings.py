@@ -183,7 +183,7 @@ def turned_values(values: Array, frame: Array, turn: Array, moved: Array | None 
 
 
 def _facing(axes: Array, near: Array) -> Array:
-    """Rotate axes, (3, 3), about their z axis so that the quarter between x and y faces a direction, (3,)."""
+    """Return axes, (3, 3), rotated about their z axis so that the quarter between x and y faces a direction, (3,)."""
     x, y, _ = near @ axes
     angle = math.atan2(y, x) - 0.25 * math.pi
     cosine, sine = math.cos(angle), math.sin(angle)

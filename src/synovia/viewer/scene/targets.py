@@ -167,7 +167,7 @@ class Targets:
         self._label.visible = True
 
     def _add_gizmo(self, editor: GoalEditor) -> Any:
-        """Make the gizmo of a target."""
+        """Make and return the gizmo of a target."""
         key = editor.key
         gizmo = self._nodes.add_transform_controls(
             "/gizmo",

@@ -190,7 +190,7 @@ def _is_same(origin: str, host: str) -> bool:
 
 
 def guarded_server(rules: Rules, port: int) -> ViserServer:
-    """Start a viser server with checks.
+    """Start a viser server with checks, and return it.
 
     Args:
         rules: Rules of access; this function sets ``rules.port``.

@@ -269,7 +269,7 @@ class View:
         self.stop()
 
     def _repr_html_(self) -> str:
-        """Show the page inside a notebook."""
+        """Return HTML that shows the page inside a notebook."""
         return f'<iframe src="{self.url}" width="100%" height="640" style="border:1px solid #8884"></iframe>'
 
     def __repr__(self) -> str:
@@ -285,7 +285,7 @@ def _first_camera(client: Any) -> Any:
 
 
 def serve(opening: Opening, settings: PageSettings) -> View:
-    """Start a view, with a random token if its address needs one.
+    """Start and return a view, with a random token if its address needs one.
 
     Args:
         opening: Creates the first page of each browser.

@@ -94,7 +94,7 @@ class ClipLayers:
         return layer
 
     def add_target(self, number: int | None) -> Layer:
-        """Make a layer at the current frame from a goal and its current target.
+        """Make a layer at the current frame from a goal and its current target, and return the layer.
 
         Args:
             number: Key of the goal's editor.
