@@ -93,7 +93,7 @@ class Body:
         self.set_joint(row + self.rooted.added, self.given.rest_q[self.given.q_slice(row)])
 
     def _let_goals_keep(self, row: int) -> None:
-        """Adapt goals to the current value of a joint: targets below it move with it, rest goals use it as reference.
+        """Adapt goals to the value of a joint: targets below the joint move with it, rest goals use it as reference.
 
         Args:
             row: Row of the solved skeleton.

@@ -225,7 +225,7 @@ def bounds_of(editor: GoalEditor) -> tuple[float, float] | None:
 
 
 def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
-    """Interpolate from a rotation towards another; return the result, and whether it still has to move."""
+    """Interpolate from a rotation towards another; return the result, and whether it is not there yet."""
     if at is to:
         return to, False
     quat = matrix_to_quat(at)
