@@ -193,8 +193,8 @@ class _Frames(NamedTuple):
 def _with_names(skeleton: Skeleton, frames: _Frames) -> tuple[float, Array, list[int]]:
     """Return the error of body positions, the joint values q, and the columns of q that the file gives.
 
-    The error is a median over frames, in length units; q (T, nq) has joints by name, or in the order with the smaller
-    error.
+    The error is the median over frames of the largest position error of the bodies, length units. The joint values q,
+    (T, nq), are assigned by name, or in the order with the smaller error.
 
     Raises:
         FormatError: If a name is unknown, counts differ, or no order reproduces the body positions.
