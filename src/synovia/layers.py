@@ -113,7 +113,7 @@ class Layer(ChecksArguments):
             smoothly.
         joints: Joints of ``pose`` to use; None for all.
         frames: First and last frame, both included; None for the whole clip, or from the first to the last key.
-        blend: Number of frames before and after these in which the layer fades in and out.
+        blend: Number of frames before and after ``frames`` in which the layer fades in and out.
         relative: Whether targets and poses are changes of the clip: positions are added along the world axes, rotations
             are applied about the world axes, and joint values are added to the clip's values.
         weight: Weight of the layer: 0 for the clip, 1 for the targets.

@@ -237,7 +237,7 @@ class _Learning:
         """
         middle = features.mean(axis=1)
         own = np.arange(CANDIDATES)
-        corrections[:, own, own] = 0.0  # a pose is right for its own target
+        corrections[:, own, own] = 0.0  # a pose needs no correction for its own target
         used = np.isfinite(corrections[..., 0]).astype(np.float64)
         inputs = np.concatenate([features - middle[:, None], np.ones((*features.shape[:2], 1))], axis=2)
         square: Array = np.einsum("nta,nct,ntb->ncab", inputs, used, inputs) + _RIDGE * np.eye(inputs.shape[2])
@@ -303,7 +303,7 @@ def best_of(worth: Array, fits: NDArray[np.bool_]) -> NDArray[np.intp]:
     gains = np.where(tried, worth, 0.0)
     mean = mean_worth(worth)
     kept = np.full((n, KEPT), -1)
-    missed = np.zeros((n, targets), bool)  # missed from all fitting poses so far
+    missed = np.zeros((n, targets), bool)  # targets that were missed from every fitting pose so far
     turned = np.ones((n, fits.shape[2]), bool)  # rotations for which no pose fits so far
     every = np.arange(n, dtype=np.intp)
     for k in range(KEPT):

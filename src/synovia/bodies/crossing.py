@@ -139,7 +139,7 @@ def _ease(u: Array) -> Array:
 
 
 def _between(foot: Steps, holds: Sequence[Foothold], up: Array, floor: float) -> Array:
-    """Return the rigid motions of a foot, (T, 4, 4): those of its footholds, eased during swings."""
+    """Return the rigid motions of a foot, (T, 4, 4): constant at each foothold, eased during swings."""
     count = len(foot.ankle)
     moves = np.tile(np.eye(4), (count, 1, 1))
     for (first, end), hold in zip(foot.spans, holds, strict=True):

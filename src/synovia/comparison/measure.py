@@ -241,7 +241,7 @@ def _track(row: Row, ik: IK, problems: Problems) -> None:
     """Track the path, and write the results of tracking into the row."""
     answer = ik.track(problems.of_kind(problems.path))
     variables = all_variables(ik.skeleton)
-    steps = variables.difference(answer.q[:-1], answer.q[1:])[1:]  # the first step comes from rest
+    steps = variables.difference(answer.q[:-1], answer.q[1:])[1:]  # without the first step, which comes from rest
     bends = variables.angles(np.diff(steps, axis=0))
     row.track_reached = float(answer.reached.mean())
     row.largest_step_deg = float(np.degrees(variables.angles(steps).max(initial=0.0)))

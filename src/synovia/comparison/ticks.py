@@ -154,7 +154,7 @@ def _apart(pose: Pose, joint: str, target: Array) -> float:
 
 
 def _servo(body: Skeleton) -> tuple[Servo, list[str], list[str]]:
-    """Return a servo of a body, the joints with moving targets, and those that keep their place."""
+    """Return a servo of a body, the joints with moving targets, and the joints that keep their place."""
     rows = body.role_rows
     feet, hands = ([rows.get(f"{side}_{part}") for side in ("left", "right")] for part in ("foot", "hand"))
     if None in feet or None in hands:

@@ -83,7 +83,7 @@ class Diagnosis(Protocol):
         ...
 
     def unit_hint(self, solution: Any, /) -> str | None:
-        """Return a hint if a target seems to be in millimetres where lengths are metres; else None."""
+        """Return a hint if targets seem to be in centimetres or millimetres and the model in metres; else None."""
         ...
 
 
@@ -841,7 +841,7 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
     """Return goals as a tuple.
 
     Raises:
-        InputError: If there are no goals, or one cannot be used.
+        InputError: If there are no goals, or a goal cannot be used.
     """
     if isinstance(goals, str):  # a str is an iterable of letters
         raise InputError("goals", value=type(goals), expected="one Goal or several", hint=_GOAL)

@@ -46,9 +46,9 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
 
 
 def watched_pairs(ik: CompiledProblem) -> list[WatchedPairs]:
-    """Return the pairs of each clearance goal; only links that the problem moves are paired with its world.
+    """Return the pairs that each clearance goal keeps apart.
 
-    Pairs that only must not touch are separate items of the list.
+    Only links that the problem moves are paired with obstacles. Pairs that only must not touch are separate items.
     """
     tables = ik.reduced.clearance
     if tables is None:
@@ -112,7 +112,7 @@ class WatchedPairs:
     def of_goal(
         skeleton: Skeleton, goal: ClearanceGoal, moving: NDArray[np.integer] | None = None, before: int = 0
     ) -> list[WatchedPairs]:
-        """Return the pairs of a clearance goal, and separately those that only must not touch, if any."""
+        """Return the pairs of a clearance goal and, as a second item, the pairs that only must not touch, if any."""
         kinds = (False, True) if goal.apart is not None and len(goal.apart.close) else (False,)
         return [WatchedPairs(skeleton, goal, moving, before, close=close) for close in kinds]
 

@@ -74,7 +74,7 @@ class Part:
         steps = _NUDGE_TWICE * np.eye(n)
 
         def change(w: Array) -> float:
-            """Return the second difference of r·r(0) along w."""
+            """Return the second difference along w of r·r(0), where r(0) is the residual at the current pose."""
             ahead, behind = (self.residual(self.moved(q, sign * w)) for sign in (1.0, -1.0))
             return float(residual @ (ahead - 2.0 * residual + behind)) / _NUDGE_TWICE**2
 

@@ -66,7 +66,7 @@ class Places:
         self.obstacles.call(floats, self.moved[b])
 
     def put_into(self, obstacles: Obstacles | None, floats: Array) -> None:
-        """Write the first places into the packed floats of another problem with the same goals."""
+        """Write the places of problem 0 into the packed floats of another problem with the same goals."""
         if obstacles is not None:
             obstacles.call(floats, self.moved[0])
 

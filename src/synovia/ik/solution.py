@@ -332,7 +332,7 @@ class Solution(Pictured):
     def _shown(self, goal: Goal, error: GoalError) -> str:
         """Return a goal's errors as text, in millimetres if the unit is known, and degrees.
 
-        For a clearance goal, the text includes the number of links that it does not check.
+        For a clearance goal, the text includes the number of links that the goal does not check.
         """
         parts = [f"{error.position:.3g}"] if goal.own_tolerance is not None else []
         if goal.measures & POSITION:

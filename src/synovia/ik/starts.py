@@ -196,7 +196,7 @@ def _beyond(names: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _named(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
-    """Return the names of rows."""
+    """Return the names with these indices."""
     chosen: list[int] = rows.tolist()
     return tuple(names[row] for row in chosen)
 

@@ -35,7 +35,7 @@ from synovia.model.tree import ancestors
 
 _POSE: Final = ("x", "y", "z", "wx", "wy", "wz")
 _ENDING: Final = ".pos"  # ending of the names of motors in LeRobot
-_PLAIN: Final = "_pos"  # ending ".pos" in the names of an end effector
+_PLAIN: Final = "_pos"  # replaces the ending ".pos" in the names of an end effector
 _EXACT: Final = 1e-6  # tolerance in radians, and as a fraction of the arm's size: the accuracy of float32
 _ONE: Final = np.array([0.0, 0.0, 0.0, 1.0])
 

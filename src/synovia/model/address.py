@@ -121,7 +121,7 @@ class AddressBook:
         return [meaning for meaning, _ in kept]
 
     def joints(self, name: str) -> list[Meaning]:
-        """Return the joints that a name means: those of this name, else those that carry a link of this name."""
+        """Return the joints that a name means: the joints of this name, else joints that carry a link of this name."""
         found = self._named(name, JOINT) or self._named(name, LINK)
         return list({meaning.row: meaning for meaning in found}.values())
 

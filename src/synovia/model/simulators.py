@@ -192,7 +192,7 @@ def from_qpos(
     body, q = mounted(skeleton, rooted, q, _STILL)
     if fps is not None:
         return Motion(body, q, fps, name=name, notes=notes)
-    for note in notes:  # a pose has no notes
+    for note in notes:  # warnings, because a pose has no notes
         warn(note)
     return Pose(body, q[0])
 
@@ -264,7 +264,7 @@ def _by_name(skeleton: Skeleton) -> list[int]:
 
 
 def _planar(skeleton: Skeleton) -> dict[int, tuple[int, int, int]]:
-    """Return the three rows of each planar joint of a URDF, by the last row."""
+    """Return the three rows of each planar joint of a URDF; the key is the last row."""
     rows = _by_joint(skeleton)
     found: dict[int, tuple[int, int, int]] = {}
     for last, joint in enumerate(skeleton.joints):
@@ -445,7 +445,7 @@ def _check_rest(skeleton: Skeleton, values: Array, parts: _Parts) -> None:
 
 
 def _units(quats: Array, skeleton: Skeleton, row: int) -> Array:
-    """Normalize quaternions (T, 4); refuse those whose length is far from 1."""
+    """Normalize quaternions (T, 4); refuse quaternions whose length is far from 1."""
     lengths = np.linalg.norm(quats, axis=1)
     wrong = np.flatnonzero(~(np.abs(lengths - 1.0) < _SLACK))
     if len(wrong):

@@ -683,7 +683,7 @@ class Skeleton(Pictured):
     def face(self) -> Array | None:
         """Direction in which the head looks at rest, in the frame of the head, (3,).
 
-        It is ``forward``, else the direction that hips or shoulders show. None without a head, or if it is unknown.
+        The direction is ``forward``, else that shown by hips or shoulders. None without a head, or if unknown.
         """
         head = self.role_rows.get("head")
         ahead = None if head is None else self.forward or faced_axis(self._places, None)

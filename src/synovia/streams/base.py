@@ -143,7 +143,7 @@ class Sender:
 
 
 def _checked(host: str, port: int, remote: bool) -> socket.AddressFamily:
-    """Check an address; return its family.
+    """Check an address; return its address family.
 
     Raises:
         InputError: If the address or the port is invalid, or the address is not local and ``remote`` is not set.

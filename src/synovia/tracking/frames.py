@@ -180,7 +180,7 @@ class _Track:
         return bool(interrupted(self.rows[frame : frame + 1])[0])
 
     def _bend(self, frame: int, done: int, missed: bool) -> tuple[int, bool]:
-        """Find the first frame in which a straight limb bends to a wrong side, solve it again, and end there.
+        """Find the first frame in which a straight limb bends to a wrong side, solve it again, and stop after it.
 
         The new solve starts from the pose of the previous frame, with that limb bent a little to its side. A restart is
         treated like a wrong side.
@@ -240,7 +240,7 @@ class _Track:
         return missed
 
     def _run_from(self, start: Array, at: int) -> bool:
-        """Solve a frame from another start, (1, nq), than the previous frame; return whether it is a miss."""
+        """Solve a frame from a start, (1, nq), in place of the previous pose; return whether it is a miss."""
         row = self.rows[at : at + 1]
         self._place(at)
         if self._ik.solver.closed:  # in a track, closed forms start from a solution in their scratch memory
@@ -248,7 +248,7 @@ class _Track:
         return self._follow(at, at + 1, start[0])[1]
 
     def _polished(self, frame: int) -> bool:
-        """Return whether a missed frame reaches its goals after polishing; it then needs no restart, which is a jump.
+        """Return whether a missed frame reaches its goals after polishing, so that no restart (a jump) is needed.
 
         Frames that did not move are polished: a straight limb with a target behind it has no first-order step, and
         polishing leaves such saddle points. All frames of solvers whose own steps are too small to converge are

@@ -215,7 +215,7 @@ def track(
             problem, table, inside[:1], rows, partial(solve_frames, targets=targets, watch=watch), switches=False
         )
     held = np.full(len(rows), None, object)  # the option that caused a miss
-    whole = candidates > 1 or both_ways or problem.solver.closed  # a later step needs all frames
+    whole = candidates > 1 or both_ways or problem.solver.closed  # a later step, such as smoothing, needs all frames
     if seconds > 0.0 and len(rows) > 2:
         whole = True
         with suppress(_TooLateError):
@@ -248,7 +248,7 @@ class _TooLateError(Exception):
 
 
 class _SharedProgress:
-    """Reports the progress of several tracks, solved on any threads, as that of one task.
+    """Reports the progress of several tracks, solved on any threads, as the progress of one task.
 
     Args:
         progress: Called with (frames done, number of frames), one call at a time.

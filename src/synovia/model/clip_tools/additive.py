@@ -69,7 +69,7 @@ def check_alike(what: str, skeleton: Skeleton, count: int, clip: _Clip) -> None:
         clip: The clip.
 
     Raises:
-        InputError: If it does not fit the clip.
+        InputError: If the value does not fit the clip.
     """
     own, other = ([(joint.name, joint.kind) for joint in body.joints] for body in (skeleton, clip.skeleton))
     if own != other:

@@ -161,7 +161,7 @@ class Mirror:
     def _signed(self, q: Array, row: int, quats: Array) -> Array:
         """Return quaternions (T, 4) with signs derived from the counterpart's, so that mirroring twice is the identity.
 
-        The local rotation is K r D, where r is that of the counterpart and K, D are constant. Its quaternion is
+        The local rotation is K r D, where r is the counterpart's rotation and K, D are constant. Its quaternion is
         a constant times the quaternion of DᵀrD, in which a rotation vector w becomes -Dᵀw.
         """
         pair = self.pairs[row]

@@ -122,7 +122,7 @@ def _could_rest(skeleton: Skeleton) -> bool:
 
 
 def _bends(skeleton: Skeleton, frames: Array) -> dict[int, Array]:
-    """Return the mean side to which the lower bone of each arm and leg points, (3,), in the frame of the upper one.
+    """Return the mean side to which the lower bone of each arm and leg points, (3,), in the frame of the upper bone.
 
     Args:
         skeleton: The skeleton.
@@ -205,7 +205,7 @@ def _bones(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array,
 
 
 def _axes(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, Array]:
-    """Return the axes (k, 3) of a hinge and of hinges below a joint, and those of the counterparts, in their frames."""
+    """Return the axes (k, 3) of a hinge and of hinges below a joint, and the counterparts' axes, in own frames."""
     pair = pairs[row]
     own: list[Array] = []
     other: list[Array] = []

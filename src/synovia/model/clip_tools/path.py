@@ -126,8 +126,8 @@ class Ground:
     def _facing(self, frames: Array) -> float:
         """Return the heading of a body at world frames (n, 12), radians.
 
-        It follows from the line between the hips if this line is level, else from the rotation of the hips since the
-        rest pose.
+        The heading follows from the line between the hips if this line is level, else from the rotation of the hips
+        since the rest pose.
         """
         roles = self.skeleton.role_rows
         legs = [roles.get(f"{side}_upper_leg") for side in ("left", "right")]

@@ -245,7 +245,7 @@ class Mechanism:
         return out
 
     def _towards(self, start: Array, end: Array, held: NDArray[np.bool_] | None, moves: NDArray[np.bool_]) -> Array:
-        """Return the closed pose at the end of a path from a closed pose to joint values, (nq,), or the last one on it.
+        """Return the last closed pose on a path from a closed pose to joint values, (nq,), if possible at its end.
 
         Args:
             start: The closed pose.

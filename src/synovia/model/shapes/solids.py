@@ -55,7 +55,7 @@ class Role:
         size: Shape of the array; () for a scalar.
         checked: Checks and converts a value, given the name of the field for messages.
         moved: Returns the value after a rigid motion (4, 4); None if a motion does not change it.
-        grows: Whether it is a length, or consists of lengths.
+        grows: Whether the value is a length, or consists of lengths.
     """
 
     size: tuple[int, ...]

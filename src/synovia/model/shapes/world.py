@@ -682,7 +682,7 @@ def _checked_obstacles(given: object) -> list[Obstacle]:
 
 
 def _named(obstacles: Sequence[Obstacle], taken: Sequence[str]) -> tuple[Obstacle, ...]:
-    """Return obstacles with generated names for those without.
+    """Return obstacles, with generated names for obstacles without a name.
 
     Args:
         obstacles: The obstacles.

@@ -227,7 +227,7 @@ def _step(model: Model, terms: Terms, q: Array, equations: tuple[Array, Array], 
 
 
 def _active(terms: Terms, e: Array) -> Array:
-    """Return the weights (T, rows), with 0 for one-sided residuals of the other sign."""
+    """Return the weights (T, rows), 0 for one-sided residuals that do not apply."""
     wrong = (terms.side != 0.0) & (terms.side * e <= 0.0)
     return np.where(wrong, 0.0, terms.weights)
 
