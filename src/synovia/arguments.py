@@ -60,7 +60,7 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...], hint: st
 
     Args:
         name: The argument.
-        value: Its value.
+        value: Value of the argument.
         kind: The class, or several classes.
         hint: How to create such an object.
 
@@ -122,7 +122,7 @@ def as_call(thing: object, values: Mapping[str, Any] | None = None) -> str:
 
     Args:
         thing: The object.
-        values: Its arguments by name; None to read its attributes.
+        values: Arguments of the call by name; None to read them from the object's attributes.
     """
     parts: list[str] = []
     for parameter in list(inspect.signature(type(thing).__init__).parameters.values())[1:]:

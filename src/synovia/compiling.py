@@ -193,7 +193,7 @@ class Compilers:
 
     Args:
         count: Number of processes; each starts with its first entry point.
-        wait: Whether they wait for entry points that other processes compile, see ``CompilerProcess.compile``.
+        wait: Whether the processes wait for entry points that other processes compile, see ``CompilerProcess.compile``.
     """
 
     def __init__(self, count: int, *, wait: bool = True) -> None:

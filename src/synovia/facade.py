@@ -343,7 +343,7 @@ def _solve_from(
 ) -> Array:
     """Solve a batch from starts, (B, nq) or (1, nq), and return the rows of results.
 
-    If the solver has a largest move, a start that was clamped to the limits is solved with the remaining part of it.
+    If the solver has a largest move, a start that was clamped to the limits is solved with the rest of the move.
     """
     first = np.ascontiguousarray(inside_limits(problem.skeleton, given))
     moved = problem.moved_inside(given, first)
@@ -366,7 +366,7 @@ def _solve_from(
 def _solve_usable(
     problem: CompiledProblem, targets: Targets, starts: Starts | None, packed: Packed, solve: Callable[..., Array]
 ) -> Solutions:
-    """Solve the problems of a batch with valid targets and starts, and mark the others as invalid."""
+    """Solve the problems of a batch with valid targets and starts, and mark all other problems as invalid."""
     problem, others, table, odd = problem.read_many(targets)
     packed, solve = packed._replace(places=problem.obstacle_places), partial(solve, targets=others)
     given, unusable = problem.read_starts(starts, len(table))

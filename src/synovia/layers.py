@@ -58,7 +58,7 @@ class LayerTarget:
 
     @property
     def parts_of(self) -> tuple[Array | None, Array | None]:
-        """The positions and the rotations."""
+        """The positions and the rotations of the targets; None for a part without targets."""
         return self.position, self.rotation
 
     def at(self, frames: NDArray[np.int64], first: int, last: int) -> Array:
@@ -68,7 +68,7 @@ class LayerTarget:
             frames: The frames. Frames before and after the layer get its first and last target, unless there is a
                 target for each frame of the clip.
             first: First frame of the layer.
-            last: Its last frame.
+            last: Last frame of the layer.
         """
         out = np.tile(np.eye(4), (len(frames), 1, 1))
         for part, values in ((np.s_[:, :3, 3], self.position), (np.s_[:, :3, :3], self.rotation)):
@@ -113,7 +113,7 @@ class Layer(ChecksArguments):
             smoothly.
         joints: Joints of ``pose`` to use; None for all.
         frames: First and last frame, both included; None for the whole clip, or from the first to the last key.
-        blend: Number of frames before and after these in which the layer fades in and out.
+        blend: Number of frames before and after ``frames`` in which the layer fades in and out.
         relative: Whether targets and poses are changes of the clip: positions are added along the world axes, rotations
             are applied about the world axes, and joint values are added to the clip's values.
         weight: Weight of the layer: 0 for the clip, 1 for the targets.
@@ -195,7 +195,7 @@ class Layer(ChecksArguments):
 
     @property
     def label(self) -> str:
-        """Its name, or else the names of its joints and goals."""
+        """Name of the layer, or else the names of its joints and goals."""
         if self.name is not None:
             return self.name
         named = [goal.label for goal in self.goals if goal.label not in self.targets]

@@ -31,8 +31,8 @@ def importer(package: str, folder: Path, homes: dict[str, str]) -> Callable[[str
 
     Args:
         package: Name of the package.
-        folder: Its folder.
-        homes: Its names, each with the module to import it from; for modules of the package, the package itself.
+        folder: Folder of the package.
+        homes: Public names, each with the module to import it from; for modules of the package, the package itself.
     """
 
     def load(name: str) -> Any:

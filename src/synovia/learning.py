@@ -1,9 +1,9 @@
 """``learn_starts``: learn start poses for the targets of a problem, so that solves without a start need few steps.
 
 Random poses are divided into the leaves of a tree by their targets, with the same number of poses in each leaf. Some
-poses of a leaf are then tried as starts for the targets of the others. For an arm, a linear function of the target is
-fitted to the corrections of these solves, and the improved starts are tried again. Each leaf keeps the few starts from
-which most targets are reached in few steps.
+poses of a leaf are then tried as starts for the targets of the other poses. For an arm, a linear function of the target
+is fitted to the corrections of these solves, and the improved starts are tried again. Each leaf keeps the few starts
+from which most targets are reached in few steps.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0 * _TURNS  # distributes the second rotat
 _STEP_COST: Final = 0.02  # cost per step, relative to the gain 1 of a reached target
 _UNTRIED: Final = 0.3  # worth of a pose that was not tried
 _STEPS: Final = 16  # largest number of steps of a trial solve
-_FAILURE: Final = 3.0  # cost of a missed target, which costs an attempt
+_FAILURE: Final = 3.0  # cost of a missed target, because a miss costs an attempt
 _AT_ONCE: Final = 2**17  # number of trial solves per block, to limit memory
-_SHORT: Final = 5  # largest number of steps of trial solves for the fit of corrections; longer ones end elsewhere
+_SHORT: Final = 5  # largest number of steps of trial solves for the fit of corrections; longer solves end elsewhere
 _RIDGE: Final = 1e-6  # regularization of the fit, for few targets or targets along a line
 
 
@@ -237,7 +237,7 @@ class _Learning:
         """
         middle = features.mean(axis=1)
         own = np.arange(CANDIDATES)
-        corrections[:, own, own] = 0.0  # a pose is right for its own target
+        corrections[:, own, own] = 0.0  # a pose needs no correction for its own target
         used = np.isfinite(corrections[..., 0]).astype(np.float64)
         inputs = np.concatenate([features - middle[:, None], np.ones((*features.shape[:2], 1))], axis=2)
         square: Array = np.einsum("nta,nct,ntb->ncab", inputs, used, inputs) + _RIDGE * np.eye(inputs.shape[2])
@@ -303,7 +303,7 @@ def best_of(worth: Array, fits: NDArray[np.bool_]) -> NDArray[np.intp]:
     gains = np.where(tried, worth, 0.0)
     mean = mean_worth(worth)
     kept = np.full((n, KEPT), -1)
-    missed = np.zeros((n, targets), bool)  # missed from all fitting poses so far
+    missed = np.zeros((n, targets), bool)  # targets that were missed from every fitting pose so far
     turned = np.ones((n, fits.shape[2]), bool)  # rotations for which no pose fits so far
     every = np.arange(n, dtype=np.intp)
     for k in range(KEPT):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import IO, Any, Final, Protocol
 
-_SIZE: Final = (720, 540)  # pixels
+_SIZE: Final = (720, 540)  # width and height, pixels
 
 
 class Picture(Protocol):

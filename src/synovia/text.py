@@ -63,12 +63,12 @@ def printable(name: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first few names in quotes and the number of the others, for a note."""
+    """Return the first few names in quotes and the number of further names, for a note."""
     return first_few([repr(name) for name in names])
 
 
 def first_few(texts: Sequence[str]) -> str:
-    """Return the first few texts and the number of the others, for a note."""
+    """Return the first few texts and the number of further texts, for a note."""
     more = len(texts) - _LISTED
     return ", ".join(texts[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 

@@ -39,9 +39,9 @@ class _ClipFunction(ABC):
     """A function of rows that are clips; it returns status, error, notes, joint values, frame rate and figures."""
 
     _figures: ClassVar[Mapping[str, type]]  # columns of figures, with their types
-    _needed: ClassVar[str]  # the required column
+    _needed: ClassVar[str]  # name of the required column
     _content: ClassVar[str]  # content of the required column, for messages
-    _further: ClassVar[tuple[str, ...]] = ()  # optional columns
+    _further: ClassVar[tuple[str, ...]] = ()  # names of the optional columns
 
     @abstractmethod
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
@@ -105,7 +105,7 @@ class _ClipFunction(ABC):
             try:
                 motion, found, notes = self._clip(row)
                 values = {STATUS: DONE, ERROR: None, "frames": len(motion), "fps": float(motion.fps), "q": motion.q}
-            except Exception as error:  # noqa: BLE001  a bug in one clip is a row, too
+            except Exception as error:  # noqa: BLE001  a bug that affects one clip only gives a failed row
                 text = one_line(error) if isinstance(error, SynoviaError) else f"{type(error).__name__}: {error}"
                 values = {STATUS: FAILED, ERROR: text, "frames": 0, "fps": float("nan"), "q": np.zeros((0, 0))}
         values["notes"] = joined([*notes, *user_warnings(caught)]) or None

@@ -64,7 +64,7 @@ class Cluster:
             self._connect()
         try:
             for row in self._results(task, list(left.values())):
-                result: Result = pickle.loads(row["result"])  # noqa: S301  from our own actors
+                result: Result = pickle.loads(row["result"])  # noqa: S301  pickled by our own actors
                 if left.pop(result.number, None) is not None:
                     yield result
         except self._ray.exceptions.RayError as error:

@@ -288,7 +288,7 @@ class TargetColumns:
 
     @staticmethod
     def find(names: Sequence[str], only: str | None) -> TargetColumns:
-        """Find the columns of targets among the names of all columns.
+        """Return the columns of targets among the names of all columns.
 
         Args:
             names: All columns.
@@ -307,7 +307,7 @@ class TargetColumns:
 
     @property
     def used(self) -> set[str]:
-        """Names of the columns."""
+        """Names of all columns of targets."""
         return {name for parts in self.parts.values() for part in parts for name in part.columns}
 
     def takes(self, key: str) -> int:
@@ -378,7 +378,7 @@ class TargetColumns:
 
 
 def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
-    """Return the parts that the columns of one goal give; ``words`` maps the last word of a column's name to it."""
+    """Return the parts that the columns of a goal give; ``words`` maps the last word of each column name to it."""
     where = f"columns of {key!r}" if key else "columns"
     parts: list[_Part] = []
     for group in (_PLACE, _TURN):
@@ -409,7 +409,7 @@ class StartColumns:
 
     @staticmethod
     def find(names: Sequence[str], skeleton: Skeleton) -> StartColumns:
-        """Find the columns of starts among the names of columns.
+        """Return the columns of starts among the names of columns.
 
         Raises:
             InputError: If two columns give the same joint value.
@@ -442,7 +442,7 @@ class StartColumns:
         good = np.flatnonzero(wrong < 0)
         try:
             q[good] = checked_q(self.skeleton, q[good], "start")
-        except InputError:  # check row by row to find the invalid ones
+        except InputError:  # the batch has invalid rows; check row by row to find these
             for row in good.tolist():
                 try:
                     q[row] = checked_q(self.skeleton, q[row], "start")

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from synovia.io.load import companions_of, is_bundled, load_model
 
-_SECOND: Final = 10**9  # nanoseconds
+_SECOND: Final = 10**9  # nanoseconds in a second
 _COARSE: Final = 2 * _SECOND  # nanoseconds; smallest age at which a disk with whole-second times shows a later change
 Stamp = tuple[int, int, int, int, int]
 Stamps = Mapping[str, "Stamp | None"]
@@ -76,7 +76,7 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@lru_cache(maxsize=1)  # parts of the same table are hashed one after the other
+@lru_cache(maxsize=1)  # parts of the same table are hashed in succession
 def _hashed(path: str, stamp: Stamp) -> str:
     """Return the hash of a file; the stamp is part of the cache key."""
     del stamp
@@ -106,7 +106,7 @@ def _name(file: Path, root: Path) -> str:
     """Return the path of a referenced file relative to the folder of the file that refers to it."""
     try:
         return Path(os.path.relpath(file, root.resolve().parent)).as_posix()
-    except ValueError:  # on another drive
+    except ValueError:  # the file is on another drive
         return file.name
 
 
@@ -127,7 +127,7 @@ def contents_of(paths: Iterable[Path], threads: int) -> dict[Path, Content]:
 
 
 def _mapped(function: Callable[[Path], Content], paths: Sequence[Path], threads: int) -> list[Content]:
-    """Call a function for each path in several threads; Ctrl-C cancels pending calls."""
+    """Return a function's result for each path, from several threads; Ctrl-C cancels pending calls."""
     pool = ThreadPoolExecutor(threads)
     try:
         return list(pool.map(function, paths))

@@ -27,14 +27,14 @@ from synovia.io.base import write_bytes
 from synovia.text import counted
 
 _PAUSE: Final = 10.0  # seconds between two writes of the ledger
-_SHARE: Final = 20.0  # least ratio of the time between two writes to the time of one write
+_SHARE: Final = 20.0  # least ratio of the time between two writes of the ledger to the time that one write takes
 
 
 class Event(NamedTuple):
     """The end of one item.
 
     Args:
-        row: Its row of the ledger.
+        row: The item's row of the ledger.
         seconds: Processing time.
         ended: Number of finished items, failures included.
         todo: Number of items to process.
@@ -184,7 +184,7 @@ class _Plan:
 
     Args:
         task: The task.
-        settings: Its settings, with command and version.
+        settings: Settings of the task, with command and version.
         items: The inputs and their outputs.
         ledger: The ledger of the output folder.
     """
@@ -205,7 +205,7 @@ class _Plan:
             FileError: If an output would replace a foreign file, or an output of another command or another input.
         """
         ledger = self._ledger
-        held: dict[str, bool] = {}  # by output: whether its row is valid if the input is unchanged
+        held: dict[str, bool] = {}  # whether the row of an output is valid if its input is unchanged, by output
         others: list[str] = []  # outputs made from another file; allowed if its content is the same
         strangers: list[str] = []
         unread: list[Path] = []
@@ -259,7 +259,7 @@ class _Plan:
     def _is_of_another(self, item: Item) -> bool:
         """Return whether an existing output was made from another file than the item's input."""
         before = self._ledger.input_of(item.output)
-        if before is None or before == os.path.abspath(item.path):  # noqa: PTH100  as the ledger does
+        if before is None or before == os.path.abspath(item.path):  # noqa: PTH100  absolute as in the ledger
             return False
         try:
             return not os.path.samefile(before, item.path)  # noqa: PTH121
@@ -282,7 +282,7 @@ class _Plan:
         """Refuse to replace outputs of another command.
 
         Raises:
-            FileError: If there are any.
+            FileError: If outputs of another command would be replaced.
         """
         ledger = self._ledger
         rows = [ledger.rows[item.output] for item in self._items if item.output in ledger.rows]

@@ -136,7 +136,7 @@ class Solve:
         return self._built[key]
 
     def _build(self, names: Sequence[str]) -> _Problem:
-        """Build the problem for batches with these columns."""
+        """Build and return the problem for batches with these columns."""
         begins = [name for name in names if name.startswith(START) and not self._is_goal(START[:-1])]
         others = [name for name in names if name not in begins]
         goals = self._goals
@@ -172,7 +172,7 @@ class Solve:
         return [*self._kept(names, problem), *_answer(problem.ik, 0, None, np.zeros(0, np.int32), [])]
 
     def _kept(self, names: Sequence[str], problem: _Problem) -> list[str]:
-        """Return the columns to keep."""
+        """Return the columns of a batch that the answer keeps."""
         used = problem.used
         return [name for name in names if (name not in used if self._keep is None else name in self._keep)]
 

@@ -117,7 +117,7 @@ def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending
 
 
 def _apart(item: Item, ending: str | None, *, twice: bool) -> Item:
-    """Rename the output of an item if another item has the same output, or if the name is reserved for the run."""
+    """Return an item; rename its output if another item has the same output, or if the name is reserved for the run."""
     if (twice and ending is not None) or _RESERVED.fullmatch(item.output):
         return replace(item, output=f"{item.name}{ending or PurePosixPath(item.name).suffix}")
     first, slash, rest = item.output.partition("/")
@@ -142,7 +142,7 @@ def shared(outputs: Iterable[str], *, folds_case: bool) -> list[str]:
 
 
 def escaped(text: str, *, backslash: bool = True) -> str:
-    """Escape the characters of a text that break lines or cannot be shown.
+    """Return a text with escapes for characters that break lines or cannot be shown.
 
     Args:
         text: The text.
@@ -157,7 +157,7 @@ def escaped(text: str, *, backslash: bool = True) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Restore a text from the result of ``escaped``."""
+    """Return the original text from the result of ``escaped``."""
     return _ESCAPE.sub(_sign, text) if "\\" in text else text
 
 
@@ -222,7 +222,7 @@ def _files_below(
     if folder.resolve() == left_out:
         raise InputError("output folder", value=str(output), expected="a folder other than the input folder")
     refused: list[OSError] = []
-    seen = {folder.resolve()}  # a link may lead to a folder above it
+    seen = {folder.resolve()}  # visited folders, because a link may lead to a folder above
     for place, folders, files in os.walk(folder, onerror=refused.append, followlinks=True):
         here = Path(place)
         for name in list(folders):

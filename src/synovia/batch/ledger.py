@@ -33,14 +33,14 @@ from synovia.io.base import read_text, write_bytes
 NAME: Final = "ledger"
 PAGE: Final = "summary.html"
 UNFINISHED: Final = ".unfinished"
-_LONGEST_HEAD: Final = 2**16  # characters
+_LONGEST_HEAD: Final = 2**16  # largest length of the header line, characters
 _FIRST: Final = ("input", "status", "verdict", "error", "notes")
 _LAST: Final = ("output", "output_sha256", "sha256", "settings")
 _ALWAYS: Final = frozenset({"input", "status", "error", "output", "sha256", "settings"})  # columns of every ledger
 _NAMES: Final = ("input", "output")
 _PAGE_MARK: Final = b"<!-- ledger "
 _LOG_MARK: Final = b'{"event"'
-_MARKED: Final = 400  # bytes at the start of a file that show whether a run wrote it
+_MARKED: Final = 400  # number of bytes at the start of a file that show whether a run wrote the file
 _SOME: Final = frozenset({"verdict", "notes"})  # figures that are among the first columns
 _STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
 _REPLACED: Final = "replaced"  # event: a row is no longer valid
@@ -95,7 +95,7 @@ def _readable(text: str) -> str:
 
 
 def row_of(fields: Mapping[str, str]) -> Row:
-    """Build a row from values by column."""
+    """Return a row built from values by column."""
     named = (*_FIRST, *_LAST)
     figures = {name: text for name, text in fields.items() if text and (name not in named or name in _SOME)}
     own = {name: fields.get(name, "") for name in named if name not in _SOME}
@@ -259,7 +259,7 @@ class Ledger:
                     self._replay(line)
 
     def _replay(self, line: bytes) -> None:
-        """Apply a line of the log; ignore a damaged line, or one that was cut when a process was killed."""
+        """Apply a line of the log; ignore a line that is damaged, or that was cut when a process was killed."""
         if line[:1] != b"{" or b"}" not in line[-2:]:  # quick test: decoding 100 000 such lines takes a second
             return
         with suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
@@ -283,7 +283,7 @@ class Ledger:
             self._foreign.discard(row.output)
 
     def _forget(self, output: str, seen: _Seen) -> bool:
-        """Remove the row of an output, unless a later event is known; return whether the event applies."""
+        """Remove the row of an output, unless a later event is known; return whether no later event is known."""
         if seen.when < self._seen.get(output, _Seen()).when:
             return False
         self.rows.pop(output, None)
@@ -301,7 +301,7 @@ class Ledger:
         return seen.path == _absolute(path) and is_unchanged(seen.files, seen.when)
 
     def is_intact(self, output: str) -> bool:
-        """Return whether an output is unchanged since it was made; reads its content if the stamp is no proof."""
+        """Return whether an output is unchanged since it was made; read its content if the stamp is no proof."""
         seen, path = self._seen.get(output, _Seen()), self.folder / output
         if seen.made is not None and is_unchanged({str(path): seen.made}, seen.when):
             return True
@@ -543,7 +543,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
-    """Open a log for appending and lock it; the lock ends with the process.
+    """Open and lock a log for appending, and return the open file; the lock ends with the process.
 
     Args:
         path: The log.
@@ -578,11 +578,11 @@ def _lock(file: Any, *, shared: bool) -> bool:
     """
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no module ``fcntl``
         import msvcrt
 
         windows: Any = msvcrt
-        file.seek(2**40)  # bytes beyond the end of the log, so that it can still be read
+        file.seek(2**40)  # lock bytes beyond the end of the log, so that other processes can still read the log
         with suppress(OSError):
             if not shared:  # Windows has no shared locks
                 windows.locking(file.fileno(), windows.LK_NBLCK, 1)

@@ -28,7 +28,7 @@ from synovia.batch.work import CRASHED, Portion, Result, Task, work_on
 from synovia.errors import SynoviaError
 
 ATTEMPTS: Final = 3  # number of processes that may die on one portion
-_STARTS: Final = 20  # number of starts, because processes may be killed from outside before one is ready
+_STARTS: Final = 20  # largest number of starts of a process, because it may be killed from outside before it is ready
 _FROM_OUTSIDE: Final = (-9, -15)  # exit codes of processes that were killed, as when memory is short
 _LISTEN: Final = 0.2  # seconds between checks for Ctrl-C
 _READY: Final = "ready"
@@ -78,7 +78,7 @@ class Local:
         workers = [Worker(task, waiting, ended) for _ in range(min(self.workers, len(waiting)))]
         try:
             workers[0].start()
-            while not workers[0].ready.wait(_LISTEN):  # also set when the worker ends
+            while not workers[0].ready.wait(_LISTEN):  # ``ready`` is also set when the worker ends
                 pass
             for worker in workers[1:]:
                 worker.start()
@@ -125,7 +125,7 @@ class Worker(threading.Thread):
         try:
             while not self._stopped:
                 try:
-                    portion = self._waiting.popleft()  # atomic
+                    portion = self._waiting.popleft()  # this call is atomic, so threads need no lock
                 except IndexError:
                     break
                 result = self.do(portion)
@@ -164,7 +164,7 @@ class Worker(threading.Thread):
         return pickle.load(cast("BinaryIO", process.stdout))  # noqa: S301  from our own process
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """Start a process and prepare the task in it.
+        """Start a process, prepare the task in it, and return the process.
 
         Raises:
             SynoviaError: If the task cannot be prepared, or no process starts.
@@ -225,7 +225,7 @@ class Worker(threading.Thread):
         if self.ident is not None:
             self.join()
         if self._process is not None:
-            with suppress(ValueError):  # closed already
+            with suppress(ValueError):  # the pipe is already closed
                 self._ending(self._process)
 
 

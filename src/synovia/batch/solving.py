@@ -19,7 +19,7 @@ from synovia.errors import FileError, FormatError, InputError, restated
 from synovia.ik.status import Status
 
 _AHEAD: Final = 2  # number of blocks that another thread prepares in advance
-_ANSWER: Final = 48  # bytes per value of an answer: in arrays, and as a Python object when it is written as text
+_ANSWER: Final = 48  # bytes per value of an answer: as an array, and as a Python object for writing text
 _T = TypeVar("_T")
 
 
@@ -125,7 +125,7 @@ def _statuses(answer: Any) -> Counter[str]:
 
 
 def ahead(values: Generator[_T]) -> Generator[_T]:
-    """Run a generator in another thread, a few values ahead; closing this generator ends the thread.
+    """Yield the values of a generator that runs in another thread, a few values ahead; closing ends the thread.
 
     Raises:
         BaseException: The exception of the other thread.

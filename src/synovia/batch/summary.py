@@ -23,7 +23,7 @@ from synovia.errors import FileError, MissingExtraError, SynoviaError
 from synovia.io.base import write_bytes
 from synovia.io.load import formats
 
-_PICTURES: Final = 12  # number of pictures, of the worst results
+_PICTURES: Final = 12  # number of results with a picture, the worst ones
 _MOST: Final = 2000  # largest number of rows in each table; the ledger has all
 _LEAST: Final = 1e-4  # smaller figures are rounding errors; the table shows them as "< 0.0001"
 _FIGURES: Final = 7  # largest number of columns with numbers, so that the table fits a screen
@@ -209,7 +209,7 @@ def _tagged(tag: str, row: Row) -> str:
 
 
 def _filters(worst: Sequence[Row], failures: Sequence[Row]) -> str:
-    """Return a button for each verdict, and a search field for names."""
+    """Return HTML with a button for each verdict, and a search field for names."""
     counts = Counter(map(_kind, (*worst, *failures)))
     kinds = [kind for kind in ("not done", *_VERDICTS, _UNJUDGED) if counts[kind]]
     buttons = [("", "all", counts.total()), *((kind, kind, counts[kind]) for kind in kinds)]
@@ -228,7 +228,7 @@ def _gallery(
     picture: Callable[[Path, Path | None], Picture | None],
     sources: Mapping[str, Path],
 ) -> str:
-    """Return the pictures of the worst results."""
+    """Return HTML with the pictures of the worst results."""
     cards: list[str] = []
     paired = False
     for row in rows:
@@ -265,7 +265,7 @@ def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | No
         FileError: If the disk is full.
         MissingExtraError: If Pillow is not installed.
     """
-    for shown in (source, None):  # without the input if it has become unreadable
+    for shown in (source, None):  # draw without the input if the input is no longer readable
         try:
             return picture(output, shown)
         except MissingExtraError:
@@ -317,7 +317,7 @@ def _short(text: str) -> str:
 
 
 def _failures(rows: Sequence[Row]) -> str:
-    """Return a table of the failures."""
+    """Return an HTML table of the failures."""
     if not rows:
         return ""
     cells = "".join(
@@ -341,7 +341,7 @@ def _more(rows: Sequence[Row]) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    """Return a table of the results."""
+    """Return an HTML table of the results."""
     if not rows:
         return ""
     there = sorted({name for row in rows for name in row.figures})
@@ -369,6 +369,6 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _settings(settings: Mapping[str, Any]) -> str:
-    """Return a table of the settings."""
+    """Return an HTML table of the settings."""
     cells = "".join(f"<tr><td>{escape(name)}<td>{escape(str(value))}" for name, value in sorted(settings.items()))
     return f"<details><summary>Settings of the last run</summary><table>{cells}</table></details>"

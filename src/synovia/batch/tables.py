@@ -31,11 +31,11 @@ from synovia.io.base import optional_package
 
 BLOCK: Final = 2**16  # largest number of rows in a block, and in a row group of Parquet
 BLOCK_BYTES: Final = 2**23  # bytes of memory that a block may use, estimated before reading
-PART: Final = 2**18  # rows in one part of a large table
+PART: Final = 2**18  # number of rows in one part of a large table
 MOST_COLUMNS: Final = 2**15
-_CELL: Final = 64  # bytes of a short Python string
-_LONGEST_LINE: Final = 2**22  # characters in a row of text
-_UNPACKED: Final = 2**25  # bytes that any file may unpack at once, in addition to twice its size
+_CELL: Final = 64  # size of a short Python string, bytes
+_LONGEST_LINE: Final = 2**22  # largest number of characters in a row of text
+_UNPACKED: Final = 2**25  # bytes that any file may unpack at once, in addition to twice the size of the file
 _PAGE: Final = 2**20  # bytes; default size of a column page in Parquet
 _COMPRESSED: Final = 2**13  # largest number of compressed columns in an archive: all are unpacked at the same time
 ENDINGS: Final = (".parquet", ".arrow", ".npz", ".csv")
@@ -56,7 +56,7 @@ def rows_at_once(row_bytes: float) -> int:
 
 
 def _arrow(module: str, path: Path) -> Any:
-    """Import a module of pyarrow.
+    """Import and return a module of pyarrow.
 
     Raises:
         MissingExtraError: If it is not installed.
@@ -131,11 +131,11 @@ class Source:
             for block in blocks:
                 none = False
                 yield block
-        if none:  # one empty block, so that the answer still has its column names
+        if none:  # yield one empty block, so that the answer still has its column names
             yield {name: np.zeros(0) for name in self.names}
 
     def _open_csv(self) -> _Reader:
-        """Open comma-separated text."""
+        """Open comma-separated text, and return the reader of its blocks."""
         file = self._close.enter_context(self.path.open(newline="", encoding="utf-8-sig"))
         lines = _Lines(file, self.path)
         reader = csv.reader(lines)
@@ -147,7 +147,7 @@ class Source:
             del first, last  # CSV files are never divided into parts
             most = rows_at_once(_CELL * len(self.names) + answer_bytes)
             rows: list[list[str]] = []
-            letters = 0  # characters in this block
+            letters = 0  # number of characters in this block
             lines.taken = 0
             for row in reader:
                 letters += lines.taken
@@ -171,7 +171,7 @@ class Source:
         return read
 
     def _open_npz(self) -> _Reader:
-        """Open a NumPy archive, whose arrays are columns."""
+        """Open a NumPy archive, whose arrays are columns, and return the reader of its blocks."""
         archive = self._close.enter_context(zipfile.ZipFile(self.path))
         packed = sum(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
         if packed > _COMPRESSED or len(archive.infolist()) > MOST_COLUMNS:
@@ -247,7 +247,7 @@ class Source:
             )
 
     def _open_parquet(self) -> _Reader:
-        """Open a Parquet file."""
+        """Open a Parquet file, and return the reader of its blocks."""
         arrow, parquet = _arrow("pyarrow", self.path), _arrow("pyarrow.parquet", self.path)
         with closing(parquet.ParquetFile(self.path, pre_buffer=False)) as head:
             columns = [head.schema.column(i) for i in range(len(head.schema.names))]
@@ -287,7 +287,7 @@ class Source:
             row = pages = 0.0
             for kind, chunk in zip(columns, group.chunks, strict=True):
                 size = kind.length if kind.physical_type == "FIXED_LEN_BYTE_ARRAY" else 16
-                if kind.max_repetition_level:  # a list: one row may hold all values
+                if kind.max_repetition_level:  # a column of lists, in which one row may hold all values
                     self._check_unpacked(size * chunk.values, "row groups")
                     size *= chunk.values / max(group.rows, 1)
                 self._check_unpacked(chunk.size, "row groups")
@@ -299,7 +299,7 @@ class Source:
         return widest
 
     def _open_arrow(self) -> _Reader:
-        """Open an Arrow file."""
+        """Open an Arrow file, and return the reader of its blocks."""
         arrow, ipc = _arrow("pyarrow", self.path), _arrow("pyarrow.ipc", self.path)
         mapped = self._close.enter_context(arrow.memory_map(str(self.path)))
         self.count = 0
@@ -325,13 +325,13 @@ class _Lines:
 
     Args:
         file: The file.
-        path: Its path, for messages.
+        path: Path of the file, for messages.
     """
 
     def __init__(self, file: TextIO, path: Path) -> None:
         """Begin at the first line."""
         self._file, self._path = file, path
-        self.taken = 0  # characters read; the reader of rows resets this to 0 after each row
+        self.taken = 0  # number of characters read since the last row; the reader of rows resets it to 0
 
     def __iter__(self) -> Iterator[str]:
         """Return the lines."""
@@ -359,7 +359,7 @@ def _checked(batch: Any) -> Any:
 
 
 def _regular(arrow: Any, batches: Iterator[Any], schema: Any, skip: int, count: int, most: int) -> Generator[Any]:
-    """Regroup batches of any size into tables of a given size.
+    """Yield tables of a given size from batches of any size.
 
     Args:
         arrow: The module pyarrow.
@@ -394,7 +394,7 @@ def _regular(arrow: Any, batches: Iterator[Any], schema: Any, skip: int, count: 
 
 
 def _plain_table(arrow: Any, pieces: list[Any], schema: Any) -> Any:
-    """Join pieces of batches to one table; decode dictionaries that the schema does not have."""
+    """Return pieces of batches as one table; decode dictionaries that the schema does not have."""
     return arrow.Table.from_batches(pieces).combine_chunks().cast(schema)
 
 
@@ -462,7 +462,7 @@ def open_sink(path: Path, *, force: bool = False) -> Generator[Sink]:
     if path.exists() and not force:
         raise FileError("file exists", where=str(path), hint="pass --force to replace it")
     if kinds[ending] is _ArrowSink:
-        _arrow("pyarrow", path)  # an error names this file, not the temporary one
+        _arrow("pyarrow", path)  # check here, so that an error names this file and not the temporary one
     try:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
             temporary = Path(folder) / path.name
@@ -520,7 +520,7 @@ class _NpzSink:
             if self._heads.setdefault(name, head) != head:
                 raise FormatError(f"column {name!r} changes its type from block to block", where=self._path.name)
             rows = rows_at_once(head[1].itemsize)
-            for at in range(0, size, rows):  # in blocks: fixed-width texts all take the size of the longest
+            for at in range(0, size, rows):  # in blocks, because fixed-width texts all take the size of the longest
                 self._files[name].write(_fixed(values[at : at + rows], head[1]).tobytes())
         self._count += size
 
@@ -568,7 +568,7 @@ class _NpzSink:
                 self._files[name].write(np.frombuffer(data, before).astype(after).tobytes())
 
     def _temporary(self) -> IO[bytes]:
-        """Open a temporary file on the disk of the archive; closing deletes it."""
+        """Return a new temporary file on the disk of the archive; closing deletes it."""
         return self._stack.enter_context(tempfile.TemporaryFile(dir=self._path.parent))
 
     def complete(self) -> None:
@@ -630,7 +630,7 @@ class _ArrowSink:
             self._held = []
 
     def _open(self, schema: Any) -> Any:
-        """Open the file for tables of a schema."""
+        """Open the file for tables of a schema, and return its writer."""
         if self._path.suffix.lower() != ".parquet":
             return _arrow("pyarrow.ipc", self._path).new_file(str(self._path), schema)
         texts = [field.name for field in schema if self._arrow.types.is_string(field.type)]

@@ -36,7 +36,7 @@ class Group(NamedTuple):
 
     Args:
         rows: Number of rows.
-        chunks: Its columns.
+        chunks: Columns of the row group.
     """
 
     rows: int
@@ -54,7 +54,7 @@ def parquet_groups(path: Path) -> tuple[Group, ...]:
     return _groups(str(path), found.st_size, found.st_mtime_ns)
 
 
-@lru_cache(maxsize=1)  # parts of the same table are read one after the other
+@lru_cache(maxsize=1)  # parts of the same table are read in succession
 def _groups(path: str, size: int, changed: int) -> tuple[Group, ...]:
     """Return the row groups of a file; the size and the time of the last change are part of the cache key."""
     del changed
@@ -133,7 +133,7 @@ class _Thrift:
         return self.whole() if head >> 4 == 15 else head >> 4, head & 15
 
     def skip(self, kind: int, *, element: bool = False) -> None:
-        """Skip a value; with ``element``, a list or map element, whose Boolean takes one byte."""
+        """Skip a value. With ``element``, the value is an element of a list or map, where a Boolean takes one byte."""
         if kind in (1, 2):
             self._place += element
         elif kind == 3:
@@ -143,7 +143,7 @@ class _Thrift:
         elif kind == 7:
             self._place += 8
         elif kind == 8:
-            size = self.whole()  # read first: reading moves the place
+            size = self.whole()  # a separate line, because reading the size advances the position
             self._place += size
         elif kind in (9, 10):
             count, inner = self.many()
@@ -183,7 +183,7 @@ def arrow_batches(messages: Iterable[Any]) -> Iterator[tuple[int, int]]:
         if message.type == "dictionary":
             batch = head.table(batch, 1)
         body, unpacked = message.body, 0
-        if head.field(batch, 3):  # compressed
+        if head.field(batch, 3):  # the batch is compressed
             for offset, length in head.pairs(batch, 2):
                 packed = body.slice(offset, min(length, 8)).to_pybytes()
                 size = int.from_bytes(packed, "little", signed=True) if len(packed) == 8 else 0
@@ -204,7 +204,7 @@ class _Flat:
         self.root: int = self._at("<I", 0)
 
     def _at(self, form: str, place: int) -> int:
-        """Unpack a number at a place of the buffer."""
+        """Return the number at a place of the buffer."""
         return struct.unpack_from(form, self._data, place)[0]
 
     def field(self, table: int, number: int) -> int:

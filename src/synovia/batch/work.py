@@ -17,9 +17,9 @@ from synovia.batch.inputs import Item, escaped
 from synovia.errors import FileError, MissingExtraError, SynoviaError
 
 DONE: Final = "done"
-FAILED: Final = "failed"  # because of the input or the settings: another run fails again
-CRASHED: Final = "crashed"  # the process died; another run may succeed
-GONE: Final = "gone"  # the input was deleted after its output was made
+FAILED: Final = "failed"  # status for an error in the input or the settings: another run fails again
+CRASHED: Final = "crashed"  # status if the process died; another run may succeed
+GONE: Final = "gone"  # status if the input was deleted after its output was made
 _ENDING: Final = 60  # last characters of an output's name to use for its unfinished file: systems limit the length
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # other files cannot be written either
 Figure = str | int | float | bool | None
@@ -106,15 +106,15 @@ class Result(NamedTuple):
 
 
 def work_on(task: Task, portion: Portion) -> Result:
-    """Process one portion; every exception becomes a result."""
+    """Process one portion, and return the result; every exception becomes a result."""
     begun = time.perf_counter()
     content, made, trace, fatal = Content(), "", "", False
-    # a unique name: an earlier process may have died on the same portion, or may still write its file
+    # The name is unique: an earlier process may have died on the same portion, or may still write its file.
     file = portion.folder / f"{portion.number}-{secrets.token_hex(4)}-{Path(portion.item.output).name[-_ENDING:]}"
     figures: dict[str, Figure] = {}
     try:
         content = content_of(portion.item.path)
-        with suppress(OSError):  # create the folder again if another program removed it
+        with suppress(OSError):  # another program may have removed the folder, so create it again
             portion.folder.mkdir(exist_ok=True)
         if portion.item.problem:
             raise FileError(portion.item.problem, where=str(portion.item.path))
@@ -164,7 +164,7 @@ def user_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
 
 
 def joined(notes: Iterable[str]) -> str:
-    """Join notes to one text, without duplicates."""
+    """Return notes as one text, without duplicates."""
     return "; ".join(dict.fromkeys(filter(None, notes)))
 
 

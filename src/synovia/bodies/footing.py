@@ -221,7 +221,7 @@ def _plane(flat: Array, high: Array, normals: Array, up: Array, slack: float) ->
 def _resting(flat: Array, high: Array, up: Array) -> tuple[Array, float]:
     """Return normal and height of the plane in which a plate loaded at its middle rests on points.
 
-    This is the plane above all points that is lowest at the middle; a level plane if this one is too steep.
+    This is the plane above all points that is lowest at the middle; a level plane if the lowest plane is too steep.
     """
     axes = align_z(up)[:, :2]
     at = flat @ axes

@@ -32,7 +32,7 @@ _ANKLE: Final = 20.0, 50.0  # degrees: toes up and down
 _INVERSION, _EVERSION = 35.0, 25.0  # sole inwards and outwards, by the Merck Manual
 _TOES_ASIDE: Final = 15.0  # chosen: a foot rotates little about its leg
 _ELBOW: Final = 150.0
-_FOREARM: Final = 80.0  # pronation, supination
+_FOREARM: Final = 80.0  # degrees of pronation, and of supination
 _WRIST: Final = (80.0, 70.0), (20.0, 30.0)  # towards palm, back of the hand; thumb, little finger
 _SHOULDER: Final = (180.0, 60.0), (135.0, 45.0)  # front, back: with the arm down; level (Kurz: 130 and 45)
 _RAISED, _CROSSED = 180.0, 45.0  # abduction; adduction, by Kurz
@@ -41,7 +41,7 @@ _COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)  # up by 30, as 
 _KNEE_TWIST, _WRIST_TWIST = 10.0, 10.0  # chosen: play of soft tissue
 _EYE: Final[_Range] = (30.0, 45.0), (45.0, 45.0), (10.0, 10.0)  # up and down, aside, twist; chosen
 _SIDEWAYS: Final = 2.0  # degrees of play of knees and elbows to each side; chosen
-_DOWN: Final = 0.7  # cosine between leg and downward direction; a leg with a larger one counts as standing
+_DOWN: Final = 0.7  # cosine between leg and downward direction; a leg with a larger cosine counts as standing
 
 
 def with_human_limits(skeleton: Skeleton) -> Skeleton:
@@ -142,7 +142,7 @@ class _Person:
         return out
 
     def _between(self, top: int, end: int, *, first: bool = False) -> list[int]:
-        """Return the ball joints below a row down to another row, ``end`` included; with ``first``, ``top`` too."""
+        """Return the ball joints between rows ``top`` and ``end``, ``end`` included; with ``first``, ``top`` too."""
         line = ancestors(self._skeleton.parents, end)
         rows = line[: line.index(top) + int(first)] if top in line else []
         return [row for row in rows if self._skeleton.joints[row].kind is Kind.BALL]

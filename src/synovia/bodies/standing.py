@@ -19,7 +19,7 @@ from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 
 LOWEST: Final = 1000  # priority of the gaze: below all goals of users
-_INNER: Final = 0.95  # fraction of the soles available for balance; keeps the body off their very edge
+_INNER: Final = 0.95  # scale of the support polygon; keeps the centre of mass away from the edges of the soles
 _TRUNK: Final = 20.0  # factor of trunk joints in the posture, so that limbs give way first
 _ROOT: Final = 20.0  # factor of the root, which tilts and shifts the whole body
 _AHEAD: Final = 2.0  # body sizes: distance of the default point to look at

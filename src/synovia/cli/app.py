@@ -25,7 +25,7 @@ _BAD_INPUT: Final = 3
 _NO_EXTRA: Final = 4
 _BUG: Final = 70
 _INTERRUPTED: Final = 130
-_SIGNALLED: Final = 128  # exit code of a signal is this plus the signal's number
+_SIGNALLED: Final = 128  # a signal ends the process with the exit code 128 plus the signal's number
 _REPORT_BUG: Final = (
     "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
 )
@@ -85,7 +85,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and its arguments.
+        """Return the name of the command, the command, and the arguments of the command.
 
         Raises:
             click.UsageError: If there is no such command; the message suggests similar names.

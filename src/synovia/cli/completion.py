@@ -98,7 +98,7 @@ def show(ctx: click.Context) -> None:
 
 
 def install(_ctx: click.Context) -> None:
-    """Add completion to the settings of the user's shell, unless it is there.
+    """Add completion to the settings of the user's shell, unless the settings already have it.
 
     Raises:
         FileError: If the settings cannot be written.

@@ -29,7 +29,7 @@ _OFFERS: Final = {
 
 
 def command_of(name: str, verb: Verb) -> click.Command:
-    """Build a command from a description.
+    """Return a command built from a description.
 
     Args:
         name: Name of the command.
@@ -84,12 +84,12 @@ def _ordered(verb: Verb) -> list[tuple[str, Option, Any]]:
 
 
 def _options(described: Iterable[tuple[str, Option, Any]]) -> list[click.Parameter]:
-    """Build click options from descriptions."""
+    """Return click options built from descriptions."""
     return [_option(name, said, default) for name, said, default in described]
 
 
 def _option(name: str, said: Option, default: Any) -> click.Option:
-    """Build a click option from a description.
+    """Return a click option built from a description.
 
     Args:
         name: Name of the parameter of the command's function.
@@ -116,7 +116,7 @@ def _option(name: str, said: Option, default: Any) -> click.Option:
 
 
 def _argument(name: str, said: Option, *, several: bool = False) -> click.Argument:
-    """Build a click argument from a description; with ``several``, it accepts any number of values."""
+    """Return a click argument built from a description; with ``several``, it accepts any number of values."""
     more: dict[str, Any] = {"shell_complete": _OFFERS[said.completes]} if said.completes else {}
     count = -1 if several else 1
     return Argument([name], help=said.help, metavar=said.metavar, nargs=count, required=said.required, **more)

@@ -55,7 +55,7 @@ def mobility_text(skeleton: Skeleton, freedom: int) -> str:
 
     Args:
         skeleton: The model, which has loops.
-        freedom: Its degrees of freedom without the loops.
+        freedom: Degrees of freedom of the model without the loops.
     """
     mechanism = skeleton.mechanism
     if mechanism is None:
@@ -117,6 +117,6 @@ def _locked(skeleton: Skeleton) -> list[Tie]:
 
 
 def _names(skeleton: Skeleton, which: NDArray[np.bool_]) -> list[str]:
-    """Return the joints of some velocity variables, without duplicates."""
+    """Return the names of the joints of some velocity variables, each once."""
     rows = {int(row): None for row in skeleton.tables.owner[which]}
     return [str(skeleton.joint_keys[row]) for row in rows]

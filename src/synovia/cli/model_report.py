@@ -44,7 +44,7 @@ def model_object(
 
     Args:
         skeleton: The model.
-        clips: Its clips.
+        clips: Clips of the model.
         fit: Measured fit of its shapes; None if not measured.
         pairs: The pairs of links that can collide; None to leave them out.
         close: The pairs that are nearer than a clearance in most poses; None to leave them out.
@@ -94,7 +94,7 @@ def model_object(
 
 
 def _hand_object(hand: Hand) -> dict[str, Any]:
-    """Return a hand as plain values; a joint is given by its name, or by its row if the name is not unique."""
+    """Return a hand as plain values; joints are given by name, or by row if a name is not unique."""
     return {
         "side": hand.side,
         "palm": hand.palm,

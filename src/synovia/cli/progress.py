@@ -69,7 +69,7 @@ class Bar:
         self._shown.update(self._shown.task_ids[0], completed=share, description=self._text, rate=speed)
 
     def _started(self) -> Progress:
-        """Create and show the bar."""
+        """Create, show and return the bar."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -133,7 +133,7 @@ class CompileNotice(CompileListener):
 
     def _show(self, done: threading.Event, solver: str, seconds: float | None) -> None:
         """Show the notice and the counter once compiling has taken long enough."""
-        terminal = at_terminal() and not Bar.shown  # a bar draws its own line
+        terminal = at_terminal() and not Bar.shown  # a bar already draws on the terminal
         if done.wait(max(self._left, _BRIEF if terminal else _COMPILING if self._announced else 0.0)):
             return
         if not self._announced or not terminal:

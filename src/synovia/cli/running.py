@@ -167,7 +167,7 @@ def _many(job: Job, sources: Sequence[str], how: Running, *, as_json: bool) -> i
     """Process many inputs, write the report, and return the exit code."""
     items = how.items(job, sources)
     job.open(Terminal())
-    ended = [0, 0]  # finished inputs, and inputs to process
+    ended = [0, 0]  # numbers of finished inputs and of inputs to process
     with Bar(job.doing, "files", len(items)) as bar:
 
         def notice(event: Event) -> None:

@@ -28,8 +28,8 @@ KEPT: Final = frozenset(
     | {"cli.app", "cli.command", "cli.completion", "cli.output", "cli.progress", "cli.uncompiled"}
 )
 _CHOICE: Final = "SYNOVIA_KERNELS"
-_WORK: Final = 500_000.0  # visits of joints, about 20 s; only full-body comes close, and it takes a minute to compile
-_LITTLE: Final = 100_000.0  # visits of joints; used without a compiler, so that the error comes early
+_WORK: Final = 500_000.0  # joint visits, about 20 s; only full-body comes close, which takes a minute to compile
+_LITTLE: Final = 100_000.0  # joint visits; the limit without a compiler, so that the error comes early
 _PATIENCE: Final = 3.0  # seconds before a notice
 
 
@@ -37,7 +37,7 @@ class NeedsCompilerError(Exception):
     """Exception for a solve that takes too much work for plain Python."""
 
 
-_required: list[bool] = []  # not empty if this process, not the user, set the variable
+_required: list[bool] = []  # not empty if this process, and not the user, has set the environment variable
 
 
 def require_compiled() -> None:

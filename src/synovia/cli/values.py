@@ -12,7 +12,7 @@ from synovia.jobs.options import File, Kind, Model, Word
 
 # File access is checked later, when the format is known.
 FILE: Final = click.Path(path_type=Path)
-FILE_NAME: Final = click.Path()  # a text, which keeps a slash at its end
+FILE_NAME: Final = click.Path()  # file name as text, which keeps a slash at its end
 
 
 def typed(kind: Kind) -> Any:
@@ -38,7 +38,7 @@ class _Checked(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value."""
+        """Convert a value by the kind."""
         return _converted(self._kind, value, param, ctx)
 
 
@@ -55,11 +55,11 @@ class _Word(click.Choice[str]):
         self._kind = kind
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return the words."""
+        """Return the words, for the help."""
         return "|".join(self.choices)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word."""
+        """Return the value if it is one of the words."""
         return _converted(self._kind, value, param, ctx)
 
 

@@ -77,5 +77,5 @@ def _range(ends: Array) -> str:
 
 
 def _finite(ends: Array) -> list[float | None]:
-    """Return coordinates; None for infinite ones."""
+    """Return coordinates, with None in place of infinite ones."""
     return [end if np.isfinite(end) else None for end in ends.tolist()]

@@ -1,4 +1,4 @@
-"""Compare solvers on the same problems, to find the one that suits a model."""
+"""Compare solvers on the same problems, to find the best solver for a model."""
 
 from synovia.comparison.measure import Comparison, compare
 from synovia.comparison.problems import Problems, make_problems

@@ -31,7 +31,7 @@ class Row:
     """The results of one solver.
 
     Args:
-        solver: Its name.
+        solver: Name of the solver.
         refused: Reason why the solver does not support these goals on this model; the other fields are then empty.
         reached: Fraction of the problems that were reached.
         count: Number of attempted problems; smaller than requested if the time limit was reached.
@@ -184,7 +184,7 @@ class _Runner:
 
     row: Row
     ik: IK
-    best: Array  # (N,) seconds
+    best: Array  # (N,) shortest time of each problem, seconds; infinite if not solved
     facts: Array  # (N, 3) status, steps, attempts
     q: Array  # (N, nq)
     spent: float = 0.0
@@ -238,10 +238,10 @@ def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, r
 
 
 def _track(row: Row, ik: IK, problems: Problems) -> None:
-    """Track the path, and fill in the row's figures of tracking."""
+    """Track the path, and write the results of tracking into the row."""
     answer = ik.track(problems.of_kind(problems.path))
     variables = all_variables(ik.skeleton)
-    steps = variables.difference(answer.q[:-1], answer.q[1:])[1:]  # the first step comes from rest
+    steps = variables.difference(answer.q[:-1], answer.q[1:])[1:]  # without the first step, which comes from rest
     bends = variables.angles(np.diff(steps, axis=0))
     row.track_reached = float(answer.reached.mean())
     row.largest_step_deg = float(np.degrees(variables.angles(steps).max(initial=0.0)))

@@ -13,7 +13,7 @@ from synovia.model.pose import inside_limits
 from synovia.servo import Servo
 
 _DAMPING: Final = 1e-4  # added to J Jᵀ, as a fraction of its largest diagonal entry
-_GAIN: Final = 0.5  # part of the error that a tick removes
+_GAIN: Final = 0.5  # fraction of the error that one tick removes
 
 
 class PlainLoop:
@@ -36,7 +36,7 @@ class PlainLoop:
         self.q: Array = servo.skeleton.rest_pose().q
 
     def step(self, targets: Mapping[str, Array]) -> Array:
-        """Take one tick towards transforms (4, 4) by joint; return the joint values (nq,)."""
+        """Run one tick towards target transforms (4, 4) by joint; return the joint values (nq,)."""
         pose = Pose(self._skeleton, self.q)
         errors: list[Array] = []
         rows: list[Array] = []

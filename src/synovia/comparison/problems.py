@@ -182,7 +182,7 @@ def _smooth(skeleton: Skeleton, stops: Array, frames: int) -> Array:
 
 
 def _nearest_sign(skeleton: Skeleton, q: Array, rest: Array) -> Array:
-    """Flip the signs of quaternions in joint values to those nearest to the rest pose."""
+    """Flip quaternions in joint values to the sign that is nearest to the rest pose."""
     q = q.copy()
     for at in all_variables(skeleton).turn_at.tolist():
         other = (q[:, at : at + 4] @ rest[at : at + 4]) < 0.0

@@ -23,14 +23,14 @@ _RATE: Final = 200.0  # ticks per second
 _JUMP: Final = 400  # ticks between two jumps of the targets
 _SIZE: Final = 0.05  # amplitude of the targets, as a fraction of the body's size
 _WARM: Final = 300  # number of warm-up ticks, which are not timed
-_VELOCITY: Final = 2.0  # rad/s
-_ACCELERATION: Final = 15.0  # rad/s²
+_VELOCITY: Final = 2.0  # rad/s: limit of each axis
+_ACCELERATION: Final = 15.0  # rad/s²: limit of each axis of the servo
 _KEEP: Final = 10.0  # weight of the feet in a plain loop, which has no priorities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Driven:
-    """How a loop drove one body.
+    """Measurements of one control loop that moved one body.
 
     Args:
         processor: Processor time of the thread in each tick, (n,), seconds.
@@ -55,13 +55,13 @@ class Driven:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TickTimes:
-    """Ticks of one body by a servo, and by a plain loop with the same targets.
+    """Measurements of a servo and of a plain loop that moved one body to the same targets.
 
     Args:
         body: Name of the body.
-        goals: Its goals, as text.
-        servo: The servo's ticks.
-        plain: The ticks of the plain loop.
+        goals: Goals of the body, as text.
+        servo: Measurements of the servo.
+        plain: Measurements of the plain loop.
     """
 
     body: str
@@ -100,29 +100,29 @@ def time_ticks(
 
 
 def _steps_of(servo: Servo) -> Callable[[Mapping[str, Array]], Array]:
-    """Return the function that takes a tick of a servo and returns its joint values."""
+    """Return a function that runs one tick of a servo towards targets and returns the joint values."""
     return lambda targets: servo.step(targets).q
 
 
 def _plain_step(plain: PlainLoop, places: Mapping[str, Array], targets: Mapping[str, Array]) -> Array:
-    """Take a tick of a plain loop, which also needs the places of the feet; return its joint values."""
+    """Run one tick of a plain loop, with the places of the feet as further targets; return the joint values."""
     return plain.step({**places, **targets})
 
 
 class _Drive:
-    """A loop that is timed, and the motion that it makes."""
+    """Measures the ticks of a control loop: times, errors and motion."""
 
     def __init__(
         self, step: Callable[[Mapping[str, Array]], Array], servo: Servo, places: Mapping[str, Array], ticks: int
     ) -> None:
-        """Prepare for ``ticks`` timed ticks."""
+        """Allocate memory for ``ticks`` timed ticks."""
         self._step, self._axes, self._skeleton, self._places = step, servo.axes, servo.skeleton, places
         self._processor, self._wall = np.empty(ticks), np.empty(ticks)
         self._q = np.empty((ticks, servo.skeleton.nq))
         self._error = self._slip = 0.0
 
     def take(self, k: int, targets: Mapping[str, Array]) -> None:
-        """Take one tick; a negative number is a warm-up tick."""
+        """Run tick k and record its results; a negative k is a warm-up tick, which is not recorded."""
         begun, since = time.perf_counter_ns(), time.thread_time_ns()
         q = self._step(targets)
         spent, passed = time.thread_time_ns() - since, time.perf_counter_ns() - begun
@@ -134,7 +134,7 @@ class _Drive:
         self._slip = max((self._slip, *(_apart(pose, joint, place) for joint, place in self._places.items())))
 
     def driven(self) -> Driven:
-        """Return what came out."""
+        """Return the times, errors and largest rates of all recorded ticks."""
         size, count = self._skeleton.size, len(self._q)
         velocities = _RATE * self._axes.ways(self._q[:-1], self._q[1:])
         accelerations = _RATE * np.diff(velocities, axis=0)
@@ -154,7 +154,7 @@ def _apart(pose: Pose, joint: str, target: Array) -> float:
 
 
 def _servo(body: Skeleton) -> tuple[Servo, list[str], list[str]]:
-    """Return a servo of a body, the joints with moving targets, and those that keep their place."""
+    """Return a servo of a body, the joints with moving targets, and the joints that keep their place."""
     rows = body.role_rows
     feet, hands = ([rows.get(f"{side}_{part}") for side in ("left", "right")] for part in ("foot", "hand"))
     if None in feet or None in hands:

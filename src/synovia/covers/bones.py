@@ -31,7 +31,7 @@ _RADII: Final = {  # fractions of the stature, by role without side; comments na
     "upper_chest": 0.0942,
     "neck": 0.0341,  # neck
     "head": 0.0534,  # head
-    "shoulder": 0.0312,  # as the upper arm
+    "shoulder": 0.0312,  # biceps, as in the upper arm
     "upper_arm": 0.0312,  # biceps, flexed
     "lower_arm": 0.0270,  # forearm, flexed
     "hand": 0.0187,  # hand

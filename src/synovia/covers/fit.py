@@ -19,8 +19,8 @@ from synovia.model.shapes.solids import Capsule
 
 OVERHANG: Final = 0.012  # fraction of the surface's extent: capsules that extend farther beyond the surface are divided
 MOST: Final = 4  # largest number of capsules of a joint
-_PROBES: Final = 200  # points on a capsule, to measure its overhang
-_SAMPLES: Final = 30_000  # points of the surface, to measure overhangs
+_PROBES: Final = 200  # number of points on a capsule, to measure its overhang
+_SAMPLES: Final = 30_000  # number of points of the surface, to measure overhangs
 _CUTS: Final = (0.35, 0.5, 0.65)  # positions at which triangles may be divided, as fractions of their extent
 _BETTER: Final = 0.95  # factor by which the overhang must shrink for a larger number of capsules to be used
 
@@ -60,14 +60,14 @@ def fit_capsules(skin: Skin, overhang: float, most: int = MOST) -> dict[int, lis
 
 
 def _around(skin: Skin, faces: NDArray[np.int64], *, fine: bool = True) -> _Piece:
-    """Return triangles with the capsule around them."""
+    """Return a piece: triangles of a joint, with a small capsule around them."""
     return _Piece(faces, smallest_pill(skin.corners[faces].reshape(-1, 3), fine=fine))
 
 
 def _divided(
     skin: Skin, piece: _Piece, outside: Outside, others: list[Pill], overhang: float, most: int
 ) -> list[_Piece]:
-    """Divide the piece of a joint until no capsule has too large an overhang, or while this helps."""
+    """Divide the piece of a joint while the largest overhang is too large and a division reduces it."""
     pieces, best, least = [piece], [piece], np.inf
     while True:
         outs = _overhangs(pieces, others, outside)

@@ -69,7 +69,7 @@ class ShapeFit:
         object.__setattr__(self, "links", MappingProxyType(dict(self.links)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values."""
+        """Return what copying and pickling need: the class and the values."""
         return ShapeFit, (self.gap, self.overhang, self.points, dict(self.links))
 
     def report(self) -> str:
@@ -127,7 +127,7 @@ def shape_fit(skeleton: Skeleton, *, points: int = 100_000, pose: Pose | None = 
 
 
 def measured(skin: Skin, skeleton: Skeleton, count: int, seed: int) -> ShapeFit:
-    """Measure how well the shapes of a skeleton fit its surface.
+    """Return how well the shapes of a skeleton fit its surface.
 
     Args:
         skin: The surface.

@@ -18,7 +18,7 @@ import numpy as np
 from synovia.model.geometry import Array
 
 _DIRECTIONS: Final = 32
-_CENTRED: Final = 12  # iterations towards the smallest enclosing circle of the points projected along each direction
+_CENTRED: Final = 12  # iterations towards the smallest circle around the points, projected along each direction
 _OUTER: Final = 96  # number of directions whose extreme points determine the line; all points determine the ends
 _TRIES: Final = (120, 60)  # function evaluations of the search with large and with small steps
 _ROOM: Final = 1e-9  # fraction of the size added to the radius, so that rounding leaves no point outside

@@ -159,7 +159,7 @@ def _causes(solution: Solution) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first few names, and the number of further names."""
+    """Return the first few names and the number of further names, as text."""
     shown = ", ".join(repr(name) for name in names[:_MOST_JOINTS])
     return shown + (f" and {len(names) - _MOST_JOINTS} more" if len(names) > _MOST_JOINTS else "")
 
@@ -367,20 +367,20 @@ def contact_sentences(solution: Solution) -> list[str]:
 
 
 def _pair(contact: Contact) -> str:
-    """Return the names of a contact."""
+    """Return the names of the two shapes of a contact as text."""
     first, second = contact.pair or ("", "")
     return f"{first!r} against {second!r}"
 
 
 def _met(ik: CompiledProblem, reason: Reason) -> bool:
-    """Return whether the goal can be met without moving its target."""
+    """Return whether the goal of a reason can be met without moving any target."""
     ways = zip((reason.move, reason.turn), ik.tolerance, strict=True)
     known = [(way, most) for way, most in ways if way is not None]
     return bool(known) and not reason.along and all(float(np.linalg.norm(way)) <= most for way, most in known)
 
 
 def _left(ik: CompiledProblem, goal: Goal, relief: Relief) -> str:
-    """Return the error that would remain, as text."""
+    """Return the error of a goal that would remain after a relief, as text."""
     error, unit = relief.error, ik.skeleton.meters_per_unit
     if error.position <= ik.tolerance[0] and error.angle <= ik.tolerance[1]:
         return "the goal would be met"

@@ -2,7 +2,7 @@
 
 - Without another goal of the same or a higher priority. If the error falls, that goal is a rival.
 - Without the limit of one joint. If the error falls, that limit hinders the goal.
-- With the goal's priority below all others. Its pose is then the nearest one to which its target could move.
+- With the goal's priority below all others. Its pose is then the nearest pose to which its target could move.
 
 So each suggestion was tried, and works when you follow it. If moving one target is not enough, the targets of all
 missed goals move together, each to the pose of its goal in the best solution.
@@ -36,7 +36,7 @@ _MOST_LIMITS = 24  # largest number of limits to try, one solve each
 
 
 class _Way(NamedTuple):
-    """A move and a rotation of a target, and the pose that then meets all goals."""
+    """A displacement and a rotation of a target, and the pose that then meets all goals."""
 
     move: Array | None = None
     turn: Array | None = None
@@ -116,13 +116,13 @@ def _limits_that_count(solution: Solution, i: int) -> list[int]:
 
 
 def _reliefs(ik: CompiledProblem, found: list[Relief], now: float) -> tuple[Relief, ...]:
-    """Return the reliefs that lower the error clearly, the best first."""
+    """Return the removals of a goal or limit that lower the error clearly, the best first."""
     useful = [relief for relief in found if size_of(ik, relief.error) < (1.0 - _GAIN) * now]
     return tuple(sorted(useful, key=lambda relief: size_of(ik, relief.error)))
 
 
 def _without_limit(skeleton: Skeleton, row: int) -> Skeleton:
-    """Return the skeleton without the limit of one joint, and without the limits of its mimic joints on it."""
+    """Return the skeleton without the limit of one joint, and with mimic joints that no longer restrict that joint."""
     joints = [*skeleton.joints]
     joints[row] = dataclasses.replace(joints[row], limit=None)
     for other in () if joints[row].mimic is not None else with_followers(skeleton, [row]):
@@ -160,7 +160,7 @@ def _together(solution: Solution, watch: Watch) -> dict[int, _Way]:
 
 
 def _way(tried: Solution, i: int) -> _Way:
-    """Return how a goal's target would have to move and rotate so that the pose of a solution meets it."""
+    """Return how a goal's target would have to move and rotate so that the pose of a solution meets the goal."""
     from scipy.spatial.transform import Rotation
 
     goal, at, target = tried.goals[i], tried.frames[i], tried.targets[i]

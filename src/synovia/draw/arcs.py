@@ -30,7 +30,7 @@ def limit_arcs(skeleton: Skeleton, row: int, radius: float) -> Array:
         if math.isfinite(lower) and math.isfinite(upper):
             points = _sector(joint.axis, _across(skeleton, row, joint.axis), lower, upper)
     elif isinstance(limit, SwingTwist):
-        x, y = np.cos(_AROUND), np.sin(_AROUND)  # axis of the swing
+        x, y = np.cos(_AROUND), np.sin(_AROUND)  # components of the swing axis
         a, b = np.where(x > 0.0, limit.x[1], limit.x[0]), np.where(y > 0.0, limit.y[1], limit.y[0])
         swing = 1.0 / np.hypot(x / np.maximum(a, 1e-9), y / np.maximum(b, 1e-9))
         rim = np.stack([np.sin(swing) * y, -np.sin(swing) * x, np.cos(swing)], axis=1)
@@ -124,5 +124,5 @@ def _across(skeleton: Skeleton, row: int, axis: Array) -> Array:
 
 
 def _turned(axis: Array, across: Array, angle: float) -> Array:
-    """Rotate a vector that is normal to a unit axis about this axis."""
+    """Return a vector that is normal to a unit axis, rotated about this axis."""
     return math.cos(angle) * across + math.sin(angle) * np.cross(axis, across)

@@ -35,7 +35,7 @@ class Camera:
     """A camera for an image of a given size.
 
     Args:
-        position: Its position, world coordinates, (3,).
+        position: Position of the camera, world coordinates, (3,).
         axes: Rows are its right, up and backward directions in the world, (3, 3).
         focal: Pixels per length unit at depth 1, or at any depth without perspective.
         centre: Pixel on the optical axis.
@@ -91,7 +91,7 @@ class Camera:
 
 
 def direction(axis: str | None, otherwise: str) -> Array:
-    """Return the unit vector of an axis such as ``"y"`` or ``"-z"``; of ``otherwise`` if there is no axis."""
+    """Return the unit vector of an axis such as ``"y"`` or ``"-z"``, or of the axis ``otherwise`` for None."""
     return axis_vector(axis if axis and axis.lstrip("+-") in _FORWARD else otherwise)
 
 
@@ -144,7 +144,7 @@ def fit(
     Args:
         axes: Directions of the camera, from ``look``.
         points: Centres of the balls, (n, 3), n >= 1.
-        radii: Their radii, (n,).
+        radii: Radii of the balls, (n,).
         window: Left, top, right and bottom of the free part of the image, pixels.
         perspective: Whether distant objects look smaller.
     """

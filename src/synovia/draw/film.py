@@ -66,7 +66,7 @@ def write_film(frames: Iterator[Image.Image], fps: float, path: Path, *, force: 
 
 
 def sheet(frames: Sequence[Image.Image]) -> Image.Image:
-    """Arrange stills in a grid with at most four in a row."""
+    """Return stills arranged in a grid with at most four in a row."""
     from PIL import Image
 
     width, height = frames[0].size
@@ -124,7 +124,7 @@ def film_frames(count: int, rate: float, fps: float | None, most: int | None = N
 
     Args:
         count: Number of frames of the clip.
-        rate: Its frames per second.
+        rate: Frames per second of the clip.
         fps: Frames per second of the film, at most the clip's rate; None for the clip's rate, but at most 30.
         most: Largest number of frames, spread over the whole clip; None for no limit.
     """

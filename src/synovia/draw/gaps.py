@@ -26,7 +26,7 @@ class Gap:
     Args:
         points: The nearest points of both objects, (2, 3).
         distance: Distance of the objects, length units; below 0 for an overlap.
-        is_near: Whether they are nearer than the required distance.
+        is_near: Whether the objects are nearer than the required distance.
         names: Names of both objects.
         labelled: Whether names and distance are written next to the line.
     """

@@ -68,7 +68,7 @@ def bars_of(skeleton: Skeleton) -> tuple[list[Bar], list[Knot]]:
                 known.append((row, point))
         if tie.kind == "distance":
             bars.append(Bar(places[0], places[1], owner, rod=True))
-        else:  # both points coincide, except if one slides along an axis of the other
+        else:  # only one knot if the two points coincide; they differ if one slides along an axis of the other
             places = places[:1] if tie.kind not in ("slide", "cylindrical") else places
         knots += [Knot(place, place[0] if place[0] >= 0 else owner) for place in places]
     return bars, knots

@@ -48,7 +48,7 @@ class Notes:
 
     Args:
         canvas: The image.
-        camera: Its camera.
+        camera: Camera of the image.
         placer: Finds free places for texts.
         theme: Colours.
         scale: Size of texts and lines; 1 for an image of 900 pixels.
@@ -90,7 +90,7 @@ class Notes:
                 self._label(name, self._point(place)[0], 7.0 * self._scale, None)
 
     def _point(self, place: Array) -> tuple[Point, float]:
-        """Return the pixel of a point and the scale there."""
+        """Return the pixel of a point, and the scale at the point, pixels per length unit."""
         pixels, _, scales = self._camera.project(place[None, :])
         return (float(pixels[0, 0]), float(pixels[0, 1])), float(scales[0])
 
@@ -140,7 +140,7 @@ class Notes:
         s, theme = max(self._scale, _LEGIBLE), self._theme
         colour = theme.missed if gap.is_near else theme.reached
         start, end = (self._point(place)[0] for place in gap.points)
-        dot = 3.4 * s if gap.is_near else 2.6 * s  # radius
+        dot = 3.4 * s if gap.is_near else 2.6 * s  # radius of the dots, pixels
         self._canvas.line(start, end, dot + 2.4 * s, theme.paper, 0.7)
         for place in (start, end):
             self._canvas.ring(place, (dot + 1.2 * s) / 2.0, dot + 1.2 * s, theme.paper, 0.7)
@@ -232,7 +232,7 @@ class Notes:
         self._canvas.text((box[0] + pad, (box[1] + box[3]) / 2.0), text, height, ink)
 
     def _leader(self, box: Box, place: Point, gap: float, colour: Colour) -> None:
-        """Draw the line from a label to its point, unless the label is close to it."""
+        """Draw the line from a label to its point, unless the label is close to the point."""
         x, y = min(max(place[0], box[0]), box[2]), min(max(place[1], box[1]), box[3])
         away = float(np.hypot(x - place[0], y - place[1]))
         if away <= 1.6 * gap:
@@ -267,7 +267,7 @@ class Placer:
             anchor: The point of the text, pixels.
             size: Width and height of the text, pixels.
             gap: Distance from the point to leave free, pixels.
-            needed: Whether to return the best box even if it is not free; if False, return None in this case.
+            needed: Whether to return the best box even if no box is free; if False, return None in this case.
         """
         boxes = self._inside(_around(anchor, size, gap))
         taken = np.reshape(self._taken, (-1, 1, 4))
@@ -286,7 +286,7 @@ class Placer:
         return left, top, right, bottom
 
     def _inside(self, boxes: Array) -> Array:
-        """Move boxes of equal size, (n, 4), into the image."""
+        """Return boxes of equal size, (n, 4), moved into the image."""
         size = boxes[0, 2:] - boxes[0, :2]
         most = np.maximum(np.array(self._size) - self._margin - size, 0.0)
         corner = np.minimum(np.maximum(boxes[:, :2], self._margin), most)

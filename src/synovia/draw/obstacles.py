@@ -19,9 +19,9 @@ from synovia.surface.solids import world_surface
 
 _TONES: Final = (1.0, 0.86, 1.08, 0.94)  # relative brightness of obstacles in turn, so that neighbours differ
 # distances from the middle of the body, as multiples of its size
-_FAR: Final = 8.0  # obstacles are cut off beyond
-_CAST: Final = 2.0  # obstacles cast shadows within
-_NEAR: Final = 0.9  # the camera is fitted to obstacles within
+_FAR: Final = 8.0  # obstacles are cut off beyond this distance
+_CAST: Final = 2.0  # obstacles within this distance cast shadows, and half-spaces within this distance are drawn
+_NEAR: Final = 0.9  # the camera is fitted to obstacles within this distance
 _WALL: Final = 1.1  # half the width of the drawn piece of a wall, as a multiple of the body's size
 _AHEAD: Final = 1.5  # smallest depth that is drawn, as a multiple of the camera's ``nearest``
 _LEVEL: Final = 1e-6  # largest sine of the angle between a floor and the horizontal
@@ -83,7 +83,7 @@ class Surroundings:
         return Around(mesh, _inside(mesh, middle, _CAST * size), _joined(walls), self._floor, hull)
 
     def _wall(self, plane: HalfSpace, middle: Array, size: float) -> Mesh | None:
-        """Return the piece of a half-space that is nearest to a body; None if it is far away or below the floor."""
+        """Return the piece of a half-space that is nearest to a body; None if it is too far away or below the floor."""
         normal = plane.normal
         foot = middle - float((middle - plane.point) @ normal) * normal
         if float(np.linalg.norm(foot - middle)) > _CAST * size:
@@ -113,7 +113,7 @@ def cut(mesh: Mesh, point: Array, normal: Array) -> Mesh | None:
     count = inside[mesh.faces].sum(axis=1)
     whole = mesh.faces[count == 3]
     odd = mesh.faces[(count == 1) | (count == 2)]
-    alone = inside[odd].sum(axis=1) == 1  # True if one corner remains, False if one is cut off
+    alone = inside[odd].sum(axis=1) == 1  # per triangle: True if one corner remains, False if one corner is cut off
     first = np.argmax(inside[odd] == alone[:, None], axis=1)
     a, b, c = (np.take_along_axis(odd, ((first + k) % 3)[:, None], axis=1)[:, 0] for k in range(3))
     start = len(mesh.vertices)
@@ -145,14 +145,14 @@ def in_front(mesh: Mesh, camera: Camera) -> Mesh | None:
 
 
 def _inside(mesh: Mesh | None, middle: Array, reach: float) -> Mesh | None:
-    """Return the part of a mesh inside a cube with half-width ``reach`` around a point; None if there is none."""
+    """Return the part of a mesh inside a cube with half-width ``reach`` around a point; None if no part is inside."""
     for axis in np.concatenate([np.eye(3), -np.eye(3)]):
         mesh = None if mesh is None else cut(mesh, middle + reach * axis, axis)
     return mesh
 
 
 def _joined(meshes: list[Mesh]) -> Mesh | None:
-    """Join meshes to one mesh; None without any."""
+    """Return meshes joined to one mesh; None without any."""
     out: Mesh | None = None
     for mesh in meshes:
         out = mesh if out is None else out.joined(mesh)
@@ -173,6 +173,6 @@ def tones_of(theme: Theme) -> list[Colour]:
 
 
 def _toned(colour: Colour, tone: float) -> Colour:
-    """Scale the brightness of a colour."""
+    """Return a colour with scaled brightness."""
     red, green, blue = (min(round(tone * part), 255) for part in colour)
     return red, green, blue

@@ -233,7 +233,7 @@ class Paper(NamedTuple):
 
 
 def draw(scene: Scene, camera: Camera, paper: Paper, texts: Texts, *, floor: bool = True) -> Image.Image:
-    """Draw the image of a scene from a camera.
+    """Draw the image of a scene from a camera, and return the image.
 
     Args:
         scene: The scene.

@@ -217,7 +217,7 @@ class _Content:
         scenes: A scene for each frame of the film.
         path: Displacement of the camera in each frame, (T, 3).
         points: Centres of balls that contain the content of all frames, relative to the path, (n, 3).
-        radii: Their radii, (n,).
+        radii: Radii of these balls, (n,).
     """
 
     skeleton: Skeleton
@@ -228,7 +228,7 @@ class _Content:
 
     @classmethod
     def of(cls, clip: Clip, times: Sequence[float], theme: Theme, shown: Appearance) -> _Content:
-        """Build the scenes of a clip at some times, seconds."""
+        """Return the content of a film: the scenes of a clip at some times, seconds."""
         motion = _motion(clip)
         frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
         scenes: list[Scene] = []

@@ -67,7 +67,7 @@ class Mark:
     on_joint: bool = True
 
     def __post_init__(self) -> None:
-        """Check the arguments and convert them to arrays."""
+        """Check the arguments, and convert positions and rotations to arrays."""
         object.__setattr__(self, "position", as_numbers(self.position, (3,), "position of a mark"))
         if self.target is not None:
             object.__setattr__(self, "target", as_numbers(self.target, (3,), "target of a mark"))

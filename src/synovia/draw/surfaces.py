@@ -31,14 +31,14 @@ _GAMMA: Final = 2.2  # approximate gamma of colours in files and images
 _MAP: Final = 400  # largest number of shadow map samples in each direction
 _TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # for soft edges, map samples
 _SAMPLES: Final = 24_000_000  # largest number of samples of an image; larger images have fewer samples per pixel
-_SKY: Final = (0.50, 0.53, 0.58)  # light from above
-_BOUNCE: Final = (0.27, 0.25, 0.235)  # light from the floor
-_KEY: Final = (0.98, 0.94, 0.88)  # the key light
+_SKY: Final = (0.50, 0.53, 0.58)  # colour of the light from the sky
+_BOUNCE: Final = (0.27, 0.25, 0.235)  # colour of the light from the floor
+_KEY: Final = (0.98, 0.94, 0.88)  # colour of the key light
 _SHOULDER: Final = 0.4  # fraction of the brightness range in which colours approach white slowly
 _EDGE: Final = 0.15  # cosine to the light below which self-shadowing begins
 _GLOSS: Final = 0.07  # strength of the highlight
 _RIM: Final = 0.16  # strength of the light along the outline
-_HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # occlusion: radius (fraction of the content) and strength
+_HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # occlusion: radius (fraction of the content's size) and strength
 _APART: Final = 2.0  # multiple of the occlusion radius; objects farther apart in depth do not darken each other
 # 98 directions on the surface of a cube, the same in all octants
 _DIRECTIONS: Final = np.array([d for d in np.ndindex(5, 5, 5) if max(d) == 4 or min(d) == 0], float) - 2.0
@@ -56,7 +56,7 @@ class Mesh:
         corners: Texture coordinates of the triangles' corners, (f, 3, 2); None without textures.
         images: Index of each triangle's texture, (f,); -1 for no texture.
         textures: Textures in linear light, each (h, w, 3).
-        behind: Another mesh, which hides this one where it is nearer.
+        behind: Another mesh, which hides parts of this mesh that are farther away.
     """
 
     vertices: Array
@@ -122,7 +122,7 @@ class Skin:
 
     Args:
         surface: The surface, with at least one part.
-        whole: Whether it covers the whole body, so that no bones are drawn.
+        whole: Whether the surface covers the whole body, so that no bones are drawn.
     """
 
     def __init__(self, surface: Surface, *, whole: bool = True) -> None:
@@ -188,7 +188,7 @@ def normals_of(vertices: Array, faces: NDArray[np.integer[Any]]) -> Array:
 
 
 def _split(part: Part) -> Part:
-    """Duplicate vertices so that triangles share none and each triangle has one normal."""
+    """Return a part with duplicated vertices, so that triangles share none and each triangle has one normal."""
     order = part.faces.reshape(-1)
     return replace(
         part,
@@ -223,7 +223,7 @@ class Shadow:
         middle = (low + high) / 2.0
         position = axes.T @ np.array([middle[0], middle[1], high[2] + extent])
         self._samples = n = min(2 * max(size), _MAP)
-        focal = n / (1.4 * extent)  # with a margin for soft edges
+        focal = n / (1.4 * extent)  # 1.4: a margin for soft edges
         self.camera = Camera(position, axes, focal, (n / 2.0, n / 2.0), perspective=False, nearest=1e-9 * extent)
         self._mesh = mesh
 
@@ -296,7 +296,7 @@ def _near_parts(depth: _Float, reach: np.float32, radius: float) -> _Float:
 
 
 def _blurred(image: _Float, radius: float) -> _Float:
-    """Blur an image with two box filters in each direction, nearly a Gaussian."""
+    """Return an image blurred with two box filters in each direction, nearly a Gaussian."""
     from scipy.ndimage import uniform_filter1d
 
     span = 2 * max(round(radius / 1.4), 1) + 1
@@ -364,10 +364,10 @@ class _Part(NamedTuple):
     """A part of the image.
 
     Args:
-        camera: Its camera.
-        size: Its width and height, pixels.
+        camera: Camera of the part.
+        size: Width and height of the part, pixels.
         extent: Size of its content, length units.
-        apart: Whether it shows several objects, so that an object must not darken others far behind it.
+        apart: Whether the part shows several objects, so that an object must not darken objects far behind it.
     """
 
     camera: Camera
@@ -406,7 +406,7 @@ def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky:
     corners = mesh.faces[hits.faces]
     shares = hits.shares.astype(np.float32)
     axes = camera.axes.astype(np.float32)
-    own = mesh.normals @ axes.T  # right, up, towards the viewer
+    own = mesh.normals @ axes.T  # components to the right, up, and towards the viewer
     normal = _mixed(own, corners, shares)
     normal /= np.maximum(np.sqrt(np.einsum("ni,ni->n", normal, normal)), np.float32(1e-6))[:, None]
     normal *= _facing(mesh, camera)[hits.faces][:, None]
@@ -449,7 +449,7 @@ def _facing(mesh: Mesh, camera: Camera) -> _Float:
 
 
 def _mixed(values: _Float, corners: NDArray[np.intp], shares: _Float) -> _Float:
-    """Interpolate values of vertices, (v, k), at samples, (n, k)."""
+    """Return values of vertices, (v, k), interpolated at samples, (n, k)."""
     out = values[corners[:, 0]] * shares[:, :1]
     out += values[corners[:, 1]] * shares[:, 1:2]
     out += values[corners[:, 2]] * shares[:, 2:]

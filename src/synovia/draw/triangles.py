@@ -41,7 +41,7 @@ class Hits:
 
 
 def hits_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int]) -> Hits:
-    """Find the nearest triangle in each sample of an image.
+    """Return the nearest triangle in each sample of an image.
 
     Args:
         vertices: World positions, (v, 3).
@@ -98,7 +98,7 @@ class _Seen:
     Nearness is linear over the image: it is the inverse of the depth with perspective, else the negative depth.
 
     Args:
-        faces: Their indices, (n,).
+        faces: Indices of the triangles, (n,).
         x: Columns of their corners, (3, n).
         y: Rows of their corners, (3, n).
         area: Twice their areas, positive if the corners are in clockwise order on the image, (n,).
@@ -169,7 +169,7 @@ def _shares(corner_x: Array, corner_y: Array, area: Array, x: Floats, y: Floats)
 
 
 def _portions(seen: _Seen) -> list[slice]:
-    """Divide triangles into portions of about ``_MOST`` samples, counted in their bounding boxes."""
+    """Return slices that divide triangles into portions of about ``_MOST`` samples, counted in their bounding boxes."""
     if not len(seen.faces):
         return []
     cost = np.cumsum(seen.rows * (np.ptp(seen.x, axis=0) + 1.0))

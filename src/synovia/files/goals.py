@@ -36,7 +36,7 @@ from synovia.model.shapes.world import World
 from synovia.text import toml_key, toml_text
 
 SCHEMA: Final = "synovia.goals/1"
-_LARGEST: Final = 2**24  # bytes; a goal takes about 100 bytes
+_LARGEST: Final = 2**24  # largest size of a file, bytes; a goal takes about 100 bytes
 _Three = tuple[float, float, float]
 # Type of each form of field, and the bounds of its values
 _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
@@ -60,7 +60,7 @@ KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # 
 
 
 def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
-    """Create the class of the entries of a kind."""
+    """Return a new class for the entries of a kind."""
     fields: list[Any] = []
     for field in goal.entry_fields():
         if field.choices:
@@ -157,7 +157,7 @@ def read_goals(
 
 
 def _known_fields(path: str, value: object) -> tuple[str, ...]:
-    """Return the known fields at a place in the file."""
+    """Return the names of the fields that the format allows at a path in the file."""
     if path.endswith("rotation"):
         return RotationSpec.__struct_fields__
     if path and isinstance(value, dict):

@@ -53,7 +53,7 @@ from synovia.model.geometry import Array, matrix_to_quat
 from synovia.model.shapes.world import World
 
 SCHEMA: Final = "synovia.edit/1"
-_LARGEST: Final = 2**26  # bytes; a key of a whole body takes about 1000 bytes
+_LARGEST: Final = 2**26  # largest size of a file, bytes; a key of a whole body takes about 1000 bytes
 _Three = tuple[float, float, float]
 _Frame = Annotated[int, Meta(ge=0)]
 _PIN: Final = "JOINT@FIRST:LAST, such as left_hand@30:60"
@@ -173,7 +173,7 @@ def check_names(layer: Layer, skeleton: Skeleton) -> None:
 
 
 def _fields(path: str, value: object) -> tuple[str, ...]:
-    """Return the known fields at a place in the file."""
+    """Return the names of the fields that the format allows at a path in the file."""
     last = path.rpartition(".")[2]
     if last.startswith(("rotation", "rotations")):
         return RotationSpec.__struct_fields__
@@ -309,7 +309,7 @@ def offset_layer(text: str, *, blend: int = 0) -> Layer:
 
 
 def _at_frames(text: str, what: str) -> tuple[str, tuple[int, int] | None]:
-    """Split a text into the part before the frames, and the frames; a name may contain ``@``.
+    """Return the part of a text before the frames, and the frames; a name may contain ``@``.
 
     Raises:
         InputError: If the last frame is before the first, or the frames have another form.
@@ -335,7 +335,7 @@ def is_layer_file(path: Path) -> bool:
 
 
 def _table(name: str, values: Mapping[str, Any]) -> str:
-    """Return one table of an array of tables in TOML."""
+    """Return one table of an array of tables, in TOML."""
     return "\n".join([f"[[{name}]]", *(f"{key} = {literal(value)}" for key, value in values.items())]) + "\n"
 
 
@@ -349,7 +349,7 @@ def _entry(layer: Layer) -> dict[str, Any]:
 
 
 def _target_entry(joint: str | int, target: LayerTarget) -> dict[str, Any]:
-    """Return a target as an entry."""
+    """Return a target as an entry of a layer file."""
     out: dict[str, Any] = {"joint": joint}
     if target.position is not None:
         many = target.position.tolist()
@@ -361,7 +361,7 @@ def _target_entry(joint: str | int, target: LayerTarget) -> dict[str, Any]:
 
 
 def _key_entry(key: Key) -> dict[str, Any]:
-    """Return a key as an entry.
+    """Return a key as an entry of a layer file.
 
     Raises:
         UnsupportedError: If a joint has no name.

@@ -31,7 +31,7 @@ from synovia.text import parse_json
 SCHEMA: Final = "synovia.pose/1"
 LIBRARY: Final = "synovia.poses/1"
 ENDING: Final = ".json"
-_LARGEST: Final = 2**26  # bytes; ten times the size of a pose of 20,000 joints
+_LARGEST: Final = 2**26  # largest size of a file, bytes; ten times the size of a pose of 20,000 joints
 
 
 def values_of(pose: Pose) -> dict[str, float | list[float]]:
@@ -114,7 +114,7 @@ def write_pose(
 
 
 def verify_pose(pose: Pose, path: str | os.PathLike[str]) -> FileCheck:
-    """Compare a pose with the file to which it was written."""
+    """Return the differences between a pose and the file to which it was written."""
     where = as_path(path)
     fmt = pose_format(where)
     if fmt is None or fmt.shown_pose is None:
@@ -225,7 +225,7 @@ def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Po
 
 
 def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields of a file after checking that it has the first of some schemas."""
+    """Return the fields of a file after checking that its schema is the first of some schemas."""
     if not isinstance(content, dict) or cast("dict[str, Any]", content).get("schema") != schemas[0]:
         expected = " or ".join(f'"schema": "{schema}"' for schema in schemas)
         raise FormatError("", where=where, expected=f"an object with {expected}")

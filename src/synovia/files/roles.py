@@ -17,7 +17,7 @@ from synovia.model import Skeleton
 from synovia.text import parse_json, parse_toml
 
 SCHEMA: Final = "synovia.roles/1"
-_LARGEST: Final = 2**20  # bytes; a line has about 50 bytes
+_LARGEST: Final = 2**20  # largest size of a file, bytes; a line has about 50 bytes
 
 
 def with_roles_of(skeleton: Skeleton, path: str | os.PathLike[str]) -> Skeleton:
@@ -35,7 +35,7 @@ def with_roles_of(skeleton: Skeleton, path: str | os.PathLike[str]) -> Skeleton:
     where = as_path(path)
     suffix = where.suffix.lower()
     if suffix not in (".toml", ".json"):
-        read_text(where, most=_LARGEST)  # errors about the file itself come first
+        read_text(where, most=_LARGEST)  # raises errors about the file itself first
         raise UnsupportedError("name of a role file", where=str(where), expected="an ending .toml or .json")
     content = (parse_json if suffix == ".json" else parse_toml)(read_text(where, most=_LARGEST), str(where))
     given = dict(cast("dict[str, object]", content)) if isinstance(content, dict) else {}

@@ -32,7 +32,7 @@ from synovia.io.base import most_numbers
 from synovia.model.geometry import Array, quat_to_matrix
 
 SCHEMA: Final = "synovia.track/1"
-_LARGEST: Final = 2**26  # bytes; a key takes about 100 bytes
+_LARGEST: Final = 2**26  # largest size of a file, bytes; a key takes about 100 bytes
 MOST_FRAMES: Final = 1_000_000
 
 _Three = tuple[float, float, float]
@@ -128,7 +128,7 @@ def read_track(path: Path) -> Track:
 
 
 def _fields(path: str, value: object) -> tuple[str, ...]:
-    """Return the known fields at a place in the file."""
+    """Return the names of the fields that the format allows at a path in the file."""
     del value
     if path.endswith("rotation"):
         return RotationSpec.__struct_fields__

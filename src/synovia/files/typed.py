@@ -54,7 +54,7 @@ class TypedFile(Generic[T]):
         """
         where, suffix = str(path), path.suffix.lower()
         if suffix not in _SUFFIXES:
-            read_text(path, most=self.most)  # errors about the file itself come first
+            read_text(path, most=self.most)  # raises errors about the file itself first
             raise UnsupportedError(f"name of a {self.what}", where=where, expected="an ending .toml or .json")
         parse = parse_json if suffix == ".json" else parse_toml
         content = parse(read_text(path, most=self.most), where)

@@ -1,7 +1,8 @@
-"""Closed forms with clearance goals: the nearest branch that keeps every distance.
+"""Closed forms with clearance goals: the nearest branch that meets every clearance goal.
 
 The closed form lists the branches of the other goals; forward kinematics then measures the distances of each branch. If
-no branch keeps them, the solver by levels continues from the branch with the smallest violation, with the same joints.
+no branch meets the goals, the solver by levels continues from the branch with the smallest violation, with the same
+joints.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Listed(NamedTuple):
 
 
 class _One(NamedTuple):
-    """A call for one problem: packed arrays, targets (1, goals, 17), start (1, nq) and scratch memory."""
+    """Arguments of a kernel for one problem: packed data, targets (1, goals, 17), start (1, nq) and scratch memory."""
 
     ints: NDArray[np.int32]
     floats: Array
@@ -89,7 +90,7 @@ class ClearBranches:
         for b in range(first, len(out)):
             start, part = starts[min(b, len(starts) - 1)][None], targets[b : b + 1]
             continues = bool(warm) and b > 0
-            if continues:  # a goal without a target keeps that of the previous frame
+            if continues:  # a goal without a target keeps its target of the previous frame
                 start, part = out[b - 1 : b, self._q].copy(), self._completed(part, out[b - 1 : b])
             follows = continues or ints[ATTEMPTS] == 1
             code = self._solve_one(_One(ints, floats, part, start, scratch), out[b : b + 1], follows=follows)
@@ -102,7 +103,7 @@ class ClearBranches:
         return len(out) << ROWS_AT | missed
 
     def branches(self, *call: Any) -> int:
-        """Write the branches that keep every distance; return their number."""
+        """Write the results of all branches that meet every clearance goal; return the number of these branches."""
         ints, floats, targets, start, out, scratch, *_ = call
         rows = self._measured(_One(ints, floats, targets, start, scratch))
         if isinstance(rows, int):
@@ -112,9 +113,10 @@ class ClearBranches:
         return len(clear)
 
     def _solve_one(self, one: _One, out: Array, *, follows: bool) -> int:
-        """Write the answer of one problem, (1, ...); return the code of a kernel.
+        """Solve one problem, write its row of results into ``out``, (1, ...), and return the code of the kernel.
 
-        If the solution ``follows`` another one, or has one attempt, evade obstacles first, before changing the branch.
+        With ``follows`` (in a track, or with one attempt), first evade obstacles from the start. Only if the pose then
+        misses a goal, change the branch.
         """
         rows = self._measured(one)
         if isinstance(rows, int):
@@ -137,13 +139,13 @@ class ClearBranches:
         return self._stepped(one, out)
 
     def _stepped(self, one: _One, out: Array) -> int:
-        """Solve by levels; return the code of the kernel."""
+        """Solve by priority levels, write the results into ``out``, and return the code of the kernel."""
         return self._kernel(one.ints, one.floats, one.targets, one.start, out, one.scratch, COLD, 0)
 
     def _measured(self, one: _One) -> Array | int:
-        """Return the branches of one problem as rows of results of all goals, the nearest to the start first.
+        """Return a row of results for each branch of one problem, the branch nearest to the start first.
 
-        If a target is refused, return the code.
+        The rows have the errors of all goals, clearance included. If a target is refused, return the error code.
         """
         listed, found = self._listed, np.empty(self._listed.shape)
         own = np.ascontiguousarray(one.targets[:, self._others])
@@ -166,7 +168,7 @@ class ClearBranches:
         return rows
 
     def _completed(self, part: Array, row: Array) -> Array:
-        """Return the targets of one problem, (1, goals, 17), completed by those in a row of results."""
+        """Return the targets of one problem, (1, goals, 17), with missing parts filled in from a row of results."""
         out = part.copy()
         known = row[0, self._q.stop + 2 * self._count :].reshape(self._count, 4, 4)
         transforms = out[0, :, :TRANSFORM_WIDTH].reshape(self._count, 4, 4)

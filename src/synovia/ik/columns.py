@@ -26,7 +26,7 @@ def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
     unit = column_units(reduced)
     out = np.zeros((skeleton.nv, reduced.columns))
     for (block, at, column), joint in zip(reduced.variables[:, _PLACES].tolist(), reduced.owner.tolist(), strict=True):
-        inside = at - skeleton.q_slice(joint).start  # in a free joint translation comes first, in q as in velocities
+        inside = at - skeleton.q_slice(joint).start  # a free joint has its translation first, in q and in velocities
         for c in range(3 if block == TURN else 1):
             out[first[joint] + inside + c, column + c] = unit[column]
     for own, (leader, ratio) in zip(first, skeleton.dof_columns, strict=False):
@@ -36,7 +36,7 @@ def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
 
 
 def column_units(reduced: Reduced) -> Array:
-    """Return one unit of each column in radians or length units: 1, or the length scale."""
+    """Return the size of one unit of each column, (columns,): 1 radian, or one length scale in length units."""
     unit = np.ones(reduced.columns)
     for (block, _, column), limit in zip(reduced.variables[:, _PLACES].tolist(), reduced.limits, strict=True):
         if block == SCALAR and limit[IS_ANGLE] == 0.0:
@@ -45,7 +45,7 @@ def column_units(reduced: Reduced) -> Array:
 
 
 def nudged(q: Array, variables: NDArray[np.int32], unit: Array, size: float) -> Array:
-    """Return the joint values after a step along each single column, (columns, nq), as ``moved`` does."""
+    """Return joint values (columns, nq): row k is q after a step of ``size`` units along column k, as in ``moved``."""
     out = np.repeat(q[None], len(unit), axis=0)
     turns, scalars = variables[variables[:, BLOCK] == TURN], variables[variables[:, BLOCK] == SCALAR]
     at, column = turns[:, BLOCK_Q, None] + np.arange(4), turns[:, BLOCK_COLUMN, None] + np.arange(3)
@@ -55,12 +55,12 @@ def nudged(q: Array, variables: NDArray[np.int32], unit: Array, size: float) -> 
 
 
 def moved(q: Array, variables: NDArray[np.int32], unit: Array, step: Array) -> Array:
-    """Return the joint values after a step, given by column; mimic joints do not move."""
+    """Return the joint values after a step, (columns,) in the unit of each column; mimic joints do not move."""
     out = q.copy()
     parts = step.tolist()
     for block, at, column in variables[:, _PLACES].tolist():
         if not any(parts[column : column + (3 if block == TURN else 1)]):
-            continue  # differences take steps along one column at a time
+            continue  # most elements of a step are 0, because differences step along one column at a time
         if block == TURN:
             out[at : at + 4] = times_exp(q[at : at + 4], step[column : column + 3])
         else:

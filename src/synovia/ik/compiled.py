@@ -62,9 +62,9 @@ _empty = np.empty  # saves an attribute lookup in each call
 # factor of the work limit with clearance goals, since attempts, search and polish may each use all of it
 _CLEAR_WORK: Final = 0.3
 _JOINTS: Final = 100  # joints above which the work limit grows in proportion to their number
-_BETTER: Final = 0.01  # least gain in the share of correct bending for which another solution is chosen
+_BETTER: Final = 0.01  # another solution is chosen if its share of correct bending is larger by at least this
 _NO_WORSE: Final = 1.001  # largest factor by which the cost of a miss may grow for correct bending
-_TOLERANCE: Final = (1e-4, 1e-3)  # fraction of the length scale, and radians
+_TOLERANCE: Final = (1e-4, 1e-3)  # default: fraction of the length scale for positions, radians for angles
 _ROUNDING: Final = 1e-9  # radians or length units; rounding in a pose that a solve with a largest move returned
 # capacity of the candidates table, in joint values
 _MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")
@@ -72,7 +72,7 @@ _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
 class Diagnosis(Protocol):
-    """Explains solutions. It is implemented in a layer above this one; the facade passes it down."""
+    """Explains solutions. A higher layer implements this protocol, and the facade passes the object down."""
 
     def explain(self, solution: Any, /) -> list[str]:
         """Return the sentences of ``Solution.explain``."""
@@ -83,12 +83,12 @@ class Diagnosis(Protocol):
         ...
 
     def unit_hint(self, solution: Any, /) -> str | None:
-        """Return a hint if a target seems to be in millimetres where lengths are metres; else None."""
+        """Return a hint if targets seem to be in centimetres or millimetres and the model in metres; else None."""
         ...
 
 
 class HoldsProblem(Protocol):
-    """An ``IK``, which is defined in a layer above this one."""
+    """An ``IK``, which is defined in a higher layer."""
 
     problem: CompiledProblem
 
@@ -248,7 +248,7 @@ class CompiledProblem(ChecksArguments):
         none = (self.ints, self.floats, workspace.table[:0], self.rest, self.new_rows(0), workspace.scratch, COLD, 0)
         self.call = ready(self.kernel, *none)
         if reduced.path is not None:
-            self.call = _refuse_one  # one frame of a clip is no problem of its own
+            self.call = _refuse_one  # a rest goal with a reference for each frame can only be solved in a track
 
     def _fitting(self, starts: LearnedStarts) -> tuple[dict[int, int], dict[str, Array]]:
         """Return the integers and tables that learned starts add to the packed problem.
@@ -294,7 +294,7 @@ class CompiledProblem(ChecksArguments):
         return _again, (make, values, bent, None if self.obstacle_places is None else self.obstacle_places.moved)
 
     def with_solver(self, solver: Solver) -> Self:
-        """Return the same problem with other settings."""
+        """Return the same problem with another solver, or with other settings of the solver."""
         starts = None if solver.closed else self.starts
         new = type(self)(
             self.given, self.goals, solver,
@@ -303,7 +303,7 @@ class CompiledProblem(ChecksArguments):
         return new.with_obstacle_places(self.obstacle_places).bending_from(self.bent)
 
     def bending_from(self, sine: Array) -> Self:
-        """Return the problem with another value of ``bent``; it shares all else."""
+        """Return a copy of the problem with another value of ``bent``; the copy shares all other values."""
         if sine is self.bent:
             return self
         new = self._copy()
@@ -331,7 +331,7 @@ class CompiledProblem(ChecksArguments):
         return type(self)(given, goals, solver, tolerance=tolerance, root=self.root, moving=self.allowed)
 
     def with_obstacles_at(self, places: Places, b: int = 0) -> Self:
-        """Return the problem with its obstacles at the places of problem b; it shares all else."""
+        """Return a copy with the obstacles at their places in problem b; the copy shares all other values."""
         new = self._copy()
         new.floats = self.floats.copy()
         places.put(new.floats, b)
@@ -339,7 +339,7 @@ class CompiledProblem(ChecksArguments):
         return new
 
     def with_obstacle_places(self, places: Places | None) -> Self:
-        """Return the problem with obstacle places for each problem or frame of a batch; it shares all else."""
+        """Return a copy with obstacle places for each problem or frame of a batch; the copy shares all other values."""
         if places is None or self.obstacles is None:
             return self
         new = self._copy()
@@ -409,7 +409,7 @@ class CompiledProblem(ChecksArguments):
         return ik, others, table
 
     def error_of_targets(self, b: int, goal: int, targets: Any, others: Any) -> SynoviaError:
-        """Return the error of problem b of a batch: that of its obstacle places, else that of a goal's target."""
+        """Return the error that made problem b of a batch invalid: in its obstacle places, else in a goal's target."""
         error = None if self.obstacles is None else self.obstacles.error_of(targets, b)
         return error or self.writer.error_of(b, goal, others, many=True)
 
@@ -639,7 +639,7 @@ class CompiledProblem(ChecksArguments):
 
         They are found at the first solve, because finding the roles of a body may need its shape.
         """
-        if self.solver.bounds_motion:  # bending the start would count as motion
+        if self.solver.bounds_motion:  # bending the start would be motion, which the solver bounds
             return None
         return find_bends(self.skeleton, self.reduced, self.goals, self.goal_joints)
 
@@ -787,7 +787,7 @@ class CompiledProblem(ChecksArguments):
         Raises:
             InputError: If the values cannot be used.
         """
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite values are refused below
             return np.ascontiguousarray(checked_q(self.skeleton, self.skeleton.follow(q), what))
 
     def outside(self, start: Pose) -> tuple[str, ...]:
@@ -803,7 +803,7 @@ class CompiledProblem(ChecksArguments):
         return self._rows_beyond(pose, -1e-6)
 
     def _names(self, rows: Iterable[int]) -> tuple[str, ...]:
-        """Return the names of rows."""
+        """Return the names of the joints in these rows."""
         return tuple(self.skeleton.joint_names[row] for row in rows)
 
     def _rows_beyond(self, pose: Pose, margin: float) -> tuple[int, ...]:
@@ -841,7 +841,7 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
     """Return goals as a tuple.
 
     Raises:
-        InputError: If there are no goals, or one cannot be used.
+        InputError: If there are no goals, or a goal cannot be used.
     """
     if isinstance(goals, str):  # a str is an iterable of letters
         raise InputError("goals", value=type(goals), expected="one Goal or several", hint=_GOAL)

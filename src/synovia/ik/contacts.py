@@ -46,9 +46,9 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
 
 
 def watched_pairs(ik: CompiledProblem) -> list[WatchedPairs]:
-    """Return the pairs of each clearance goal; only links that the problem moves are paired with its world.
+    """Return the pairs that each clearance goal keeps apart.
 
-    Pairs that only must not touch are separate items of the list.
+    Only links that the problem moves are paired with obstacles. Pairs that only must not touch are separate items.
     """
     tables = ik.reduced.clearance
     if tables is None:
@@ -68,7 +68,7 @@ class WatchedPairs:
         goal: The goal, resolved.
         moving: Rows of the joints whose links avoid all obstacles; None for all links that a joint moves.
         before: Number of rows put before the skeleton that the goal was resolved for.
-        close: Whether to watch the pairs that only must not touch, instead of the others.
+        close: Whether to watch the pairs that only must not touch, instead of all other pairs.
 
     Attributes:
         distance: Required distance of the pairs, length units.
@@ -112,7 +112,7 @@ class WatchedPairs:
     def of_goal(
         skeleton: Skeleton, goal: ClearanceGoal, moving: NDArray[np.integer] | None = None, before: int = 0
     ) -> list[WatchedPairs]:
-        """Return the pairs of a clearance goal, and separately those that only must not touch, if any."""
+        """Return the pairs of a clearance goal and, as a second item, the pairs that only must not touch, if any."""
         kinds = (False, True) if goal.apart is not None and len(goal.apart.close) else (False,)
         return [WatchedPairs(skeleton, goal, moving, before, close=close) for close in kinds]
 
@@ -165,14 +165,14 @@ def _product(a: NDArray[np.intp], b: NDArray[np.intp]) -> _Pairs:
 
 
 def _nearest(shapes: PackedShapes, pairs: _Pairs, groups: NDArray[np.intp]) -> list[tuple[int, Array]]:
-    """Return the nearest pair of each of the nearest groups, and its contact, the nearest first.
+    """Return (index of the nearest pair of a group, its contact row), the nearest first, for at most ``MOST`` groups.
 
-    Pairs are measured in the order of their bounding-sphere gaps. Pairs that can no longer be among the nearest are
-    skipped.
+    Pairs are measured in the order of the gaps of their bounding spheres. Pairs that can no longer be among the nearest
+    are skipped.
 
     Args:
         shapes: All shapes.
-        pairs: Pairs of them, (n, 2).
+        pairs: Rows of both shapes of each pair, (n, 2).
         groups: Index of the group of each pair, (n,).
     """
     least = _least_gaps(shapes, pairs)

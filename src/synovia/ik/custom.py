@@ -36,7 +36,7 @@ class Part:
     """A custom goal in a problem: its residual rows, and its derivative with respect to the problem's columns."""
 
     def __init__(self, goal: CustomGoal, place: int, reduced: Reduced, skeleton: Skeleton) -> None:
-        """Find its residual rows and the joint velocities of each column."""
+        """Find the residual rows of the goal, and the joint velocities of each column."""
         self.goal = goal
         first = int(reduced.goals.table[place, FIRST_RESIDUAL])
         self.rows = slice(first, first + goal.size)
@@ -74,7 +74,7 @@ class Part:
         steps = _NUDGE_TWICE * np.eye(n)
 
         def change(w: Array) -> float:
-            """Return the second difference of r·r(0) along w."""
+            """Return the second difference along w of r·r(0), where r(0) is the residual at the current pose."""
             ahead, behind = (self.residual(self.moved(q, sign * w)) for sign in (1.0, -1.0))
             return float(residual @ (ahead - 2.0 * residual + behind)) / _NUDGE_TWICE**2
 

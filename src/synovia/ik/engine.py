@@ -1,4 +1,4 @@
-"""Select the kernel that solves a problem, and the one that polishes and classifies its misses."""
+"""Select the kernel that solves a problem, and the kernel that polishes and classifies its misses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_TARGETS: Final = np.empty((0, 0, TARGET_WIDTH))
 def engine_of(
     skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver, params: Array
 ) -> tuple[Kernel, MissKernel]:
-    """Return the kernel of a problem, and the one for its misses.
+    """Return the kernel of a problem, and the kernel for its misses.
 
     If the problem calls Python functions, their address is written into its packed parameters (``params``).
     """

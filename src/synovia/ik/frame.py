@@ -122,7 +122,7 @@ class FrameSolver:
 
     @property
     def _posture(self) -> References:
-        """The reference of rest goals in these floats."""
+        """The table of rest goals in the floats of the problem, as ``References``."""
         if self._references is None:
             self._references = References(self.problem.ints, self._changeable, self.problem.reduced)
         return self._references
@@ -175,8 +175,8 @@ class FrameSolver:
 
         Args:
             start: The start of the frame, (1, nq).
-            row: Its row of results, (1, n); changed in place.
-            search: Whether to search everywhere for a better pose, or only near this one.
+            row: Row of results of the frame, (1, n); changed in place.
+            search: Whether to search everywhere for a better pose, or only near its pose.
         """
         self.problem.polish_misses(start, row, self._scratch, search, self._floats)
 
@@ -228,7 +228,7 @@ class FrameSolver:
         self._along(self._unsolved, track, clip, range(frame, frame + 1))
 
     def _along(self, ints: Ints, track: Frames, clip: Array, frames: range) -> tuple[int, bool]:
-        """Solve frames as ``along``, with these settings."""
+        """Solve frames as ``along`` does, with ``ints`` as the packed integers."""
         problem, part = self.problem, slice(frames.start - 1, frames.stop)
         table, starts, rows = track.table[part], track.first[part], track.rows[part]
         before = self.postures(clip[part.start : frames.start])[0]
@@ -242,7 +242,7 @@ class FrameSolver:
         return part.start + (code >> ROWS_AT), bool(code & MISSED)
 
     def attempt(self, table: Array, start: Array, row: Array, *, usual: bool = False) -> bool:
-        """Solve one frame of a track from another start (1, nq), and return whether it misses.
+        """Solve one frame of a track from another start (1, nq), and return whether the frame is a miss.
 
         Make one attempt, or with ``usual`` the attempts of this frame solver.
         """

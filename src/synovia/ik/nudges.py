@@ -33,7 +33,7 @@ class Nudges:
     def __init__(self, problem: CompiledProblem) -> None:
         """Draw the random poses."""
         self._skeleton = problem.skeleton
-        # Solvers by levels leave stationary points without nudges, and restarts leave them more reliably.
+        # Solvers by levels need no nudges to leave stationary points; restarts leave these points more reliably.
         self._helps = not problem.method.supports_priorities and problem.solver.search.attempts == 1
         self._poses = [self._skeleton.random_pose(seed).q for seed in range(_POSES)]
         self._next = self.left = 0

@@ -66,19 +66,19 @@ class Places:
         self.obstacles.call(floats, self.moved[b])
 
     def put_into(self, obstacles: Obstacles | None, floats: Array) -> None:
-        """Write the first places into the packed floats of another problem with the same goals."""
+        """Write the places of problem 0 into the packed floats of another problem with the same goals."""
         if obstacles is not None:
             obstacles.call(floats, self.moved[0])
 
     def each(self, floats: Array, first: int, last: int) -> Generator[tuple[int, int, Array]]:
-        """Yield each problem from ``first`` to ``last`` as a range with its packed floats, which share one memory."""
+        """Yield (b, b + 1, packed floats) for each b in range(first, last); all use the same array for the floats."""
         own = floats.copy()
         for b in range(first, last):
             self.put(own, b)
             yield b, b + 1, own
 
     def then(self, places: Places) -> Places:
-        """Merge the places of two single problems; ``places`` overrides these for obstacles that both have."""
+        """Merge the places of two single problems; ``places`` has precedence for an obstacle in both."""
         if np.array_equal(self.rows, places.rows):
             return places
         rows = np.union1d(self.rows, places.rows)
@@ -89,15 +89,15 @@ class Places:
 
     @property
     def home(self) -> Places:
-        """Places of these obstacles according to the goals."""
+        """The same obstacles at their places in the worlds of the goals."""
         return self.obstacles.placed({row: self.obstacles.frames[row][None] for row in self.rows.tolist()})
 
     def of(self, obstacles: Obstacles, goals: Sequence[int] | None = None) -> Places:
         """Return the same places for another problem.
 
         Args:
-            obstacles: Its obstacles.
-            goals: Indices of its goals among those of this problem; None if the goals are the same.
+            obstacles: Obstacles of the other problem.
+            goals: Indices of the other problem's goals among the goals of this problem; None if the goals are the same.
         """
         if goals is None:
             return replace(self, obstacles=obstacles)
@@ -130,9 +130,9 @@ class Obstacles:
 
     Args:
         goals: The goals of the problem, resolved.
-        ints: The packed problem.
-        floats: Its floats.
-        reduced: The reduced problem that it was packed from.
+        ints: Integers of the packed problem.
+        floats: Floats of the packed problem.
+        reduced: The reduced problem that was packed.
 
     Attributes:
         first: Row of the first obstacle of each goal, by index of the goal.
@@ -159,7 +159,7 @@ class Obstacles:
 
     @cached_property
     def frames(self) -> Array:
-        """World frame of each obstacle according to the goals, (n, 12)."""
+        """Frame of each obstacle in the worlds of the goals, (n, 12)."""
         return _frames_of(np.concatenate([np.empty((0, 4, 4)), *(world.transforms for world in self._worlds.values())]))
 
     @property
@@ -295,7 +295,7 @@ class Obstacles:
         return Places(self, moved)
 
     def _given(self, targets: Any) -> tuple[dict[Any, Any], list[tuple[int, str, Any]]] | None:
-        """Return targets of other goals, and the row, description and place of each given obstacle.
+        """Return the targets of all other goals, and the row, description and place of each given obstacle.
 
         Raises:
             InputError: If a clearance goal has another target.

@@ -51,7 +51,7 @@ class Packed(NamedTuple):
     places: Places | None = None
 
     def of(self, some: Any) -> Packed:
-        """Return the same for some rows of a batch, selected by a slice or an array of indices."""
+        """Return the packed problem for some rows of a batch, selected by a slice or an array of indices."""
         return self if self.places is None else self._replace(places=self.places[some])
 
 
@@ -73,7 +73,7 @@ class Workers(NamedTuple):
     """Threads that solve a batch.
 
     Args:
-        threads: Their number.
+        threads: Number of threads.
         watch: Stops the kernels at its deadline, or if the calling thread is interrupted.
     """
 
@@ -97,7 +97,7 @@ class Pace:
         self._given = 0
 
     def next(self) -> tuple[int, int] | None:
-        """Return the first row of the next block and the one after its last; None at the end."""
+        """Return (first row of the next block, row after its last row); None after the last block."""
         first = self._given
         if first >= self._count:
             return None

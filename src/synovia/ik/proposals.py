@@ -50,7 +50,7 @@ class Proposer:
         return targets, out[:, : one.width], out[:, one.width :]
 
     def place(self, targets: Array, proposals: Array) -> tuple[Array, Array]:
-        """Return the starts (N, nq) that proposals give for targets, and their fit, (N,); below 0 for no fit."""
+        """Return the starts (N, nq) that proposals give for targets, and the fit of each, (N,), below 0 for no fit."""
         from synovia.kernels.proposals.propose import place_proposals
 
         starts, rooms = np.repeat(self._problem.rest, len(targets), axis=0), np.empty(len(targets))

@@ -35,8 +35,8 @@ from synovia.model.tables import Ints
 from synovia.problem.pack import table_of
 from synovia.solver import FullBody
 
-REST_STEP: Final = 1e-3  # radians
-STAY: Final = 0.01  # pull to the frame before
+REST_STEP: Final = 1e-3  # radians: a frame ends after a smaller step
+STAY: Final = 0.01  # weight of the pull to the pose of the previous frame
 _DAMPING: Final = 0.02
 _FIRST_STEPS: Final = 200
 
@@ -109,7 +109,7 @@ class Pursuit:
 
 
 def pursuit_settings(steps: int, rest_step: float = REST_STEP, stay: float = STAY) -> Array:
-    """Return the settings of a pursuit: most steps of a frame, radians at which it ends, and pull to the frame before.
+    """Return the settings of a pursuit as kernels read them.
 
     Args:
         steps: Largest number of steps of a frame.
@@ -130,8 +130,8 @@ class PackedHand:
     """The tables of a hand that follows tracked points, and calls of its kernels (``kernels.pursuit.hand``).
 
     Args:
-        pursuit: Its goals and joints.
-        fingers: Number of its fingers.
+        pursuit: Goals and joints of the hand.
+        fingers: Number of fingers of the hand.
 
     Attributes:
         numbers: Placement of the points on the hand, (HAND_WIDTH,), see ``kernels.layout``.

@@ -175,7 +175,7 @@ class Solution(Pictured):
     def q(self) -> Array:
         """Joint values of the pose, (nq,), read-only; faster than ``pose.q``."""
         q = self._rows[self._b, self.ik.places]
-        q.setflags(False)  # pyright: ignore[reportCallIssue]  # by place, which its types leave out: a name takes longer
+        q.setflags(False)  # pyright: ignore[reportCallIssue]  # a keyword argument is slower
         return q
 
     @property
@@ -219,7 +219,7 @@ class Solution(Pictured):
     def targets(self) -> Array:
         """Target transforms of the goals, (goals, 4, 4), in the world or in the other joint's frame.
 
-        A normal, as of a plane, is the z axis. Parts without a target are those of the identity.
+        The normal of a target plane is the z axis. Parts without a target are those of the identity.
         """
         return self.ik.targets_in(self._row[None]).reshape(-1, 4, 4).copy()
 
@@ -332,7 +332,7 @@ class Solution(Pictured):
     def _shown(self, goal: Goal, error: GoalError) -> str:
         """Return a goal's errors as text, in millimetres if the unit is known, and degrees.
 
-        For a clearance goal, the text includes the number of links that it does not check.
+        For a clearance goal, the text includes the number of links that the goal does not check.
         """
         parts = [f"{error.position:.3g}"] if goal.own_tolerance is not None else []
         if goal.measures & POSITION:

@@ -1,7 +1,7 @@
 """Learned starts: poses near many targets of one problem, stored in their own file.
 
-``synovia.learning`` computes them. A solve without a start begins at the poses that they propose for its targets, and
-then proceeds as usual. ``kernels.proposals`` describes the lookup.
+``synovia.learning`` computes them. A solve without a start begins at the poses that the starts propose for its
+targets, and then proceeds as usual. ``kernels.proposals`` describes the lookup.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TYPES: Final = {
     "slopes": np.dtype(SLOPE),
     **dict.fromkeys(("features", "counts"), np.dtype(np.uint8)),
 }
-# of arrays whose number of dimensions is not 2
+# number of dimensions, for arrays where it is not 2
 _DIMENSIONS: Final = {"reach": 0, "features": 1, "borders": 1, "counts": 1}
 
 
@@ -191,12 +191,12 @@ class Learnable:
 
 
 def _beyond(names: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the names that are not among the others, each once."""
+    """Return the names that are not in the second sequence, each once."""
     return [name for name in dict.fromkeys(names) if name not in others]
 
 
 def _named(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
-    """Return the names of rows."""
+    """Return the names with these indices."""
     chosen: list[int] = rows.tolist()
     return tuple(names[row] for row in chosen)
 
@@ -209,7 +209,7 @@ class LearnedStarts:
     goals; other problems are refused. ``sy.IK(skeleton, goals, starts=starts)`` uses them.
 
     Args:
-        problem: The parts of the problem that they depend on.
+        problem: The parts of the problem on which the starts depend.
         features: (leaves,) index of the feature that each node of the tree splits.
         borders: (leaves,) threshold of each split.
         counts: (leaves,) number of proposals of each leaf.
@@ -232,7 +232,7 @@ class LearnedStarts:
     slopes: NDArray[np.float16]
 
     def __post_init__(self) -> None:
-        """Lock the arrays."""
+        """Make the arrays read-only."""
         for array in (self.features, self.borders, self.counts, self.rows, self.slopes):
             array.setflags(write=False)
 

@@ -98,9 +98,9 @@ def interrupted(rows: Array) -> Bools:
 
 
 def better_of(before: Array, after: Array) -> Array:
-    """Return the better one of two rows of results (n,) of the same frame, with the steps of both.
+    """Return the better of two rows of results (n,) of the same frame, with the sum of their steps.
 
-    The second row was found with restarts; it is better if it reaches the goals or costs less.
+    The second row was found with restarts; it is better if it reaches the goals or does not cost more.
     """
     out = after.copy() if after[STATUS] == Status.REACHED or not before[COST] <= after[COST] else before.copy()
     out[STEPS], out[[TRIES, STOPPED_BY]] = before[STEPS] + after[STEPS], after[[TRIES, STOPPED_BY]]

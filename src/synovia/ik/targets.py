@@ -535,7 +535,7 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> Bools:
     """Write the targets of a batch of problems, (B, ...), into a goal's rows of the table, (B, 17).
 
     Returns:
-        Mask of rows that are not finite; the kernel checks all else.
+        Mask of rows that are not finite; the kernel checks everything else.
 
     Raises:
         InputError: If the shape cannot be used or does not fit the goal.

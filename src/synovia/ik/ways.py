@@ -23,7 +23,7 @@ from synovia.problem import table_of
 from synovia.solver import FullBody
 
 _SEEN: Final = 0.1  # length scales beyond the required distance: larger gaps are clamped to this
-_LONG: Final = 4.0  # length scales: longer levers come from long slides, so they are computed again for each path
+_LONG: Final = 4.0  # length scales: longer levers come from long slides; levers are then computed again for each path
 _LENGTHS: Final = {Kind.SLIDE: 1, Kind.FREE: 3}  # number of joint values that are lengths
 # length scales: shorter paths are not subdivided, so grazing contacts with thin obstacles may be missed
 _SHORTEST: Final = 0.005
@@ -177,7 +177,7 @@ def _levers(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -
         found = [own[row] for row in pair]
         for side, other in zip(found, found[::-1], strict=True):
             for row, (part, levers) in side.items():
-                if len(found) == 1 or row not in other:  # a joint above both moves them together
+                if len(found) == 1 or row not in other:  # a joint above both links moves the links together
                     values[part] = levers
     for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, 0].tolist(), strict=True):
         out[:, leader] += abs(ratio) * out[:, follower]

@@ -31,10 +31,10 @@ OF_POINTS: Final = (
     "for points over time, use 'synovia retarget' (a hand: array 'joints' (T, 21, 3)) or 'synovia animate --points'"
     " (other points: array 'positions' (T, K, 3), tables, marker files)"
 )
-LARGEST_FILE: Final = 2**30  # bytes; readers need several times as much memory
+LARGEST_FILE: Final = 2**30  # largest size of a file, bytes; readers need several times as much memory
 FREE_NUMBERS: Final = 2**23  # values that even the smallest file may describe: 64 MiB as float64
 _UNEVEN: Final = 0.2  # fraction of the mean time step: smaller deviations count as rounding
-_PER_FRAME: Final = 0.1  # frames per second; a smaller value may be the seconds per frame
+_PER_FRAME: Final = 0.1  # frames per second; a smaller value may be the seconds per frame instead of the rate
 NUMBERS_A_BYTE: Final = 4  # additional values that a file may describe for each of its bytes
 
 
@@ -61,7 +61,7 @@ def _nothing(motion: Motion) -> Sequence[str]:
 
 
 class Shown(NamedTuple):
-    """Positions of the joints of a motion as other programs show them when they play a file.
+    """Positions of the joints of a motion, as other programs show these when they play a file.
 
     Args:
         rows: Rows of the motion's skeleton that the file has.
@@ -205,11 +205,11 @@ class Format:
         return f"skeleton, motion ({into})" if self.copies else "skeleton, motion"
 
     def names(self, path: Path) -> bool:
-        """Return whether a file has the ending of this format."""
+        """Return whether the name of a file has an ending of this format."""
         return path.name.lower().endswith(self.extensions)
 
 
-_TEXTS: Final = {  # patterns of the whole content of a file, by its format
+_TEXTS: Final = {  # patterns of texts that are the content of a file, by format
     "XML": re.compile(r"\s*<[?!\w].*>\s*", re.DOTALL),
     "JSON": re.compile(r"\s*(\{\s*\}|\{\s*\".*\}|\[\s*[\[{\"].*\])\s*", re.DOTALL),
     "BVH": re.compile(r"\s*HIERARCHY\s+ROOT\s.*", re.DOTALL),
@@ -253,7 +253,7 @@ def as_path(path: str | os.PathLike[str]) -> Path:
 
 
 def optional_package(name: str, purpose: str, extra: str, where: str | None = None) -> Any:
-    """Import a package that an extra installs.
+    """Import and return a package that an extra installs.
 
     Args:
         name: The package.
@@ -338,7 +338,7 @@ def read_text(path: Path, *, most: int = LARGEST_FILE) -> str:
 
 
 def check_writable(path: Path, *, force: bool) -> None:
-    """Check that a file can be written, before any work is done for it.
+    """Check that a file can be written, before any work for the file.
 
     Raises:
         FileError: If it is a folder, exists and ``force`` is not set, or its folder does not exist.
@@ -362,7 +362,7 @@ def most_numbers(size: int) -> int:
 
 
 def file_rate(fps: float, where: Path) -> Rate:
-    """Return the frame rate of a file, or the usual rate of which it is a rounded value.
+    """Return the frame rate of a file, or the usual rate if the file has a rounded value of this rate.
 
     Raises:
         FormatError: If no clip can have this rate.

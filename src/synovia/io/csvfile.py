@@ -124,7 +124,7 @@ def write_csv(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
 
 
 def _degrees(skeleton: Skeleton) -> list[str]:
-    """Return the name of each degree of freedom; if joints share a name, it includes the row."""
+    """Return the name of each degree of freedom; names include the row if joints share a name."""
     parts = zip(skeleton.joint_keys, skeleton.joints, strict=True)
     return [f"{key}{part}" for key, joint in parts for part in DOF_NAMES[joint.kind]]
 
@@ -235,7 +235,7 @@ def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str
 
     Args:
         text: The table.
-        path: Its file, for messages.
+        path: File of the table, for messages.
         delimiter: Character between cells.
 
     Raises:

@@ -48,7 +48,7 @@ _MODULES: Final = (
 _SNIFF: Final = 4096  # bytes at the start of a file that identify its format
 _ARCHIVE: Final = b"PK\x03\x04"
 _BY_BLENDER: Final = "convert it to GLB with Blender: import it, then File > Export > glTF 2.0"
-_ELSEWHERE: Final = {  # formats that cannot be read: name and hint, by extension
+_ELSEWHERE: Final = {  # formats that cannot be read, by extension: the format's name, and a hint
     ".dae": ("COLLADA", _BY_BLENDER),
     ".usd": ("USD", _BY_BLENDER),
     ".usda": ("USD", _BY_BLENDER),
@@ -108,7 +108,7 @@ def companions_of(path: Path) -> tuple[Path, ...]:
     """Return all other files on which the content of a file depends, each once; none for an unreadable file.
 
     These are the files that the file refers to, directly or through others. Some may not exist yet; the content changes
-    when they appear.
+    when the missing files appear.
 
     Args:
         path: The file.
@@ -173,7 +173,7 @@ def load_skeleton(
 
 
 def first_notes(notes: Sequence[str], source: str) -> str:
-    """Return the first notes as one text that says where to find the others."""
+    """Return the first notes as one text that says where to find the other notes."""
     more = len(notes) - _SHOWN
     return " ".join([*notes[:_SHOWN], *([f"And {more} more, see {source}."] if more > 0 else [])])
 
@@ -181,7 +181,7 @@ def first_notes(notes: Sequence[str], source: str) -> str:
 def _contents(
     where: Path, srdf: str | os.PathLike[str] | None = None, loops: str | os.PathLike[str] | None = None
 ) -> Contents:
-    """Read a file, with a given SRDF file, and with the given file of loops or the one next to the file."""
+    """Read a file, with a given SRDF file, and with the given file of loops or the file of loops next to the file."""
     found = _without_loops(where, srdf)
     if loops is None:
         given = next((path for path in _loops_next_to(where) if path.is_file()), None)
@@ -212,7 +212,7 @@ def _without_loops(where: Path, srdf: str | os.PathLike[str] | None = None) -> C
 
 
 def is_bundled(name: str) -> bool:
-    """Return whether a name is that of a bundled model; a file of the same name takes precedence."""
+    """Return whether a name is the name of a bundled model; a file of the same name takes precedence."""
     return name in bundled_names() and not Path(name).exists()
 
 
@@ -381,7 +381,7 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
 
 
 def guarded(path: Path, read: Callable[[], _T]) -> _T:
-    """Run a reader; add the file name to errors about values, and convert memory and recursion errors to FormatError.
+    """Return the result of a reader; errors name the file, and memory and recursion errors become FormatError.
 
     NumPy's warnings about NaN and infinity are off, because readers check these values.
     """

@@ -20,8 +20,8 @@ from synovia.model.shapes.solids import ConvexHull
 from synovia.model.shapes.triangles import Faces
 from synovia.text import counted
 
-MOST_FACES: Final = 2_000_000  # triangles of one body; this many take 100 MB to send
-_LARGEST: Final = 2**28  # bytes of a mesh file
+MOST_FACES: Final = 2_000_000  # largest number of triangles of one body; sending this many takes 100 MB
+_LARGEST: Final = 2**28  # largest size of a mesh file, bytes
 _PART: Final = 1000  # smallest number of values that a primitive of a GLB counts as, because of trimesh's overhead
 _KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
 
@@ -87,7 +87,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
     data = read_bytes(path, most=_LARGEST)
     if kind == "dae" and (b"<!DOCTYPE" in data or b"<!ENTITY" in data):
         raise FormatError("mesh has a DOCTYPE or ENTITY declaration", where=str(path))
-    if kind == "dae" and find_spec("collada") is None:  # trimesh needs it for these files
+    if kind == "dae" and find_spec("collada") is None:  # trimesh needs the package ``collada`` for these files
         raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
     if kind == "glb":
         _check_size(path)
@@ -108,7 +108,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
 
 
 def _unpacked(data: bytes, kind: str) -> tuple[Array, Faces, tuple[float, ...] | None]:
-    """Parse vertices, faces and colour of a mesh; ignore materials if they cannot be read."""
+    """Parse vertices, faces and colour of a mesh; ignore materials that cannot be read."""
     trimesh = optional_package("trimesh", "mesh files need trimesh", "meshes")
 
     def unpacked(form: bytes) -> tuple[Array, Faces, tuple[float, ...] | None]:
@@ -149,7 +149,7 @@ def _reason(error: Exception) -> str:
 
 
 def _check_size(path: Path) -> None:
-    """Raise an error for a GLB that describes too many values for its size, before trimesh unpacks it.
+    """Raise an error for a GLB that describes too many values for its size, before trimesh unpacks the file.
 
     Raises:
         SynoviaError: If there are too many values, or the file is not a GLB.
@@ -180,7 +180,7 @@ def _colour(mesh: Any) -> tuple[float, ...] | None:
     if not visual.defined:
         return None
     shown = [visual]
-    if visual.kind == "texture":  # the mean of the image if there is one, else the colour of the material
+    if visual.kind == "texture":  # the mean of the image if there is an image, else the colour of the material
         shown = [visual.to_color(), visual.material]
     for one in shown:
         colour = np.asarray(one.main_color, np.float64)

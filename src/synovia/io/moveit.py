@@ -41,7 +41,7 @@ from synovia.model.shapes.solids import OF_BODIES, ConvexHull, HalfSpace, Shape
 from synovia.model.shapes.world import Obstacle, World, unlike
 from synovia.text import listed
 
-_LARGEST: Final = 2**26  # bytes
+_LARGEST: Final = 2**26  # largest size of a file, bytes
 _SIDES: Final = 48  # number of sides of the pyramid around a cone
 _MOST: Final = 10_000_000  # largest number of corners or triangles of a mesh
 
@@ -108,7 +108,7 @@ class _Reader:
         return shapes, place
 
     def shape(self, kind: str, name: str) -> Shape | None:
-        """Read a shape in its own frame; return None, with a note, for shapes that are not kept."""
+        """Read a shape in its own frame; for shapes that are not kept, add a note and return None."""
         solid = OF_BODIES.get(kind.lower())
         if solid is not None and (lengths := solid.lengths()):
             return solid.at(rigid(), self.numbers(sum(lengths.values()), " and ".join(lengths)))

@@ -4,8 +4,8 @@ q          (T, nq) joint values
 fps        frames per second
 name       name of the clip
 skeleton   the skeleton as the text of a Synovia TOML file
-stretch    (T, n, 3) animated scale, where the motion has it
-notes      sentences about what the motion has not kept of its source, where there are any
+stretch    (T, n, 3) animated scale, if the motion has any
+notes      sentences about parts of the source that the motion lacks, if there are any
 schema     "synovia.motion/1"
 """
 
@@ -40,7 +40,7 @@ from synovia.model.rates import usual_rate
 from synovia.text import first_few, listed
 
 SCHEMA: Final = "synovia.motion/1"
-_MARK: Final = b"PK\x03\x04"  # a zip archive
+_MARK: Final = b"PK\x03\x04"  # first bytes of a zip archive
 _SURROGATES: Final = 0xD800, 0xDFFF  # code points of surrogates, which are not characters
 _NEEDED: Final = ("schema", "q", "fps", "name", "skeleton")
 _SHOWN: Final = 16  # largest number of arrays of another program's archive that an error message lists
@@ -259,7 +259,7 @@ def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
 
 
 def numbers_of(arrays: Mapping[str, NDArray[Any]], name: str, where: Path, expected: str) -> Array:
-    """Return one of the arrays of a file as float64.
+    """Return an array of a file as float64.
 
     Args:
         arrays: The arrays.
@@ -279,7 +279,7 @@ def numbers_of(arrays: Mapping[str, NDArray[Any]], name: str, where: Path, expec
 
 
 def texts_of(array: NDArray[Any]) -> list[str] | None:
-    """Return the texts of an array; None if it is not a text array, or if a text cannot be written as UTF-8."""
+    """Return the texts of an array; None for an array of other values, or if a text cannot be written as UTF-8."""
     if array.dtype.kind != "U":
         return None
     codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))

@@ -148,7 +148,7 @@ def lost_loops(skeleton: Skeleton, fmt: Format) -> list[str]:
 
 
 def verify_motion(motion: Motion, path: str | os.PathLike[str]) -> FileCheck:
-    """Compare a motion with the file to which it was written."""
+    """Return the differences between a motion and the file to which it was written."""
     return check_motion(motion, path, writer_of(as_path(path))[0])
 
 

@@ -48,7 +48,7 @@ _NOTED: Final = 1e-3  # fraction of the robot's size: larger differences of body
 _EXPECTED: Final = "a motion for trackers as .npz"
 # Arrays that follow from other arrays and are not read.
 _DERIVED: Final = {"body_lin_vel_w", "body_ang_vel_w", "body_linear_velocities", "body_angular_velocities"}
-_ALIKE: Final = 0.8  # cosine between velocities of a file and finite differences of its values that confirms them
+_ALIKE: Final = 0.8  # least cosine between velocities of a file and finite differences that shows that both agree
 _SAME_RATE: Final = 1.2  # ratio of frame rates below which velocities do not distinguish them
 _CHECKED: Final = 50  # largest number of frames whose body positions are compared
 
@@ -191,10 +191,10 @@ class _Frames(NamedTuple):
 
 
 def _with_names(skeleton: Skeleton, frames: _Frames) -> tuple[float, Array, list[int]]:
-    """Return the error of body positions, q, and the columns of q that the file gives.
+    """Return the error of body positions, the joint values q, and the columns of q that the file gives.
 
-    The error is a median over frames, in length units; q (T, nq) has joints by name, or in the order with the smaller
-    error.
+    The error is the median over frames of the largest position error of the bodies, length units. The joint values q,
+    (T, nq), are assigned by name, or in the order with the smaller error.
 
     Raises:
         FormatError: If a name is unknown, counts differ, or no order reproduces the body positions.
@@ -216,7 +216,7 @@ def _with_names(skeleton: Skeleton, frames: _Frames) -> tuple[float, Array, list
 
 
 def _values(skeleton: Skeleton, robot: Robot, frames: _Frames) -> tuple[float, Array, list[int]]:
-    """Return the median error of body positions, q (T, nq), and the columns of q that the file gives."""
+    """Return the error of body positions as in ``_with_names``, q (T, nq), and the columns of q that the file gives."""
     where, values, poses, joints, bodies = frames
     count = len(robot.joints if joints is None else joints)
     if values.shape[1] == count + _BASE:

@@ -135,7 +135,7 @@ def read_trajectory(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
 
 def _metres(skeleton: Skeleton, rows: Sequence[int]) -> Array:
-    """Return the metres in the unit of each joint's value; 1 for hinges, and if the unit is unknown."""
+    """Return the length unit of each joint's value in metres; 1 for hinges, and for an unknown unit."""
     unit = skeleton.meters_per_unit or 1.0
     return np.array([unit if skeleton.joints[row].kind is Kind.SLIDE else 1.0 for row in rows])
 

@@ -22,7 +22,7 @@ from synovia.text import counted, listed
 
 FPS: Final = 30.0
 _RATE: Final = f"The file does not contain its frame rate: {FPS:g} per second is assumed, as for Unitree's motions."
-_BASE: Final = 7  # values of the base before the joints
+_BASE: Final = 7  # number of values of the base, which come before the joint values
 _SLACK: Final = 1e-2  # tolerance of a quaternion's norm; the files have six digits
 
 
@@ -106,7 +106,7 @@ def _rows(where: Path, joints: list[str]) -> Array:
 
 
 def _numbers(text: str) -> list[float] | None:
-    """Parse the comma-separated numbers of a line; return None if it has anything else."""
+    """Parse the comma-separated numbers of a line; return None for any other line."""
     if "_" in text or not text.isascii():  # float() accepts 1_0 and Arabic digits, other programs do not
         return None
     try:
@@ -122,7 +122,7 @@ def _looks_like(head: bytes) -> bool:
 
 
 def _lacks(motion: Motion) -> list[str]:
-    """Return a sentence about the frame rate if it is not the rate of these files."""
+    """Return a sentence about the frame rate if it differs from the usual rate of these files."""
     if motion.fps == FPS:
         return []
     return [f"The file cannot hold the rate of {motion.fps:g} frames per second: readers assume {FPS:g}."]

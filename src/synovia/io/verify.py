@@ -69,7 +69,7 @@ class FileCheck:
 
 
 def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> FileCheck:
-    """Read a motion back from the file to which it was written, and compare both.
+    """Read a motion back from the file to which it was written, and compare the motion with the original.
 
     If the format has ``shown``, the positions come from there; frames and rate from its reader are compared, too, if
     the reader's package is installed.
@@ -77,7 +77,7 @@ def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> F
     Args:
         motion: The motion.
         path: The file.
-        fmt: Its format.
+        fmt: Format of the file.
     """
     where = as_path(path)
     try:
@@ -119,7 +119,7 @@ def check_skeleton(skeleton: Skeleton, path: str | os.PathLike[str]) -> FileChec
 
 
 def check_places(path: Path, skeleton: Skeleton, own: Array, shown: Array, rows: list[int]) -> FileCheck:
-    """Compare the positions of some joints in one pose, (rows, 3), with those that a file shows."""
+    """Compare the positions of some joints in one pose, (rows, 3), with those in a file; return the differences."""
     return _compared(path, own[None], shown[None], skeleton, rows, [])
 
 

@@ -84,7 +84,7 @@ def is_world(path: Path) -> bool:
 
 
 def _with_meshes(world: World) -> World:
-    """Open the meshes of a world, and return it without unreadable meshes, with a note."""
+    """Open the meshes of a world, and return the world without unreadable meshes, with a note about these."""
     lost: dict[str, list[str]] = {}
     kept: list[Obstacle] = []
     for obstacle in world:
@@ -92,7 +92,7 @@ def _with_meshes(world: World) -> World:
         for shape in obstacle.shapes:
             try:
                 if isinstance(shape, ConvexHull):
-                    _ = shape.points  # opens its file
+                    _ = shape.points  # opens the mesh file
                 shapes.append(shape)
             except SynoviaError as error:
                 lost.setdefault(error.what, []).append(str(obstacle.name))

@@ -20,7 +20,7 @@ from synovia.text import counted
 
 MAX_DEPTH: Final = 1000  # nested elements; no real file has more
 MAX_ELEMENTS: Final = 200_000  # parsed in half a second with 100 MB; a humanoid has 2000
-_LONGEST_CONTENT: Final = 1000  # characters
+_LONGEST_CONTENT: Final = 1000  # largest number of stored characters of an element's text
 HUGE: Final = 1e9  # metres, radians or kilograms; a larger value is a mistake and makes kinematics inaccurate
 _QUOTED: Final = rb"""=\s*+(?>"[^"<]*+"|'[^'<]*+')"""
 _TAG: Final = re.compile(rb"<[A-Za-z_:][\w:.-]*+(?>\s*+[A-Za-z_:][\w:.-]*+\s*+" + _QUOTED + rb")++")
@@ -38,13 +38,13 @@ class Element:
     """One XML element.
 
     Args:
-        tag: Its name, with the prefix if it has one.
-        attributes: Its attributes.
+        tag: Name of the element, with the prefix if there is one.
+        attributes: Attributes of the element.
         file: The file, for messages.
         line: Line of the file where it begins.
-        children: Its direct children.
+        children: Direct children of the element.
         content: The first characters of the text directly inside it, enough for a name.
-        notes: Sentences about skipped parts of the file, in order; all elements of a file share them.
+        notes: Sentences about skipped parts of the file, in order; all elements of a file share this list.
     """
 
     tag: str
@@ -212,7 +212,7 @@ class _Builder:
             ) from error
         except FormatError:
             raise
-        except (ValueError, LookupError) as error:  # an unknown encoding
+        except (ValueError, LookupError) as error:  # raised for an unknown encoding
             raise FormatError(f"is not readable XML ({error})", where=self.where, hint="save it as UTF-8") from error
         if self.top is None:
             raise FormatError("has no element", where=self.where, expected=f"<{self.root}>")

@@ -20,7 +20,7 @@ Progress = Callable[[float, float], Any]
 
 
 class UsageError(InputError):
-    """An option that cannot be used together with others, or with these inputs.
+    """An option that cannot be used together with other options, or with these inputs.
 
     Args:
         message: What was expected, a sentence.
@@ -64,7 +64,7 @@ class Host:
         """Record notes on a model, which are the same for all inputs."""
 
     def say(self, text: str, about: str) -> None:
-        """Record a sentence on the clip with a name."""
+        """Record a sentence on the clip named ``about``."""
         del about
         self.notes.append(text)
 
@@ -81,7 +81,7 @@ class Host:
 
     @contextmanager
     def bar(self, text: str, count: int = 0, unit: str = "frames") -> Generator[Callable[..., Any] | None]:
-        """Yield the function to call with the units done and their total, or with the share; None for no reports."""
+        """Yield a function to call with the units done and their total, or with a fraction; None for no reports."""
         del text, count, unit
         progress = self._progress
 
@@ -98,7 +98,7 @@ class Outcome:
 
     Args:
         result: The result object of the library, such as a ``Motion`` or a ``Retargeted``.
-        figures: Its figures, as in a row of the ledger.
+        figures: Figures of the result, as in a row of the ledger.
         falls_short: Whether goals were missed, or the verdict is "failed".
         files: The files that were written.
         notes: Notes for the user.

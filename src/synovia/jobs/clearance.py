@@ -39,7 +39,7 @@ def check_shapes(skeleton: Skeleton) -> None:
 
 
 def fitted(skeleton: Skeleton, host: Host) -> Skeleton:
-    """Fit capsules in place of a body's missing shapes, and report that they are used."""
+    """Return a body with capsules in place of its missing shapes, and report that capsules are used."""
     from synovia.covers import fitted_text, with_shapes
 
     found = with_shapes(skeleton)
@@ -71,7 +71,7 @@ class Clear:
 
         Args:
             skeleton: The body.
-            goals: The other goals; clearance goals of a file already know the world.
+            goals: The other goals; clearance goals of a file already have the world.
             host: Gets the notes of the world.
 
         Raises:
@@ -89,7 +89,7 @@ class Clear:
 
         Args:
             skeleton: The body.
-            layers: The layers; clearance goals of a file already know the world.
+            layers: The layers; clearance goals of a file already have the world.
             host: Gets the notes of the world.
 
         Raises:

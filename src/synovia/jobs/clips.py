@@ -69,7 +69,7 @@ class ClipReader(Looped):
 
     @property
     def number(self) -> str | int | None:
-        """The clip's number if the option is one, else its name."""
+        """The option ``clip`` as an integer if it is a number, else unchanged."""
         return int(self.clip) if isinstance(self.clip, str) and NUMBER.fullmatch(self.clip) else self.clip
 
     def open_model(self, host: Host) -> None:
@@ -252,7 +252,7 @@ class Saved(Verified):
 
 
 def report_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:
-    """Report calibration frames, and whether they are cut off."""
+    """Report the calibration frames of a clip, and whether they are cut off."""
     host.say(f"{note} ({'cut off' if cut else '--trim-tpose cuts this off'})", motion.name)
 
 
@@ -313,7 +313,7 @@ def needs_model(path: str | Path) -> bool:
 
 
 def file_of(model: str | None) -> str | None:
-    """Return the file of a model, which the format of an output may copy; None for a bundled one."""
+    """Return the file of a model, which the format of an output may copy; None for a bundled model."""
     from synovia.io.load import is_bundled
 
     return None if model is None or is_bundled(model) else model
@@ -378,7 +378,7 @@ def output_motion(skeleton: Skeleton, path: Path) -> Motion:
 
 
 def drawn(motion: Motion, source: Motion | None = None) -> Picture:
-    """Draw a few stills of a motion, each to the right of the original's still if there is an original.
+    """Return a picture of a few stills of a motion, each to the right of the original's still if there is an original.
 
     Raises:
         MissingExtraError: If Pillow is not installed.
@@ -396,7 +396,7 @@ def drawn(motion: Motion, source: Motion | None = None) -> Picture:
             path = Path(folder) / "sheet.png"
             width, height = _PICTURE
             size = (width * len(few), height)
-            titles = [""] * len(few)  # too small to read
+            titles = [""] * len(few)  # titles would be too small to read
             render(few[0], path, next_to=few[1] if few[1:] else None, titles=titles, size=size, captions=False)
             return Picture(path.read_bytes(), source is not None)
     except FileError:

@@ -105,7 +105,7 @@ class RetargetHand(Saved, Roles, Job):
 
     @cached_property
     def _skeleton(self) -> Skeleton:
-        """The model."""
+        """Skeleton of the model, with shapes if the option asks for them."""
         from synovia.covers import with_shapes
 
         body = body_of(self.target, Host(), self.roles, self.loops)
@@ -126,7 +126,7 @@ class RetargetHand(Saved, Roles, Job):
         return ".npz"
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Retarget a recording."""
+        """Retarget a recording, and return the outcome."""
         from synovia.clips.handfile import FPS, read_hand
         from synovia.io.save import check_target
         from synovia.retargeting.hands import retarget_hand

@@ -1,4 +1,4 @@
-"""Jobs: a class whose fields are its options and whose method does one input; how it runs with many; its command."""
+"""Jobs with their options, and the code that runs a job on one input, on many inputs, or as a command."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Job(ABC):
 
     @abstractmethod
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Process one input.
+        """Process one input, and return the outcome.
 
         Args:
             item: The input.
             output: The file to write; None for only a report.
-            host: Where this runs.
+            host: Threads, notes and progress of the job.
         """
 
     def open(self, host: Host) -> None:
@@ -99,7 +99,7 @@ class Job(ABC):
         return None
 
     def collect(self, sources: Sequence[str], output: Path, ending: str | None) -> list[Item]:
-        """Find the inputs, and the output of each.
+        """Return the inputs, each with its output.
 
         Args:
             sources: Files, folders and patterns.
@@ -116,7 +116,7 @@ class Job(ABC):
         return None
 
     def falls_short(self, figures: Mapping[str, Any]) -> bool:
-        """Return whether a result with these figures, as numbers or texts, leads to exit code 1."""
+        """Return whether the figures of a result, as numbers or texts, lead to exit code 1."""
         return float(figures.get("missed") or 0) > 0
 
     def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
@@ -143,7 +143,7 @@ class Job(ABC):
         force: bool = False,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Process one input in this process.
+        """Process one input in this process, and return the outcome.
 
         Args:
             source: The input.
@@ -339,7 +339,7 @@ class Running:
         return path
 
     def items(self, job: Job, sources: Sequence[str]) -> list[Item]:
-        """Find the inputs of a run, and the output of each.
+        """Return the inputs of a run, each with its output.
 
         Raises:
             FileError: If a source does not exist, or nothing is found.
@@ -351,7 +351,7 @@ class Running:
         return job.collect(sources, folder, ending)
 
     def run(self, job: Job, items: Sequence[Item], notice: Callable[[Event], object] | None = None) -> Run:
-        """Process many inputs.
+        """Process many inputs, and return the result of the run.
 
         Args:
             job: The job.

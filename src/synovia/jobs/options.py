@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast, dataclass_transform
 
 from synovia.errors import InputError, did_you_mean
 
-NUMBER: Final = re.compile("[0-9]{1,9}")  # of a clip, joint or frame; Python cannot convert thousands of digits
+NUMBER: Final = re.compile("[0-9]{1,9}")  # number of a clip, joint or frame; Python cannot convert thousands of digits
 ALWAYS: Final = "always"
 NEVER: Final = "never"
 IF_CHANGED: Final = "if changed"
@@ -54,7 +54,7 @@ class Flag(Kind):
         self.both = both
 
     def of(self, value: Any) -> bool:
-        """Return the value."""
+        """Check that a value is True or False, and return it."""
         if isinstance(value, bool):
             return value
         raise InputError("", value=value, expected="True or False")
@@ -76,7 +76,7 @@ class File(Kind):
         return str(value) if self.as_text else Path(value) if isinstance(value, str) else value
 
     def setting(self, value: Any) -> Any:
-        """Return name and hash."""
+        """Return the name of the file and the hash of its content."""
         from synovia.batch.content import file_settings
 
         return file_settings(str(value))
@@ -86,11 +86,11 @@ class Model(Kind):
     """A model file, or the name of a bundled model."""
 
     def of(self, value: Any) -> Any:
-        """Return the name."""
+        """Return the name as text."""
         return str(value)
 
     def setting(self, value: Any) -> Any:
-        """Return name and hash."""
+        """Return the name of the model and the hash of its file."""
         from synovia.batch.content import model_settings
 
         return model_settings(value)
@@ -109,7 +109,7 @@ class Number(Kind):
     def __init__(
         self, least: float = -math.inf, most: float = math.inf, *, whole: bool = False, above: bool = False
     ) -> None:
-        """Store the bounds and describe them."""
+        """Store the bounds, and describe the bounds for messages."""
         self._least, self._most, self._whole, self._above = least, most, whole, above
         self._text = "a whole number" if whole else "a number"
         if most < math.inf:
@@ -118,7 +118,7 @@ class Number(Kind):
             self._text += f" above {least:g}" if above else f" from {least:g}"
 
     def of(self, value: Any) -> float:
-        """Return the number."""
+        """Convert a value to a number within the bounds."""
         try:
             number = int(value) if self._whole else float(value)
         except (TypeError, ValueError, OverflowError):
@@ -142,7 +142,7 @@ class Word(Kind):
         self.words = tuple(words)
 
     def of(self, value: Any) -> str:
-        """Return the word."""
+        """Check that a value is one of the words, and return it."""
         if value in self.words:
             return value
         hint = did_you_mean(str(value), self.words)
@@ -163,7 +163,7 @@ class Parsed(Kind):
         self._parse, self._setting = parse, setting
 
     def of(self, value: Any) -> Any:
-        """Return the value."""
+        """Parse a text; return any other value unchanged."""
         return self._parse(value) if isinstance(value, str) else value
 
     def setting(self, value: Any) -> Any:
@@ -340,7 +340,7 @@ def shown_default(said: Option, default: Any) -> str:
 
 
 def names_of(text: str) -> list[str]:
-    """Split a list of names at its commas.
+    """Return the names of a list separated by commas.
 
     Raises:
         InputError: If a name is empty.

@@ -14,14 +14,14 @@ _DEFAULT_ANGLE: Final = 1e-3  # rad; used for --tol without an angle, same as th
 
 
 def _root(text: str) -> str:
-    """Check the text of a root motion."""
+    """Check the text of a root motion, and return it."""
     from synovia.model.root import as_root
 
     return as_root(text)
 
 
 def _solver(text: str) -> str:
-    """Check the name of a solver."""
+    """Check the name of a solver, and return it."""
     from synovia.solver import as_solver
 
     return as_solver(text).name

@@ -36,7 +36,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
         place, turn = bool(goal.takes & POSITION), bool(goal.takes & ROTATION)
-        body = goal.joint is None  # no rotation; no position except that of the center of mass
+        body = goal.joint is None  # without a joint: no rotation, and no position except that of the center of mass
         goals.append(
             {
                 "joint": skeleton.frame_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,

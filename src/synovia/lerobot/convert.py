@@ -35,7 +35,7 @@ from synovia.model.tree import ancestors
 
 _POSE: Final = ("x", "y", "z", "wx", "wy", "wz")
 _ENDING: Final = ".pos"  # ending of the names of motors in LeRobot
-_PLAIN: Final = "_pos"  # the same ending in the names of an end effector
+_PLAIN: Final = "_pos"  # replaces the ending ".pos" in the names of an end effector
 _EXACT: Final = 1e-6  # tolerance in radians, and as a fraction of the arm's size: the accuracy of float32
 _ONE: Final = np.array([0.0, 0.0, 0.0, 1.0])
 
@@ -274,7 +274,7 @@ def _along(arm: Arm, name: str) -> str:
 
 
 def _names(arm: Arm, ee: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a new column of joint values: the joints, then the values copied with the pose."""
+    """Return the names of the elements of a new column: the joints, then the values copied with the pose."""
     moving = [joint for _, joint in arm.chain() if joint.kind in (Kind.HINGE, Kind.SLIDE)]
     plain = [joint.name for joint in moving if joint.mimic is None]
     along = [name.removeprefix(f"{arm.prefix}.") for name in ee if name.startswith(f"{arm.prefix}.")][len(_POSE) :]

@@ -173,7 +173,7 @@ class Kinematics:
         if command is None or np.abs(self._motors.values(pose.q - command.q)[moving]).max(initial=0.0) > self._window:
             servo.reset(pose)
             start = None
-        elif servo is not self._servo:  # other weights: continue the motion
+        elif servo is not self._servo:  # the weights changed: the new servo continues the motion
             servo.reset(command.pose, command.velocity, command.acceleration)
         self._servo = servo
         if self._smooth:
@@ -199,7 +199,7 @@ class Kinematics:
         return self._servos[key]
 
     def _problem(self, key: tuple[bool, bool, int]) -> IK:
-        """Return the problem for a key: whether it has a position, an orientation, and the sign of the priority.
+        """Return the problem for a key: whether to use the position and the orientation, and the sign of the priority.
 
         The sign is 1 for priority of the position, -1 of the orientation, 0 for equal priority.
         """

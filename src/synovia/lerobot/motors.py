@@ -26,8 +26,8 @@ class Motors:
 
     Attributes:
         skeleton: The model.
-        names: The joints.
-        rows: Their rows.
+        names: Names of the joints.
+        rows: Rows of the joints.
 
     Raises:
         InputError: If a joint is neither a hinge nor a slide, or follows another joint.

@@ -16,7 +16,7 @@ except ImportError as error:
     raise MissingExtraError("processor steps of LeRobot need LeRobot", hint="run pip install lerobot") from error
 
 BODY: Final = "body"  # key of the tracked body in an action
-TIME: Final = "body.time"  # key of its time stamp
+TIME: Final = "body.time"  # key of the time stamp of the body
 
 
 @_processor.ProcessorStepRegistry.register("synovia_retarget_body_to_joints")

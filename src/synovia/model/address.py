@@ -3,8 +3,8 @@
 A name can belong to a joint, to the link that a joint carries (URDF link, MJCF body) and to a site on a link. In many
 files a joint and another joint's link share a name, so a name has two meanings with separate lookups:
 
-- As a frame (goals, targets, ``pose.position``), it means the frame of a joint, a link or a site. If it fits different
-  frames, it is refused, and ``joint:NAME``, ``link:NAME`` or ``site:NAME`` must say which is meant.
+- As a frame (goals, targets, ``pose.position``), it means the frame of a joint, a link or a site. If the name fits
+  different frames, it is refused, and ``joint:NAME``, ``link:NAME`` or ``site:NAME`` must say which is meant.
 - As a joint (values, limits), it means the joint of this name, else the joint that carries the link of this name.
 
 ``body:NAME`` is another form of ``link:NAME``. The skeleton adds roles and their aliases, with lower precedence.
@@ -121,7 +121,7 @@ class AddressBook:
         return [meaning for meaning, _ in kept]
 
     def joints(self, name: str) -> list[Meaning]:
-        """Return the joints that a name means: those of this name, else those that carry a link of this name."""
+        """Return the joints that a name means: the joints of this name, else joints that carry a link of this name."""
         found = self._named(name, JOINT) or self._named(name, LINK)
         return list({meaning.row: meaning for meaning in found}.values())
 

@@ -30,7 +30,7 @@ def named_angles(pose: Pose, row: int) -> dict[str, float]:
     if not isinstance(joint.limit, SwingTwist):
         return dict(zip("xyz", np.degrees(rotation_between(_REST, quat)).tolist(), strict=True))
     frame = joint.limit.axes
-    x, y, z = (frame.T @ quat[:3]).tolist()  # in the frame of the limit
+    x, y, z = (frame.T @ quat[:3]).tolist()  # vector part in the frame of the limit
     w = float(quat[3])
     twist = 2.0 * math.atan2(z, w)
     c, s = math.cos(0.5 * twist), math.sin(0.5 * twist)

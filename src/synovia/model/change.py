@@ -21,7 +21,7 @@ def turns(skeleton: Posable) -> NDArray[np.int64]:
 
 
 def no_change(skeleton: Posable) -> Array:
-    """Return the identity change, (nq,)."""
+    """Return the change that leaves joint values unchanged, (nq,)."""
     out = np.zeros(skeleton.nq)
     out[turns(skeleton)] = (0.0, 0.0, 0.0, 1.0)
     return out

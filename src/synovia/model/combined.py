@@ -190,7 +190,7 @@ def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> li
 
 
 def _assumed(body: Skeleton, unit: float | None, up: str | None) -> list[str]:
-    """Return sentences about an unknown unit or axis of a body, which is assumed to be that of the others."""
+    """Return sentences about unknown units or axes of bodies, which are assumed to equal those of the other bodies."""
     notes: list[str] = []
     if body.meters_per_unit is None and unit is not None:
         notes.append(f"Its length unit is unknown, and assumed to be {unit:g} m, as in the other bodies.")
@@ -200,7 +200,7 @@ def _assumed(body: Skeleton, unit: float | None, up: str | None) -> list[str]:
 
 
 def _factor(body: Skeleton, unit: float | None) -> float:
-    """Return the factor from the unit of a body to that of the combined skeleton; 1 if one is unknown."""
+    """Return the factor from the unit of a body to the unit of the combined skeleton; 1 if a unit is unknown."""
     return 1.0 if body.meters_per_unit is None or unit is None else body.meters_per_unit / unit
 
 
@@ -275,7 +275,7 @@ def _renamed_tie(tie: Tie, own: Skeleton, factor: float, called: partial[str], g
     Args:
         tie: The loop or coupling.
         own: The body.
-        factor: Factor of its lengths.
+        factor: Factor of the body's lengths.
         called: Returns the name of a joint in the combined skeleton.
         ground: The joint on which the body is mounted, None for the world; and the body's frame on it, (4, 4).
     """

@@ -57,8 +57,8 @@ def warn_of_limit_in_degrees(name: str, limit: tuple[float, float], before: tupl
 
     Args:
         name: The hinge.
-        limit: Its new limit, radians.
-        before: Its limit before.
+        limit: New limit of the hinge, radians.
+        before: Previous limit of the hinge.
     """
     (lower, upper), (low, high) = limit, before
     if -_MOST <= lower < low - FAR or high + FAR < upper <= _MOST:

@@ -113,7 +113,7 @@ def as_direction(value: Any, what: str) -> Array:
     largest = float(np.abs(vector).max())
     if largest == 0.0:
         raise InputError(what, value=vector.tolist(), expected="a vector longer than 0")
-    if not 1e-100 < largest < 1e100:  # its square would overflow or underflow
+    if not 1e-100 < largest < 1e100:  # squares of such values would overflow or underflow
         vector = vector / largest
     return vector / float(np.linalg.norm(vector))
 
@@ -248,7 +248,7 @@ def nearest_rotations(matrices: Array) -> Array:
     rotation in the sense of least squares.
 
     Args:
-        matrices: Their RᵀR - 1 is at most ``ROUNDED``.
+        matrices: The matrices R; entries of RᵀR - 1 are at most ``ROUNDED``.
     """
     out = matrices
     for _ in range(_ROUNDS):

@@ -103,7 +103,7 @@ class Site(ChecksArguments):
     A site is not a joint: it has no row, no bone and no value.
 
     Args:
-        name: Its name.
+        name: Name of the site.
         rest: Rigid 4x4 transform from the site's frame to the joint's frame.
 
     Raises:
@@ -148,7 +148,7 @@ class Joint(ChecksArguments):
     Args:
         name: Name of the joint.
         parent: Name of the parent joint, or of the parent's link, or index of the parent in the list; None for a root.
-        kind: How it moves.
+        kind: How the joint moves.
         rest: Rigid 4x4 transform from this joint's frame, at zero motion, to the parent joint's frame.
         axis: Axis of a hinge or slide in this joint's frame; made unit length.
         limit: ``Interval`` for a hinge or slide, ``SwingTwist`` for a ball or the rotation of a free joint. The limit
@@ -158,9 +158,9 @@ class Joint(ChecksArguments):
         mass: Mass of the body, kg.
         com: Centre of mass of the body in this joint's frame, length units.
         mimic: Coupling to another hinge or slide.
-        body: Name of the body that it carries (URDF link, MJCF body); another name for the same frame.
+        body: Name of the body that the joint carries (URDF link, MJCF body); another name for the same frame.
         role: Role in the body, for example ``left_upper_leg`` (VRM names in snake case).
-        tip: Whether it only marks a point (BVH end site, tool frame).
+        tip: Whether the joint only marks a point (BVH end site, tool frame).
         channels: Channels of its body in a BVH file, in the order of the file, for example ``("Zrotation",
             "Xrotation", "Yrotation")``; only for the body's last joint. None for joints from other formats.
         bind: Orientation (3, 3) relative to the parent joint in the pose in which the skin was bound; None without a

@@ -34,8 +34,8 @@ from synovia.text import counted, listed
 
 # kinds that may differ between glTF files of one body, depending on what their clips move
 _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)
-_ALIKE: Final = 0.01  # largest difference of two rest rotations, or axes, that is rounding
-_EPS: Final = 1e-9  # seconds, and fraction of a time: rounding
+_ALIKE: Final = 0.01  # smaller differences of rest rotations or axes are rounding
+_EPS: Final = 1e-9  # slack for rounding: seconds, and fraction of a time
 _ROUNDED: Final = 0.05  # frames: a clip may be shorter by this, since files round 120 fps to 120.005
 _LONGEST: Final = 100_000_000  # largest number of joint values; more do not fit in the memory of most machines
 _UPWARD: Final = 1e-6  # sine of the angle from the vertical below which a direction has no heading
@@ -278,7 +278,7 @@ class Motion:
         return self._retimed(times, rate)
 
     def _as_count(self, steps: float, what: str, value: Any) -> int:
-        """Return the number of frames of a clip with some steps between frames.
+        """Return the number of frames of a clip with this number of steps between frames.
 
         Raises:
             InputError: If a clip cannot have so many frames.
@@ -620,7 +620,7 @@ class Motion:
         return self._finished(self._held(q, self.stretch), lock_feet)
 
     def _with(self, q: Array, stretch: Array | None, *, fps: float | None = None) -> Motion:
-        """Return a motion with other values, and the name and the notes of this one."""
+        """Return a motion with other values, and the name and the notes of this motion."""
         rate = self.fps if fps is None else fps
         return Motion(self.skeleton, q, rate, name=self.name, stretch=stretch, notes=self.notes)
 
@@ -741,8 +741,8 @@ class InPlace(Motion):
     """A motion without its motion over the ground; ``in_place`` and ``retarget(root_motion="none")`` create it.
 
     Attributes:
-        root_motion: The removed motion, as transforms of the world, (T, 4, 4). That of ``in_place`` begins with the
-            identity.
+        root_motion: The removed motion, as transforms of the world, (T, 4, 4). With ``in_place``, the first
+            transform is the identity.
 
     Example:
         >>> import synovia as sy
@@ -759,7 +759,7 @@ class InPlace(Motion):
 
     @classmethod
     def made(cls, motion: Motion, root_motion: Array) -> InPlace:
-        """Return a motion with its removed root motion."""
+        """Return a motion together with the root motion that was removed from it."""
         out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
         root_motion.setflags(write=False)
         out.root_motion = root_motion
@@ -798,8 +798,8 @@ def _stretch(frames: Array, parents: Sequence[int], stretch: Array) -> None:
     """Apply animated scale (T, n, 3) to the positions of rigid world frames (T, n, 12), in place.
 
     Let R be the rotation of a joint and S its scale. The linear map G of everything below the joint, from the rigid
-    world to the scaled world, is that of its parent times R S Rᵀ. A joint is at its parent's position plus the G of its
-    parent times the rigid difference of both positions.
+    world to the scaled world, is the map of its parent times R S Rᵀ. A joint is at its parent's position plus the G of
+    its parent times the rigid difference of both positions.
     """
     maps: dict[int, Array] = {}  # G by row; the identity for other rows
     rigid = frames[..., 9:].copy()

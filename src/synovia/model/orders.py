@@ -121,7 +121,7 @@ _Row = tuple[list[tuple[int, float]], float]  # joints with their factors, and a
 
 
 def _joints(skeleton: Skeleton, order: Any) -> tuple[list[str], list[_Row]]:
-    """Return the joints of an order."""
+    """Return the names of the values of an order, and each value as a linear function of joint values."""
     where = skeleton.name
     if isinstance(order, str):
         if order not in _NAMED:
@@ -145,14 +145,14 @@ def _joints(skeleton: Skeleton, order: Any) -> tuple[list[str], list[_Row]]:
 
 
 def _is_gripper(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a joint opens a gripper, by its name, between two limits."""
+    """Return whether a joint opens a gripper: it has "gripper" in its name, and two limits."""
     at = skeleton.q_slice(row).start
     lower, upper = (float(limit[at]) for limit in skeleton.limits)
     return "gripper" in words_of(skeleton.joint_names[row]) and 0.0 < upper - lower < np.inf
 
 
 def _percent(skeleton: Skeleton, row: int) -> tuple[float, float]:
-    """Return factor and offset that take a value from 0 at its lower limit to 100 at its upper one."""
+    """Return factor and offset that map the lower limit of a joint to 0 and the upper limit to 100."""
     lower, upper = (float(limit[skeleton.q_slice(row).start]) for limit in skeleton.limits)
     factor = 100.0 / (upper - lower)
     return factor, -factor * lower

@@ -73,7 +73,7 @@ class PathTurns:
 def _coupled(skeleton: Skeleton, paths: Sequence[Sequence[int]], rest: Array) -> tuple[Ints, Array, Array, Array]:
     """Return the tables of joints, couplings and limits with mimic joints coupled to leaders, and gains (nq,).
 
-    A leader rotates the end of its path about its own axis and about those of its followers in the path. The kernel
+    A leader rotates the end of its path about its own axis and the axes of its followers in the path. The kernel
     knows only the leader's axis, so its variable is the value times a gain: the rotation of the end about that axis at
     rest, per unit. A gain of 0 means that the leader does not rotate the end.
     """

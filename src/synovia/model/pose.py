@@ -15,7 +15,7 @@ from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimen
 from synovia.model.joint import Joint
 
 _CLOSE = 1e-6  # largest error of a mimic joint's value
-_ROUNDING = 1e-15  # error of a normalized length
+_ROUNDING = 1e-15  # error of the length of a normalized quaternion
 _SHOWN = 12  # largest number of joints named in a message
 
 

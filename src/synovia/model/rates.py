@@ -22,13 +22,13 @@ _NTSC: Final = tuple(rate / 1.001 for rate in (24.0, 30.0, 48.0, 60.0, 120.0))
 # rounded to three decimals, as often written; these rates are kept
 _PLAIN: Final = tuple(round(rate, 3) for rate in _NTSC)
 _COARSE: Final = 0.02  # relative rounding of a frame time above which it does not show a rate
-_PERIOD: Final = 0.002  # the same for a frame time derived from a rate: fewer digits may belong to an unusual rate
+_PERIOD: Final = 0.002  # limit for a frame time derived from a rate, whose few digits may be those of an unusual rate
 _NARROW: Final = 0.005  # frames per second; an integer rate in a narrower interval is not a coincidence
 _DIGITS: Final = 9  # number of digits above which a frame time is regarded as exact
 _EXACT: Final = 1e-12  # relative rounding of double precision, with a margin
 _NOISE: Final = 0.01  # fraction of the last digit: with more float64 rounding, digits cannot be detected
 _FLOAT32: Final = 2.0**-23  # relative rounding of single precision
-_SAME: Final = 1e-8  # relative difference of rates that is not reported
+_SAME: Final = 1e-8  # smaller relative differences of rates are not reported
 _NUMBER: Final = re.compile(r"[-+]?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?", re.ASCII)
 
 
@@ -110,7 +110,7 @@ def rate_of_times(times: Array, frames: NDArray[np.intp] | None = None) -> Rate:
 
 
 def _unit_of(times: Array) -> tuple[float, bool]:
-    """Return the rounding of times, and whether it is that of decimal digits, not of float32 or float64."""
+    """Return the rounding of times, and whether it comes from decimal digits, not from float32 or float64."""
     largest = float(np.abs(times).max())
     passed = times - times[0]
     for digits in range(_DIGITS):
@@ -121,7 +121,7 @@ def _unit_of(times: Array) -> tuple[float, bool]:
 
 
 def _rounded(own: float, unit: float) -> Rate | None:
-    """Return the usual rate whose frame time, rounded or truncated to a unit, is that of a rate; else None."""
+    """Return the usual rate whose frame time, rounded or truncated to a unit, equals that of a rate; else None."""
     step = 1.0 / own
     least, most = 1.0 / (step + unit), 1.0 / (step - 0.5 * unit)
     whole = (float(round(own)),) if most - least <= _NARROW and own >= 1.0 else ()

@@ -75,7 +75,7 @@ def floating(skeleton: Skeleton, base: int, poses: Array, free: int | None = Non
         skeleton: A skeleton with a free root.
         base: Row of the base, below the root without a moving joint between.
         poses: World transforms of the base, (T, 4, 4).
-        free: Row of another free joint without a moving joint above it, for a body that this one carries.
+        free: Row of the free joint that carries the base, with no moving joint above it; None for the free root.
     """
     free = (free_root(skeleton.joints, skeleton.parents) or 0) if free is None else free
     rest = frames_to_transforms(world_frames(skeleton, skeleton.rest_q[None]))[0]

@@ -40,7 +40,7 @@ Layout = Literal["mujoco", "pinocchio"]
 _WXYZ: Final = [3, 0, 1, 2]  # indices of w, x, y, z in xyzw
 _XYZW: Final = [1, 2, 3, 0]
 _SLACK: Final = 1e-2  # largest deviation of a quaternion's length from 1, since simulators and single precision round
-_STILL: Final = 1e-9  # radians or length units
+_STILL: Final = 1e-9  # radians or length units: tolerance of a joint or body at rest
 _OFF: Final = 1e-6  # smallest difference of a mimic joint from its leader that is reported
 _MUJOCO_KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
 _NUMBERS: Final = {"value": 1, "angle": 2, "planar": 4, "ball": 4, "free": 7, "body": 7}
@@ -192,7 +192,7 @@ def from_qpos(
     body, q = mounted(skeleton, rooted, q, _STILL)
     if fps is not None:
         return Motion(body, q, fps, name=name, notes=notes)
-    for note in notes:  # a pose has no notes
+    for note in notes:  # warnings, because a pose has no notes
         warn(note)
     return Pose(body, q[0])
 
@@ -264,7 +264,7 @@ def _by_name(skeleton: Skeleton) -> list[int]:
 
 
 def _planar(skeleton: Skeleton) -> dict[int, tuple[int, int, int]]:
-    """Return the three rows of each planar joint of a URDF, by the last row."""
+    """Return the three rows of each planar joint of a URDF; the key is the last row."""
     rows = _by_joint(skeleton)
     found: dict[int, tuple[int, int, int]] = {}
     for last, joint in enumerate(skeleton.joints):
@@ -325,7 +325,7 @@ def _pinocchio_parts(skeleton: Skeleton, model: Any) -> _Parts:
 
 
 def _free_flyer(skeleton: Skeleton, model: Any, number: int, at: int) -> _Part:
-    """Return the values of a Pinocchio free-flyer: of its link at the root, else of the joint of that name."""
+    """Return the part of a Pinocchio free-flyer: at the root, the body that it carries; else a free joint."""
     name = model.names[number]
     if int(model.parents[number]) > 0:
         return _Part("free", at, (_row(skeleton, name, (Kind.FREE,)),))
@@ -338,7 +338,7 @@ def _free_flyer(skeleton: Skeleton, model: Any, number: int, at: int) -> _Part:
 
 
 def _planar_part(skeleton: Skeleton, at: int, rows: tuple[int, int, int] | None) -> _Part:
-    """Return the values of a planar joint, which moves normal to the z axis in Pinocchio."""
+    """Return the part of a planar joint, which in Pinocchio moves in the xy plane."""
     if rows is None or not np.array_equal(skeleton.joints[rows[2]].axis, (0.0, 0.0, 1.0)):
         name = "a planar joint" if rows is None else f"joint {skeleton.joint_names[rows[2]]!r}"
         raise UnsupportedError(f"{name} does not move in the xy plane", where=skeleton.name, expected="the axis 0 0 1")
@@ -445,7 +445,7 @@ def _check_rest(skeleton: Skeleton, values: Array, parts: _Parts) -> None:
 
 
 def _units(quats: Array, skeleton: Skeleton, row: int) -> Array:
-    """Normalize quaternions (T, 4); refuse those whose length is far from 1."""
+    """Normalize quaternions (T, 4); refuse quaternions whose length is far from 1."""
     lengths = np.linalg.norm(quats, axis=1)
     wrong = np.flatnonzero(~(np.abs(lengths - 1.0) < _SLACK))
     if len(wrong):

@@ -211,7 +211,7 @@ class Skeleton(Pictured):
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
     def with_joints(self, joints: Iterable[Joint], notes: Iterable[str] = ()) -> Skeleton:
-        """Return a skeleton of other joints with the name, unit, axes, notes and source of this one.
+        """Return a skeleton of other joints with the name, unit, axes, notes and source of this skeleton.
 
         Excluded pairs and loops are kept if the other joints have their names; a note lists removed loops.
 
@@ -476,8 +476,8 @@ class Skeleton(Pictured):
     def value_index(self, joint: str | int) -> int:
         """Return the row of the joint whose value a name means.
 
-        Unlike in ``index``, the name always means a joint: that of this name, else the one that carries the link of
-        this name, else the one with this role. Values, limits and velocities use this lookup.
+        Unlike in ``index``, the name always means a joint: the joint of this name, else the joint that carries the link
+        of this name, else the joint with this role. Values, limits and velocities use this lookup.
 
         Args:
             joint: Name, body, role or row of the joint; also ``joint:NAME``, ``link:NAME`` and names of ``joint_keys``.
@@ -683,7 +683,7 @@ class Skeleton(Pictured):
     def face(self) -> Array | None:
         """Direction in which the head looks at rest, in the frame of the head, (3,).
 
-        It is ``forward``, else the direction that hips or shoulders show. None without a head, or if it is unknown.
+        The direction is ``forward``, else that shown by hips or shoulders. None without a head, or if unknown.
         """
         head = self.role_rows.get("head")
         ahead = None if head is None else self.forward or faced_axis(self._places, None)
@@ -975,7 +975,7 @@ class Skeleton(Pictured):
             while (mimic := self.joints[at].mimic) is not None:
                 offset += ratio * mimic.offset
                 ratio *= mimic.ratio
-                if not self._book.joints(mimic.leader):  # leaders are no roles, which are found later
+                if not self._book.joints(mimic.leader):  # a leader cannot be a role, because roles are found later
                     raise unknown_name("joint", mimic.leader, self.joint_names, self.name)
                 at = self.value_index(mimic.leader)
                 if at in seen:
@@ -1073,7 +1073,7 @@ class Pose(Pictured):
     def q(self) -> Array:
         """Joint values, (nq,), read-only. Those of a free joint are relative to its rest place; see ``to_qpos``."""
         view = self._q.view()
-        view.setflags(False)  # pyright: ignore[reportCallIssue]  # by place, which its types leave out: a name takes longer
+        view.setflags(False)  # pyright: ignore[reportCallIssue]  # a keyword argument is slower
         return view
 
     @property

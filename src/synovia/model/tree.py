@@ -132,7 +132,7 @@ def parent_row(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]]
 
 
 def _carriers(name: str, joints: Sequence[Joint], rows: dict[str, list[int]]) -> list[int]:
-    """Return the joints of ``joint:NAME``, or those that carry a link; the last one of several on the same link."""
+    """Return the joints of ``joint:NAME``, or the joints that carry a link; of several on one link, only the last."""
     kind, bare = kind_and_name(name)
     if kind == JOINT and bare in rows:
         return rows[bare]

@@ -39,9 +39,9 @@ _ACROSS: Final = 0.5
 _SHORT: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no direction
 # radians: bends to try in this order; the smallest that reaches the side is best
 SIZES: Final = (5e-3, 0.1, 0.5, 1.2, 2.0)
-BENT: Final = np.array([0.04])  # sine of the angle between the bones of a limb: smaller bends are not checked
-_PLAY: Final = 0.02  # radians: a hinge with less play beyond the straight limb can bend it only to one side
-_WELL: Final = (0.95, 0.7)  # least share of a limb's bend about its axis for a correct side: by role, by shape
+BENT: Final = np.array([0.04])  # sine of the angle between the bones: at smaller angles a limb counts as straight
+_PLAY: Final = 0.02  # radians: a hinge that can bend past straight by less than this bends to one side only
+_WELL: Final = (0.95, 0.7)  # smallest share of a bend that is to the correct side: side from a role, from the shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,9 +29,9 @@ class Packed(NamedTuple):
         goal: Index of the goal.
         first: Row of the first shape in the table of shapes.
         shapes: Rows of the shapes in the packed world of the goal, in the order of the block.
-        top: First row of their tree in the table of nodes.
+        top: First row of the block's tree in the table of nodes.
         leaves: Number of leaves of that tree, 0 without a tree.
-        link: Row of the link that they form, -1 for none.
+        link: Row of the link that the shapes form, -1 for none.
     """
 
     goal: int
@@ -193,7 +193,7 @@ class _Maker:
             self.data.append((root, 0.0))
 
     def _put(self, shapes: PackedShapes) -> int:
-        """Add shapes; return the row of the first."""
+        """Append shapes to the table; return the row of the first of them."""
         first = sum(len(part.shapes) for part in self.shapes)
         self.shapes.append(shapes)
         return first

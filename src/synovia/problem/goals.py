@@ -23,7 +23,7 @@ class GoalTables:
     Args:
         table: (g, 5) integers of each goal.
         offsets: (g, 12) frame of each goal on its row.
-        roots: (g,) square root of each weight, relative to the largest of its level.
+        roots: (g,) square root of each weight, relative to the largest weight of its level.
         levels: (l + 1,) first residual row of each level, and the number of rows.
         kinds: (h,) kinds of the terms of general goals.
         turning: Terms whose goals rotate a limb; their ``OTHER_ROW`` is its root.

@@ -138,7 +138,7 @@ def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
         layout.N_HULL_POINTS: len(clear.shapes.points),
         layout.N_NODES: len(clear.nodes),
         layout.N_SLOTS: int(clear.slots.sum()),
-        layout.N_FOUND: int(clear.slots.max()) + 1,  # one more for comparison
+        layout.N_FOUND: int(clear.slots.max()) + 1,  # one more contact, for comparison
         layout.N_PLACED: 2,
         layout.N_CORNERS: layout.MOST_CORNERS,
         layout.N_FACES: layout.MOST_FACES,
@@ -170,5 +170,5 @@ class References:
         return out
 
     def put(self, table: Array) -> None:
-        """Write one of these tables, (k, 5), into the packed problem."""
+        """Write a table of rest goals, (k, 5), as ``tables`` returns it, into the packed problem."""
         self._table[...] = table

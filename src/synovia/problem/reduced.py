@@ -97,7 +97,7 @@ class Reduced:
 
     @property
     def limbs(self) -> list[tuple[int, int]]:
-        """Each goal that rotates a limb, with the row of the limb's root, -1 for the world."""
+        """(goal, row of the limb's root) for each goal that rotates a limb; the row is -1 for the world."""
         terms = self.goals.general_ints[list(self.goals.turning)]
         return [(g, root) for g, root in terms[:, [GOAL, OTHER_ROW]].tolist()]
 
@@ -118,7 +118,7 @@ class Reduced:
         return frozenset(self.joints[self.rows[:, TRANSLATION_COLUMN] >= 0].tolist())
 
     def row_of_goal(self, i: int) -> int:
-        """Return the row that carries goal i."""
+        """Return the reduced row that carries the frame of goal i."""
         return int(self.goals.table[i, GOAL_ROW])
 
     @property
@@ -384,7 +384,7 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
         if row < 0:
             continue
         links = 0.0
-        # length of links that are added only if a joint above them moves
+        # length of the last links, which are added only if a joint above them moves
         pending = math.hypot(*offset[ORIGIN:].tolist())
         ranges: list[float] = []
         while row >= 0:

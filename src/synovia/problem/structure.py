@@ -132,7 +132,7 @@ def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
     """Return the intersection of the axes u through p and v through o; None for parallel or skew axes."""
     if parallel(u, v):
         return None
-    n = np.cross(u, v)  # 1 - (u·v)² would lose small angles
+    n = np.cross(u, v)  # more accurate at small angles than 1 - (u·v)²
     point = p + float(np.cross(o - p, v) @ n) / float(n @ n) * u
     return point if float(np.linalg.norm(np.cross(v, point - o))) < ALIKE * reach else None
 
@@ -145,7 +145,7 @@ def with_columns_in_turn(variables: Ints) -> Ints:
 
 
 def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
-    """Return joints with the leaders of mimic joints, and with all followers of leaders."""
+    """Return the rows of joints and of all joints coupled to them, as leader or as mimic joint."""
     leaders = {
         row: skeleton.value_index(joint.mimic.leader)
         for row, joint in enumerate(skeleton.joints) if joint.mimic is not None
@@ -161,7 +161,7 @@ def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
 
 
 def with_tied(skeleton: Skeleton, rows: Iterable[int]) -> frozenset[int]:
-    """Return joints with all joints of the loops that they open."""
+    """Return the rows of joints and of all joints in loops that these joints open."""
     out, left = set(rows), [moved_by(skeleton, tie) for tie in skeleton.loops]
     while opened := [joints for joints in left if not out.isdisjoint(joints)]:
         out.update(*opened)
@@ -207,7 +207,7 @@ def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) 
 
     Args:
         skeleton: The skeleton.
-        reduced: Its reduced part.
+        reduced: Reduced part of the skeleton.
         moving: Rows of ``reduced`` that may move.
     """
     kept_set = {int(reduced.rows[row, VARIABLE]) for row in moving if reduced.rows[row, VARIABLE] >= 0}

@@ -27,7 +27,7 @@ POSE_GOALS: Final = frozenset({"position", "rotation", "pose"})
 KERNEL_GOALS: Final = POSE_GOALS | {"aim", "limb", "rows"}  # "limb": rotate a limb; "rows": any residual with a kernel
 ALL_GOALS: Final = KERNEL_GOALS | {"rest", "custom"}
 LARGEST: Final = sys.float_info.max
-_MOST_WORK: Final = 1e7  # about half a second
+_MOST_WORK: Final = 1e7  # in the unit of kernels; about half a second
 
 
 class Search(NamedTuple):
@@ -53,7 +53,7 @@ class Solver(ChecksArguments, ABC):
 
     name: ClassVar[str]
     finish: ClassVar[str | None] = None  # method that polishes the best pose of a miss; see ``Heuristic``
-    follow_finish: ClassVar[str | None] = None  # the same, but only for a pose that follows another one, as in a track
+    follow_finish: ClassVar[str | None] = None  # ``finish`` of a pose that follows another pose, as in a track
     closed: ClassVar[bool] = False  # whether formulas give the solution in one step
     supports_priorities: ClassVar[bool] = False  # strict priorities; a miss then gets reasons (``diagnosis.reasons``)
     supported_goals: ClassVar[frozenset[str]] = POSE_GOALS
@@ -361,7 +361,7 @@ class IteratingSolver(Solver):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heuristic(IteratingSolver):
-    """Settings of FABRIK, CCD and particles. Their steps are small, so an attempt may take more of them.
+    """Settings of FABRIK, CCD and particles, whose steps are small and cheap, so that an attempt may take many.
 
     Args:
         max_steps: Largest number of steps (iterations, sweeps) of one attempt.
@@ -372,7 +372,7 @@ class Heuristic(IteratingSolver):
             Newton's method polish misses, so that the tip slides with its target.
     """
 
-    follow_finish: ClassVar[str | None] = "lm"  # with small steps, the tip would lag behind and then jump
+    follow_finish: ClassVar[str | None] = "lm"  # otherwise the tip would lag behind its target and then jump
     progress: ClassVar[tuple[int, float]] = (20, 0.9)
     supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"limb"}
     others: ClassVar[frozenset[str]] = frozenset({"finish"})

@@ -16,8 +16,8 @@ class Fabrik(Heuristic):
     """Forward and backward reaching: pull bones to the target and back to the root, with limits in each iteration.
 
     It is fastest on chains and characters of ball joints with position goals at everyday tolerances. The last three
-    degrees of freedom above a rotation goal are used for it. Poles are solved last: once the other goals are met, the
-    ball joint at the root of each limb rotates the limb about the line from root to tip, as far as its limits allow.
+    degrees of freedom above a rotation goal serve the rotation. Poles are solved last: once the other goals are met,
+    the ball joint at the root of each limb rotates the limb about the line from root to tip, as far as limits allow.
 
     Args:
         max_steps: Largest number of iterations of one attempt.

@@ -73,7 +73,7 @@ class FullBody(IteratingSolver):
         (False, True)
     """
 
-    progress: ClassVar[tuple[int, float]] = (10, 0.8)  # lower levels improve last
+    progress: ClassVar[tuple[int, float]] = (10, 0.8)  # levels of low priority improve last
     name: ClassVar[str] = "full-body"
     supports_priorities: ClassVar[bool] = True
     supported_goals: ClassVar[frozenset[str]] = KERNEL_GOALS | {"rest", "clearance"}
@@ -92,7 +92,7 @@ class FullBody(IteratingSolver):
         """Check the settings."""
         Solver.__post_init__(self)
         given: Any = self.largest_move
-        if isinstance(given, tuple):  # the form in which it is stored
+        if isinstance(given, tuple):  # the form in which a mapping is stored
             given = dict(cast("tuple[tuple[str | int, float], ...]", given))
         if isinstance(given, Mapping):
             moves = cast("Mapping[Any, Any]", given)

@@ -147,8 +147,8 @@ class JacobianMethod(IteratingSolver):
         seed: Seed of the restarts.
         largest_error: Bound to which a step clamps the error of a goal (length scales, radians). None: no bound.
         largest_turn: Largest change of a joint in one step, radians (slides: length scales). None: no bound.
-        jacobian: ``"geometric"`` by cross products, ``"partial"`` by partial derivatives of the transforms. They agree
-            to rounding; the first is faster.
+        jacobian: ``"geometric"`` by cross products, ``"partial"`` by partial derivatives of the transforms. Both agree
+            to rounding; ``"geometric"`` is faster.
         null_space: Secondary objectives in the null space of the goals.
 
     Raises:
@@ -286,7 +286,7 @@ class JacobianTranspose(JacobianMethod):
 
     name: ClassVar[str] = "transpose"
     method: ClassVar[int] = 0
-    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # it converges slowly
+    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # the transpose method converges slowly
 
     max_steps: int = 1000
     attempts: int = 50

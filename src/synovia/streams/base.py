@@ -79,7 +79,7 @@ class Datagrams:
     """
 
     def __init__(self, host: str, port: int, *, remote: bool = False) -> None:
-        """Open it."""
+        """Open the socket."""
         family = _checked(host, port, remote)
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         try:
@@ -99,7 +99,7 @@ class Datagrams:
                 out.append(self._socket.recv(LARGEST))
             except BlockingIOError:
                 break
-            except OSError:  # such as the error that an earlier packet found no listener
+            except OSError:  # for example, nobody listened for a packet that was sent earlier
                 continue
             left -= len(out[-1])
             if left < 0:
@@ -107,7 +107,7 @@ class Datagrams:
         return out
 
     def close(self) -> None:
-        """Close it."""
+        """Close the socket."""
         self._socket.close()
 
 
@@ -124,7 +124,7 @@ class Sender:
     """
 
     def __init__(self, host: str, port: int, *, remote: bool = False) -> None:
-        """Open it."""
+        """Open the socket."""
         self._socket = socket.socket(_checked(host, port, remote), socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._to = host, port
@@ -138,12 +138,12 @@ class Sender:
             self.failed += 1
 
     def close(self) -> None:
-        """Close it."""
+        """Close the socket."""
         self._socket.close()
 
 
 def _checked(host: str, port: int, remote: bool) -> socket.AddressFamily:
-    """Check an address; return its family.
+    """Check an address; return its address family.
 
     Raises:
         InputError: If the address or the port is invalid, or the address is not local and ``remote`` is not set.

@@ -29,7 +29,7 @@ from synovia.retargeting.live.landmarks import COUNT, WITH_HANDS, LandmarkBody
 from synovia.streams.base import LARGEST, Datagrams, Sample, Sender
 
 _LINES: Final = 256  # number of waiting samples at which standard input is not read further
-_OFF: Final = 5.0  # seconds; a time stamp that deviates more belongs to another clock
+_OFF: Final = 5.0  # seconds: a time stamp that is off the expected time by more is from another clock
 
 
 class JsonSource:
@@ -78,7 +78,7 @@ class JsonSource:
 
     @property
     def unseen(self) -> dict[str, float]:
-        """Share of the poses in which landmarks of a part were not seen, by the part."""
+        """Fraction of the poses in which landmarks of a part were not seen, by name of the part."""
         return {} if self._landmarks is None else self._landmarks.unseen
 
     def poll(self) -> list[Sample]:
@@ -162,7 +162,7 @@ class JsonSource:
         return Sample(values, time)
 
     def _unit(self, q: Array) -> bool:
-        """Return whether joint values are valid, or not finite, which counts as a missing sample."""
+        """Return whether joint values are valid; values that are not finite are valid and mean a missing sample."""
         body = self.skeleton
         return body is None or not np.isfinite(q).all() or body.validate(q, np.empty(body.nq)) >= 0
 

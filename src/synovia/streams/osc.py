@@ -91,7 +91,7 @@ def _message(data: bytes) -> Message:
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
-    """Return a text and the place after its padding zeros."""
+    """Parse a text; return it and the index after its padding zeros."""
     end = data.find(b"\0", at)
     if end < 0:
         raise OscError("end of a text")

@@ -1,7 +1,7 @@
 """The VMC protocol: poses of humanoid avatars over UDP, in and out.
 
 A message ``/VMC/Ext/Bone/Pos`` has the name of a bone of Unity's Humanoid, and its position and rotation relative to
-its parent bone; ``/VMC/Ext/Root/Pos`` has those of the whole body; ``/VMC/Ext/T`` the time of the sender;
+its parent bone; ``/VMC/Ext/Root/Pos`` has the same of the whole body; ``/VMC/Ext/T`` the time of the sender;
 ``/VMC/Ext/OK`` 1. The root may also have a scale and an offset, which only fit the avatar to a picture of the person;
 they are ignored. In a T-pose, all rotations are the identity, as in VRM avatars. Unity's axes are left-handed: x to the
 right, y up, z ahead, in metres. Here x points to the left of the body: x changes its sign, and y and z of quaternions.
@@ -152,7 +152,7 @@ class VmcSink:
         self._parents = np.array([-1 if (a := _above(p, place)) is None else place[a] for p in self._parts])
         B = body.basis
         straight = straightened(body, B[:, 1], B[:, 2])[self._rows, :9].reshape(-1, 3, 3)
-        self._basis, self._local = B, np.swapaxes(straight, 1, 2) @ B  # R_Tᵀ B
+        self._basis, self._local = B, np.swapaxes(straight, 1, 2) @ B  # R_Tᵀ B, where R_T is a rotation in the T-pose
         self._scale = skeleton.meters_per_unit or 1.0
         self._sender = Sender(host, port, remote=remote)
 

@@ -72,12 +72,12 @@ def _of_source(model: Skeleton, skeleton: Skeleton) -> Surface | None:
 
 @lru_cache(maxsize=1)
 def _bundled_models() -> list[Skeleton]:
-    """Return the bundled models, those with most joints first."""
+    """Return the bundled models, the model with most joints first."""
     return sorted(map(bundled, bundled_names()), key=len, reverse=True)
 
 
 def _moved(own: Skeleton, surface: Surface, skeleton: Skeleton) -> Surface:
-    """Return the surface of one skeleton for another one with the same joint names; empty if a joint is missing."""
+    """Return the surface of a skeleton for another skeleton with the same joint names; empty if a joint is missing."""
     if own.joint_names == skeleton.joint_names:
         return surface
     rows = {name: row for row, name in enumerate(skeleton.joint_names)}

@@ -15,9 +15,9 @@ from synovia.model.geometry import Array, frames_to_transforms
 
 Colour = tuple[int, int, int]
 
-PLAIN: Final[Colour] = (176, 186, 200)  # for files without a colour or with a texture
+PLAIN: Final[Colour] = (176, 186, 200)  # for surfaces without a colour, or with a texture that cannot be shown
 _RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
-_COVERS: Final = 0.5  # fraction of the total bone length whose joints must have a surface that shows the whole body
+_COVERS: Final = 0.5  # least fraction of the total bone length with a surface, for a surface that shows the whole body
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,7 +206,7 @@ def limited(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Merge parts of equal colour and shading, because a browser draws few large meshes faster."""
+    """Return parts merged by colour and shading, because a browser draws few large meshes faster."""
     groups: dict[tuple[Colour, bool, int], list[Part]] = {}
     for number, part in enumerate(parts):
         alone = part.colours is not None or part.texture is not None
@@ -215,7 +215,7 @@ def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def _merged(parts: Sequence[Part]) -> Part:
-    """Merge parts into one; bones of the same joint with equal bind frames are shared."""
+    """Return parts merged into one part; bones of the same joint with equal bind frames are shared."""
     if len(parts) == 1:
         return parts[0]
     numbers: dict[tuple[int, tuple[float, ...]], int] = {}

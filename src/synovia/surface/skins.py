@@ -70,7 +70,7 @@ class _Dresser:
         return Surface(parts, (*lost, *(f"{counted(count, 'mesh', 'meshes')} {why}" for why, count in known)))
 
     def spend(self, numbers: int) -> None:
-        """Count values; raise an error if they are too many for a file of this size."""
+        """Count values; raise an error for too many values in a file of this size."""
         self.left -= numbers
         if self.left < 0:
             raise FormatError("needs too much memory", where="images and skins")
@@ -87,7 +87,7 @@ class _Dresser:
             pad = ((0, 0), (0, missing))
             bones, weights = strongest(np.pad(mesh.bones, pad), np.pad(np.maximum(mesh.weights, 0.0), pad))
             for number in map(int, np.unique(mesh.material)):
-                self.spend(len(rows))  # each material copies the frames of its joints
+                self.spend(len(rows))  # values of the joint frames, which are copied for each material
                 faces = mesh.faces[mesh.material == number]
                 yield from self.part(mesh, faces, mesh.materials[number], (rows, frames, each), bones, weights)
 

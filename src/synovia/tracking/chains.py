@@ -97,7 +97,7 @@ class Chain:
 
     Args:
         skeleton: The skeleton.
-        rows: Rows of its joints, each the parent of the next; hinges or fixed joints, and no mimic joints.
+        rows: Rows of the joints, each the parent of the next; hinges or fixed joints, and no mimic joints.
     """
 
     def __init__(self, skeleton: Skeleton, rows: Sequence[int]) -> None:
@@ -231,11 +231,11 @@ def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: A
     """Minimize the quadratic model of the cost in a box, (T, n).
 
     Repeated solves find the angles at the box's bounds and the steps beyond their bounds (a semismooth Newton method):
-    each solve holds those that the previous solve found.
+    each solve holds the angles and steps that the previous solve found at their bounds.
 
     Args:
         blocks: (T, n, n) Gauss-Newton matrices of the terms.
-        gradient: (T, n) minus half of their gradient.
+        gradient: (T, n) minus half the gradient of the terms.
         damping: Damping relative to the curvature of each angle.
         box: The angles and their box.
         bounds: (T - 1, n) largest steps.
@@ -248,7 +248,7 @@ def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: A
     band = np.zeros((n + 1, count, n))
     for k in range(1, n):
         band[k, :, : n - k] = np.einsum("tii->ti", blocks[:, k:, : n - k])
-    # right side for angles, not for steps
+    # right-hand side: the unknowns are the angles, not their changes
     right = gradient + np.einsum("tij,tj->ti", blocks, x) + (damped - diagonal) * x
     y, side, far = x, np.zeros(x.shape), np.zeros(bounds.shape)
     for _ in range(_SETS):

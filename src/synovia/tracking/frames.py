@@ -22,8 +22,8 @@ _LONGER: Final = 10  # number of attempts whose steps a frame gets before a rest
 _SMALL_SIZES: Final = 2  # number of bends to try in a track; larger bends would be jumps
 _BENT: Final = np.array(
     [0.02]
-)  # sine of the angle between the bones of a limb that was straight: smaller bends are not checked
-_ASIDE: Final = 0.7  # smallest share of a limb's bend to its side; below, the limb has bent to a wrong side
+)  # sine of the angle between the bones: at smaller angles, a limb that was straight still counts as straight
+_ASIDE: Final = 0.7  # smallest share of a bend that is to the correct side; with less, a limb has bent to a wrong side
 
 
 def solve_frames(
@@ -36,7 +36,7 @@ def solve_frames(
     watch: Watch,
     starts: Array | None = None,
 ) -> Array:
-    """Solve all frames, each from the previous one, and return their rows of results.
+    """Solve all frames, each from the pose of the previous frame, and return their rows of results.
 
     Args:
         ik: The problem.
@@ -45,7 +45,7 @@ def solve_frames(
         progress: Called with (frames done, number of frames).
         targets: The targets in the table, for error messages.
         watch: When to stop.
-        starts: A start for each frame, (T, nq), in place of the previous one.
+        starts: A start for each frame, (T, nq), in place of the pose of the previous frame.
     """
     track = _Track(ik, table, first, targets, starts)
     with track.frame.until(watch):
@@ -62,7 +62,7 @@ class _Track:
         table: Targets, (T, goals, 17).
         first: The start of the first frame, (1, nq).
         targets: The targets in the table, for error messages.
-        starts: A start for each frame, (T, nq), in place of the previous one.
+        starts: A start for each frame, (T, nq), in place of the pose of the previous frame.
     """
 
     def __init__(
@@ -180,10 +180,10 @@ class _Track:
         return bool(interrupted(self.rows[frame : frame + 1])[0])
 
     def _bend(self, frame: int, done: int, missed: bool) -> tuple[int, bool]:
-        """Find the first frame in which a straight limb bends to a wrong side, solve it again, and end there.
+        """Find the first frame in which a straight limb bends to a wrong side, solve it again, and stop after it.
 
-        It starts from the pose of the previous frame, with that limb bent a little to its side. A restart is treated
-        like a wrong side.
+        The new solve starts from the pose of the previous frame, with that limb bent a little to its side. A restart is
+        treated like a wrong side.
 
         Args:
             frame: First frame to check.
@@ -240,7 +240,7 @@ class _Track:
         return missed
 
     def _run_from(self, start: Array, at: int) -> bool:
-        """Solve a frame from another start, (1, nq), than the previous frame; return whether it is a miss."""
+        """Solve a frame from a start, (1, nq), in place of the previous pose; return whether it is a miss."""
         row = self.rows[at : at + 1]
         self._place(at)
         if self._ik.solver.closed:  # in a track, closed forms start from a solution in their scratch memory
@@ -248,7 +248,7 @@ class _Track:
         return self._follow(at, at + 1, start[0])[1]
 
     def _polished(self, frame: int) -> bool:
-        """Return whether a missed frame reaches its goals after polishing; it then needs no restart, which is a jump.
+        """Return whether a missed frame reaches its goals after polishing, so that no restart (a jump) is needed.
 
         Frames that did not move are polished: a straight limb with a target behind it has no first-order step, and
         polishing leaves such saddle points. All frames of solvers whose own steps are too small to converge are

@@ -227,7 +227,7 @@ def _branch_switches(ik: CompiledProblem, table: Array, start: Array, rows: Arra
 def _is_switch(ik: CompiledProblem, table: Array, ends: Array, follow: Follow) -> bool:
     """Return whether a large step stays large if the targets move in small steps, as in the table.
 
-    It is also a switch if the small steps end on another branch than the large step.
+    A large step is also a switch if the small steps end on another branch than the large step.
     """
     step = float(np.sqrt(changes(ik, ends[:1], ends[1:])[0]))
     if step <= _LARGE:

@@ -85,7 +85,7 @@ def check_smoothness(ik: CompiledProblem) -> None:
 
 
 def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) -> Bools:
-    """Limit the joint velocities of a track in place: each frame moves towards its solution as far as they allow.
+    """Limit the joint velocities of a track in place: each frame moves towards its solution as far as the limits allow.
 
     Joints of a loop move by the same fraction, so that all of them keep their limits and the loop stays closed.
 

@@ -57,7 +57,7 @@ class Tracked(Solutions):
         *,
         name: str = "motion",
     ) -> None:
-        """Store the results, the start of the first or of each frame, rate and name.
+        """Store the results, the starts (of the first frame, or of each frame), the rate and the name.
 
         For each frame, ``jumped`` marks jumps, and ``held`` is the option of ``track`` that caused a miss.
         """
@@ -143,7 +143,7 @@ def track(
 ) -> Tracked:
     """Solve targets over time, each frame from the pose of the previous one.
 
-    A frame may take the steps of ten attempts from there. If it misses, it is restarted from other poses; a restart
+    A frame may take the steps of ten attempts from that pose. If it misses, it is restarted from other poses; a restart
     that reaches the goals is used, and the frame is listed in ``jumps``. ``jumps`` also lists frames in which a closed
     form switches to a distant branch, a joint rotates by far more than the motion of its targets explains or than in
     the adjacent frames, or the point of a missed goal moves more than three times as far as any target.
@@ -215,7 +215,7 @@ def track(
             problem, table, inside[:1], rows, partial(solve_frames, targets=targets, watch=watch), switches=False
         )
     held = np.full(len(rows), None, object)  # the option that caused a miss
-    whole = candidates > 1 or both_ways or problem.solver.closed  # a later step needs all frames
+    whole = candidates > 1 or both_ways or problem.solver.closed  # a later step, such as smoothing, needs all frames
     if seconds > 0.0 and len(rows) > 2:
         whole = True
         with suppress(_TooLateError):
@@ -248,7 +248,7 @@ class _TooLateError(Exception):
 
 
 class _SharedProgress:
-    """Reports the progress of several tracks, solved on any threads, as that of one task.
+    """Reports the progress of several tracks, solved on any threads, as the progress of one task.
 
     Args:
         progress: Called with (frames done, number of frames), one call at a time.

@@ -181,7 +181,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         if wanted is None:
             first_goals(session.goals)
         if playing is not None:
-            session.animation.set_clip(playing)  # after the first goals, which then follow the clip
+            session.animation.set_clip(playing)  # set after the first goals, which then follow the clip
             session.animation.set_play(playing=True)
         if wanted is not None:
             add_goals(session.goals, wanted)
@@ -189,8 +189,8 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         session.history.mark_first()
         return session
 
-    rest = make().body.pose  # raises errors of the arguments now, not in the browser
-    inside_limits(rest.skeleton, rest.q[None])  # compile now: used to move a body before its solver is ready
+    rest = make().body.pose  # raises errors of the arguments now, and not in the browser
+    inside_limits(rest.skeleton, rest.q[None])  # compile this kernel now; it moves a body before its solver is ready
     surface = surface_with(skeleton)
     said: list[str] = []
     if playing is not None:
@@ -268,7 +268,7 @@ def _opened(model: Any, loops: str | Path | None) -> tuple[Skeleton, Pose | None
 
 
 def _file_of(skeleton: Skeleton) -> str:
-    """Return the source file of a skeleton; its name if it is bundled or has no file."""
+    """Return the source file of a skeleton, or the skeleton's name if it is bundled or has no file."""
     return skeleton.name if skeleton.source is None or is_bundled(skeleton.name) else str(skeleton.source)
 
 
@@ -293,7 +293,7 @@ def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...]]:
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, body: Skeleton) -> tuple[list[Motion], int, tuple[str, ...]]:
-    """Return the clips including the requested clip, its number, and notes on its retargeting."""
+    """Return the clips with the requested clip among them, the number of this clip, and notes on its retargeting."""
     if not isinstance(clip, int | Motion):
         clip = str(clip)
         if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):

@@ -142,7 +142,7 @@ def _view(motion: Motion, parts: Sequence[Part], *, whole: bool) -> dict[str, An
     shape = build(skeleton, THEMES["light"], 1.0)
     shown = [positions[frame][shape.joints] for frame in chosen]
     if parts:
-        bare = [np.zeros((0, 3))] * len(chosen) if whole else shown  # without a whole surface, bones are drawn too
+        bare = [np.zeros((0, 3))] * len(chosen) if whole else shown  # if the surface is partial, bones are drawn too
         placed = [[part.placed(frames[frame]) for part in parts] for frame in chosen]
         shown = [np.concatenate([joints, *each]) for joints, each in zip(bare, placed, strict=True)]
     axes = align_z(up)  # two axes of the floor, and up
@@ -168,7 +168,7 @@ def _view(motion: Motion, parts: Sequence[Part], *, whole: bool) -> dict[str, An
 def _body(skeleton: Skeleton) -> dict[str, Any]:
     """Return the data of the joints for forward kinematics and limits."""
     limits: list[Any] = []
-    tied = {row for tie in skeleton.loops for row in moved_by(skeleton, tie)}  # dragging would open loops
+    tied = {row for tie in skeleton.loops for row in moved_by(skeleton, tie)}  # dragging these would open loops
     for joint in skeleton.joints:
         limit = joint.limit
         if isinstance(limit, Interval):

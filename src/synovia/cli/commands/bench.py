@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "synovia.bench/1"
 SERVO_SCHEMA: Final = "synovia.bench-servo/2"
-SERVO: Final = "servo"  # given instead of a model
+SERVO: Final = "servo"  # word given instead of a model to time a servo
 _SERVO_OPTIONS: Final = ("ticks",)
 _SHARED_OPTIONS: Final = ("file", "as_json")
 _SERVO_BODIES: Final = ("arm7", "humanoid")
 _BINS: Final = 4  # histogram bins for each doubling of the time
-_BAR: Final = 48  # characters of the longest bar
+_BAR: Final = 48  # number of characters of the longest bar
 
 
 @described
@@ -88,7 +88,7 @@ def bench(given: Bench) -> None:
     from synovia.comparison import compare, make_problems
     from synovia.ik.starts import load_starts
 
-    if given.plot is not None:  # check before minutes of work
+    if given.plot is not None:  # check the plot file before minutes of work
         from synovia.plots.style import check_plot
 
         check_plot(given.plot, force=given.force)

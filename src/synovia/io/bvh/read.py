@@ -24,12 +24,12 @@ from synovia.model.motion import Motion
 from synovia.model.rates import RATES, is_rate, rate_of_step
 from synovia.model.skeleton import MAX_JOINTS
 
-_LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a fraction of the position or of one unit
+_LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a fraction of the position (or of one unit)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A skeleton row: its columns of the table, the OFFSET that they replace, and its position in the text."""
+    """A skeleton row: its columns of the table, the OFFSET that these columns replace, and its position in the text."""
 
     joint: Joint
     columns: tuple[int, ...]
@@ -110,11 +110,11 @@ def row_groups(channels: tuple[str, ...]) -> list[tuple[Kind, list[int]]]:
 
 
 def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int) -> list[_Row]:
-    """Return the rows of one node.
+    """Return the skeleton rows of a node.
 
     Args:
         node: The node.
-        name: Its name.
+        name: Name of the node.
         parent: Last row of the node's parent.
         start: Index of the node's first row.
         column: Column of the node's first channel.
@@ -141,7 +141,7 @@ def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int)
 
 
 def _tip_names(nodes: list[Node]) -> dict[int, str]:
-    """Return names for end sites without one: the joint's name with ``_end``, and a number if this is taken."""
+    """Return names for end sites without a name: the joint's name with ``_end``, and a number if this is taken."""
     taken = {node.name for node in nodes}
     used: dict[str, int] = {}
     out: dict[int, str] = {}
@@ -158,7 +158,7 @@ def _tip_names(nodes: list[Node]) -> dict[int, str]:
 
 
 def _joint_values(source: Source, rows: list[_Row], table: Array) -> Array:
-    """Return q (T, nq) of the table (T, channels)."""
+    """Return the joint values, (T, nq), for a table of channel values, (T, channels)."""
     q = np.empty((len(table), sum(row.joint.kind.q_size for row in rows)))
     at = 0
     for row in rows:

@@ -86,7 +86,7 @@ def _numbers(source: Source, frames: int, width: int) -> Array:
 def _parsed(source: Source, body: str, begin: int) -> Array:
     """Parse all numbers of a text with one fast call; if this fails, search for the wrong word."""
     if not body or body.isspace():
-        return np.zeros(0)  # np.fromstring reads white space as one number
+        return np.zeros(0)  # np.fromstring reads white space as a single number
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)  # NumPy before 2.3 reports invalid words in this way

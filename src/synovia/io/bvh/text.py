@@ -30,9 +30,9 @@ class Node:
     """A ROOT, JOINT or End Site of the file.
 
     Args:
-        name: Its name; empty for most end sites.
+        name: Name of the node; empty for most end sites.
         parent: Index of its parent in the file, -1 for a root.
-        end: Whether it is an end site.
+        end: Whether the node is an end site.
         at: Position in the text where the node begins.
         offset: OFFSET, length units; None until it is read.
         channels: Names of the channels in the order of the file; None until they are read.
@@ -54,7 +54,7 @@ class Source:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the text."""
+        """Read the text of the file."""
         self.path = path
         self.text = read_text(path)
         self.at = 0  # end of the last word

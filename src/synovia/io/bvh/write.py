@@ -34,13 +34,13 @@ class _Node:
     """A joint of the file.
 
     Args:
-        name: Its name.
+        name: Name of the joint.
         offset: OFFSET, length units.
-        channels: Its channels.
-        end: Whether it is an end site.
+        channels: Channels of the joint.
+        end: Whether the joint is an end site.
         row: The last skeleton row of the joint.
         values: Values by channel, (T,) each; rotations in radians.
-        quats: Its rotation, (T, 4), if it has three rotation channels.
+        quats: Rotation of the joint, (T, 4), if it has three rotation channels.
         below: First skeleton rows of its children.
     """
 
@@ -106,7 +106,7 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
         end = (
             joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and above >= 0 and row not in carried
         )
-        if end or (still and joint.channels is not None):  # other fixed joints get channels, as most programs need one
+        if end or (still and joint.channels is not None):  # other fixed joints get channels, as most programs need them
             node = _Node(joint.name, joint.rest[:3, 3], (), end=end)
         else:
             frames = motion.frames() if frames is None else frames

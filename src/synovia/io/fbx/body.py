@@ -13,8 +13,8 @@ from synovia.io.fbx.records import Record
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 
-_SIZE: Final = 0.3  # fraction of the body's size: drawn size of a joint, which programs read as hundredths
-_LOCKED: Final = 1e-9  # cosine of the middle angle; below it, the outer angles cannot be distinguished (gimbal lock)
+_SIZE: Final = 0.3  # drawn size of a joint, as a fraction of the body's size; programs divide it by 100
+_LOCKED: Final = 1e-9  # cosine of the middle angle; below it, the outer angles are not unique (gimbal lock)
 
 
 class Body(NamedTuple):
@@ -56,7 +56,7 @@ def add_bones(document: Document, skeleton: Skeleton, scale: float) -> Body:
 
 
 def _bone(document: Document, node: Node, angles: Array, size: float) -> Record:
-    """Add the record of a node, and its attribute."""
+    """Add a node and its attribute; return the record of the node."""
     record = document.add("Model", node.name, "Model", "LimbNode")
     record.add("Version", 232)
     properties = block_of(record)
@@ -108,7 +108,7 @@ def _angles(turn: Array) -> Array:
 
 
 def _unused(name: str, taken: Iterable[str]) -> str:
-    """Return a name that is not taken."""
+    """Return a name, with underscores appended until it differs from all taken names."""
     while name in taken:
         name += "_"
     return name

@@ -14,10 +14,10 @@ from synovia.io.fbx.text import read_text_tree
 from synovia.model.geometry import Array
 
 CLASS: Final = "\0\1"  # separator between the name of an object and its class
-_TICKS: Final = 46_186_158_000  # ticks per second
+_TICKS: Final = 46_186_158_000  # ticks per second, unless TCDefinition selects another number
 _NEW_TICKS: Final = 141_120_000  # ticks per second in files whose TCDefinition selects it
 _FIRST: Final = 1_000_000  # object number from which new objects are numbered; 0 is the scene
-_LARGEST: Final = 2**62  # bound of object numbers and of ticks, so that they fit in 64 bits
+_LARGEST: Final = 2**62  # upper bound of object numbers and of ticks, so that both fit in 64 bits
 _OLD_TIME: Final = 127  # value of TCDefinition that means ``_TICKS``
 _OLDEST: Final = 7000  # first version in which objects have numbers and takes are objects
 _NEW: Final = 7400  # version of new files, which all programs read
@@ -43,7 +43,7 @@ class Document:
     """An FBX file.
 
     Args:
-        tree: Its records.
+        tree: Records of the file.
         where: Name for messages.
 
     Raises:
@@ -118,8 +118,8 @@ class Document:
         """Add an object and return its record.
 
         Args:
-            kind: Its kind, such as ``"Model"``.
-            name: Its name.
+            kind: Kind of the object, such as ``"Model"``.
+            name: Name of the object.
             of: Class that is stored with the name.
             subkind: Third value of the record, such as ``"LimbNode"``.
             before: Kind of objects; the new object is put before the first of these. None for the end.
@@ -149,7 +149,7 @@ class Document:
                 count.values[0] = (whole(count.values[0]) or 0) + 1
 
     def link(self, source: Record | int, target: Record | int, name: str | None = None) -> None:
-        """Connect an object to another one (0: the scene), or to a property of it."""
+        """Connect an object to another object (0: the scene), or to a property of the other object."""
         numbers = [np.int64(each if isinstance(each, int) else each.values[0]) for each in (source, target)]
         self.connections.add("C", "OO" if name is None else "OP", *numbers, *([] if name is None else [name]))
 
@@ -179,7 +179,7 @@ class Document:
         return np.rint(np.asarray(seconds, np.float64) * self._ticks_a_second()).astype(np.int64)[()]
 
     def check_rate(self, fps: float, frames: int, name: str) -> None:
-        """Check that the times of a take can be whole ticks.
+        """Check that the frame times of a take can be stored as whole ticks.
 
         Args:
             fps: Frames per second.
@@ -213,7 +213,7 @@ class Document:
         set_property(settings, "CustomFrameRate", "double", float(fps))
 
     def _setting(self, name: str, usual: float) -> float:
-        """Return a number of the global settings."""
+        """Return a number from the global settings; ``usual`` if the number is missing or invalid."""
         settings = next((record for record in self.tree.below if record.name == "GlobalSettings"), Record(""))
         values = own_properties(settings).get(name, ())
         return real(values[0], usual) if values else usual
@@ -349,12 +349,12 @@ def block_of(record: Record, name: str = "Properties70") -> Record:
 
 
 def whole(value: Any) -> int | None:
-    """Return a value as an integer; None if it is not one."""
+    """Return a value as an integer; None for any other value."""
     return int(value) if isinstance(value, int) or type(value) in (np.int64, np.int16, np.int8, np.uint8) else None
 
 
 def real(value: Any, usual: float) -> float:
-    """Return a value as a float; ``usual`` if it is not a finite number."""
+    """Return a value as a float; ``usual`` for a value that is not a finite number."""
     number = float(value) if isinstance(value, float) or type(value) is np.float32 else whole(value)
     return float(number) if number is not None and np.isfinite(number) else usual
 

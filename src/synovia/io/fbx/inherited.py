@@ -6,8 +6,8 @@ The frame of a node with parent p is, with its translation t, rotation R and sca
 * inherit types Rrs and RrSs: ``U_p · T(s_p t) · R · S(s)``, where U_p is the parent's frame without its own scale s_p,
   and s is the scale of the node times that of its parent (RrSs), or times the scale that the parent inherited (Rrs).
 
-So a node with a child of the second sort gets the frame U. A helper node with the scale is added above its children of
-the first sort.
+So a node with a child of inherit type Rrs or RrSs gets the frame U. A helper node with the scale is added above its
+children of type RSrs.
 
 References:
     Autodesk, *FBX SDK Documentation*, ``FbxTransform::EInheritType``.
@@ -22,14 +22,14 @@ import numpy as np
 from synovia.model.geometry import Array
 
 _EMPTY = 6  # ``kind`` of a helper
-_NORMAL = 0  # ``mode`` RSrs
+_NORMAL = 0  # value of ``mode`` for inherit type RSrs
 
 
 class Node(NamedTuple):
     """A node of a file.
 
     Args:
-        name: Its name.
+        name: Name of the node.
         parent: Index of its parent, which comes first; -1 for the root of the file, which is the first node.
         kind: Type of its attribute, as ``ufbx.ElementType``.
         visible: Whether the node is shown.
@@ -52,10 +52,10 @@ class Tree:
 
     Args:
         nodes: The nodes of a file.
-        rest: Their translation, rotation (xyzw) and scale, (n, 10).
+        rest: Translation, rotation (xyzw) and scale of these nodes, (n, 10).
 
     Attributes:
-        nodes: The same nodes, with helpers at the end.
+        nodes: The nodes of the file, with helpers at the end.
         rest: Translation, rotation and scale of these nodes, (m, 10).
     """
 
@@ -81,7 +81,7 @@ class Tree:
 
         Args:
             numbers: The animated nodes of the file.
-            values: Their translation, rotation and scale, (T, len(numbers), 10).
+            values: Translation, rotation and scale of these nodes, (T, len(numbers), 10).
         """
         moved = set(numbers)
         for number, node in enumerate(self._nodes):  # parents first
@@ -94,7 +94,7 @@ class Tree:
         return chosen, np.stack(made, axis=1) if made else values
 
     def _made(self, local: dict[int, Array], chosen: list[int] | range) -> list[Array]:
-        """Return the transforms of some nodes, (T, 10) or (1, 10) each, from those of the file's nodes, (T, 10)."""
+        """Return the transforms of some nodes, (T, 10) or (1, 10) each, from those of the file's nodes in ``local``."""
         scales: dict[int, Array] = {}
 
         def of(number: int) -> Array:

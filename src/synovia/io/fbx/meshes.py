@@ -117,7 +117,7 @@ class _Reader:
         return self.nodes[node].visible
 
     def carrier(self, node: int) -> int | None:
-        """Return the row of the joint to which a node is attached: its own, or that of its nearest ancestor."""
+        """Return the row of the joint to which a node is attached: its own or its nearest ancestor's; None for none."""
         while node >= 0:
             if node in self.row_of:
                 return self.row_of[node]

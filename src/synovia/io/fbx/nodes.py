@@ -33,8 +33,8 @@ from synovia.io.nodes.euler import from_quat, from_quat_near, to_quat
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
-NORMAL: Final = 1  # inherit type RSrs
-COMPONENTS: Final = 0  # inherit type RrSs
+NORMAL: Final = 1  # code of inherit type RSrs
+COMPONENTS: Final = 0  # code of inherit type RrSs
 # Axes of the moving frame by rotation order code. Order XYZ rotates about x first, so R = Rz · Ry · Rx.
 _ORDERS: Final = ((2, 1, 0), (1, 2, 0), (0, 2, 1), (2, 0, 1), (1, 0, 2), (0, 1, 2))
 
@@ -48,9 +48,9 @@ class Node:
     """A node.
 
     Args:
-        name: Its name.
+        name: Name of the node.
         parent: Index of its parent in the list of nodes, -1 for none.
-        number: Its object number in the file.
+        number: Object number of the node in the file.
         translation: T, at rest.
         rotation: Angles of R about x, y and z at rest, degrees.
         scaling: S, at rest.
@@ -94,7 +94,7 @@ class Node:
 
 
 def turns(order: int, rotation: Array) -> Array:
-    """Return rotation matrices, (T, 3, 3), for angles about x, y and z, degrees (T, 3), in an order."""
+    """Return rotation matrices, (T, 3, 3), for angles about x, y and z, degrees (T, 3), in a rotation order."""
     axes = _ORDERS[order]
     return quat_to_matrix(to_quat(axes, np.radians(np.atleast_2d(rotation))[:, axes]))
 
@@ -214,9 +214,9 @@ class Chain:
         self.place: dict[int, Array] = {-1: np.zeros((1, 3))}  # world positions of the nodes, (T, 3)
         self.turn: dict[int, Array] = {-1: np.eye(3)[None]}  # rotations of the nodes as rigid bodies
         self._signs: dict[int, Array] = {-1: np.ones(3)}  # products of the signs of the scales
-        self._linear: dict[int, Array] = {-1: np.eye(3)[None]}  # W
-        self._unscaled: dict[int, Array] = {-1: np.eye(3)[None]}  # U
-        self._scale: dict[int, Array] = {-1: np.ones((1, 3))}  # e
+        self._linear: dict[int, Array] = {-1: np.eye(3)[None]}  # W of each node: linear part of its world matrix
+        self._unscaled: dict[int, Array] = {-1: np.eye(3)[None]}  # U of each node: W without the node's own scale
+        self._scale: dict[int, Array] = {-1: np.ones((1, 3))}  # e of each node: scale that its children inherit
         self._heir: dict[int, int] = {-1: -1}  # node whose e a node inherits; -1 for none
 
     def frame(self, row: int) -> tuple[Array, Array]:
@@ -227,7 +227,7 @@ class Chain:
         return self._unscaled[parent] * self._scale[parent][:, None, :], self.place[parent]
 
     def needed(self, row: int, turn: Array) -> Array:
-        """Return Rpre · R · Rpost⁻¹ of a node, (T, 3, 3), for its world rotation as a rigid body."""
+        """Return Rpre · R · Rpost⁻¹, (T, 3, 3), that gives a node a world rotation as a rigid body."""
         parent = self.nodes[row].parent
         signs = self._signs[parent]
         return signs[:, None] * (np.swapaxes(self.turn[parent], 1, 2) @ turn) * signs

@@ -53,7 +53,7 @@ class Unpacked:
 
     Args:
         path: The file.
-        size: Its size, bytes.
+        size: Size of the file, bytes.
         tree: The nodes.
         content: Names and values by subject.
         body: The arrays that the content refers to.
@@ -183,7 +183,7 @@ def node_tree(found: Unpacked) -> Scene:
         {row_of[bone]: columns.reshape(4, 3)[:3].T for bone, columns in zip(some, matrices, strict=True)}
         for some, matrices in skins
     ]
-    mirrored = bool((rest[:, 7:] < 0.0).any())  # if so, bind matrices contain reflections
+    mirrored = bool((rest[:, 7:] < 0.0).any())  # in mirrored bodies, bind matrices contain reflections
     return Scene(
         names=tuple(nodes[number].name or f"node{number}" for number in order),
         row_of=row_of,
@@ -237,10 +237,10 @@ class _Take:
     """One take.
 
     Args:
-        name: Its name.
+        name: Name of the take.
         tracks: Tracks by joint row and property.
         frames: Frames per second, and number of frames.
-        notes: Sentences about what was not kept.
+        notes: Sentences about parts of the take that were not kept.
     """
 
     name: str

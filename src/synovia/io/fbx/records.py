@@ -59,10 +59,10 @@ class Record:
     """A record.
 
     Args:
-        name: Its name.
-        values: Its values, of the types above.
+        name: Name of the record.
+        values: Values of the record, of the types above.
         below: Nested records.
-        block: Whether it has braces in text form, even without nested records.
+        block: Whether the record has braces in text form, even without nested records.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Record:
         return found.values[0] if found is not None and found.values else None
 
     def begins(self, *texts: str) -> bool:
-        """Return whether the first value is one of some texts."""
+        """Return whether the first value is one of the given texts."""
         return bool(self.values) and isinstance(self.values[0], str) and self.values[0] in texts
 
     def add(self, name: str, *values: Any) -> Record:
@@ -118,7 +118,7 @@ def read_tree(data: bytes, where: str) -> Tree:
 
     Args:
         data: The file.
-        where: Its name, for messages.
+        where: Name of the file, for messages.
 
     Raises:
         FormatError: If it is malformed.
@@ -143,7 +143,7 @@ class _Reader:
         return FormatError(what, where=f"{self.where}: byte {at}")
 
     def tree(self) -> Tree:
-        """Return the file."""
+        """Read all records, and return the tree of the file."""
         below, at = self.records(len(MAGIC) + 4, len(self.data), 0)
         foot = self.data[at : at + len(FOOT)]
         return Tree(self.version, below, foot if len(foot) == len(FOOT) else FOOT)

@@ -101,7 +101,7 @@ def add_skin(
 
 
 def _bound(mesh: Mesh, frames: Array, each: Array) -> tuple[Array, Array, Array]:
-    """Return vertices in the world, bind frames of the bones, and the linear map for normals; see above.
+    """Return vertices in the world, bind frames of the bones, and the linear map for normals (formulas in the module).
 
     Args:
         mesh: The mesh.
@@ -169,7 +169,7 @@ def _mesh(document: Document, mesh: Mesh, vertices: Array, turn: Array) -> tuple
 
 
 def _layer(geometry: Record, *values: object) -> Record:
-    """Add a layer of a mesh: its record, version, mapping, reference and name."""
+    """Add a layer of a mesh, given by record name, version, mapping, reference and name; return its record."""
     record, version, mapping, reference, *name = values
     layer = geometry.add(str(record), 0)
     layer.add("Version", version)
@@ -196,7 +196,7 @@ def _cluster(document: Document, skin: Record, mesh: Mesh, number: int, bone: Re
 
 
 def _material(document: Document, material: Material) -> Record:
-    """Add a material, with its texture."""
+    """Add a material with its texture, and return its record."""
     record = document.add("Material", material.name, "Material")
     record.add("Version", 102)
     record.add("ShadingModel", "phong")

@@ -31,7 +31,7 @@ Tracks = Mapping[tuple[int, str], NDArray[np.float32]]  # values (T, 3) or (1, 3
 
 
 def add_take(document: Document, name: str, times: Array, tracks: Tracks) -> str:
-    """Add a take to a file, make it the current one, and return its name, made different from other takes' names.
+    """Add a take to a file, make it the current take, and return its name, which differs from all other takes' names.
 
     The take is put before the others, for programs that show only the first take.
 
@@ -39,7 +39,7 @@ def add_take(document: Document, name: str, times: Array, tracks: Tracks) -> str
         document: The file.
         name: Name of the take.
         times: Times of its keys, seconds (T,).
-        tracks: Values at these times, or one value at the first of them.
+        tracks: Values at these times, or one value at the first time.
     """
     taken = {name_of(record) for _, record in document.of("AnimationStack")}
     wanted, number = name, 2
@@ -74,7 +74,7 @@ def add_course(
 
 
 def _curve(document: Document, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Record:
-    """Add the curve of one component."""
+    """Add the curve of one component, and return its record."""
     curve = document.add("AnimationCurve", "", "AnimCurve")
     curve.add("Default", float(values[0]))
     curve.add("KeyVer", _KEY_VERSION)
@@ -108,7 +108,7 @@ class Take(NamedTuple):
     """A take.
 
     Args:
-        name: Its name.
+        name: Name of the take.
         times: Times of its keys, seconds (T,).
         courses: Local transform of each node over time, by index of the node.
     """
@@ -119,7 +119,7 @@ class Take(NamedTuple):
 
 
 def is_written(stack: Record) -> bool:
-    """Return whether Synovia wrote a take, and it was not renamed since."""
+    """Return whether Synovia wrote a take that has not been renamed since."""
     return [value for value in own_properties(stack).get(_MARK, ()) if isinstance(value, str)] == [name_of(stack)]
 
 
@@ -177,7 +177,7 @@ def at_rest(node: Node, what: str) -> NDArray[np.float32]:
 
 
 def key_rest(document: Document, takes: list[Keyed], nodes: list[Node], keys: Iterable[tuple[int, str]]) -> None:
-    """Give each take a key at rest for those of the given properties that it does not key."""
+    """Give each take a key at rest for each given property that the take does not key."""
     for take in takes:
         for row, what in keys:
             if (row, what) not in take.curves:

@@ -20,7 +20,7 @@ _TOKEN: Final = re.compile(
     r"""\s+|;[^\n]*|"(?P<text>[^"]*)"|(?P<mark>[{},])|(?P<key>[A-Za-z_][^\s:,{}";]*)[ \t]*:|\*(?P<count>\d{1,18})"""
     r"""|(?P<word>[^\s,{}:";]+)"""
 )
-_WHOLE: Final = re.compile(r"[+-]?\d{1,400}")  # digits; int() accepts at most 4300
+_WHOLE: Final = re.compile(r"[+-]?\d{1,400}")  # integers; int() accepts at most 4300 digits
 _VERSION: Final = re.compile(r";\s*FBX\s+(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 _DEEPEST: Final = 64
 # Records with 64-bit integers, and records with floating-point numbers, even if these look like integers:
@@ -31,7 +31,7 @@ _REAL: Final = frozenset(
         "Up", "TextureAlpha", "AudioColor", "CameraOrthoZoom",
     }
 )  # fmt: skip
-_OFFSET: Final = re.compile(r"\w*OFFSET[XYZ]")  # records of constraints
+_OFFSET: Final = re.compile(r"\w*OFFSET[XYZ]")  # names of records of constraints
 # Arrays of 32-bit integers, of 64-bit integers, and of float32; all others are of float64:
 _WHOLE_ARRAYS: Final = frozenset(
     {
@@ -69,7 +69,7 @@ def read_text_tree(text: str, where: str) -> Tree:
 
     Args:
         text: The file.
-        where: Its name, for messages.
+        where: Name of the file, for messages.
 
     Raises:
         FormatError: If it is malformed.
@@ -91,7 +91,7 @@ class _Reader:
         return FormatError(what, where=f"{self.where}: line {1 + self.text.count(chr(10), 0, self.begin)}")
 
     def tree(self) -> Tree:
-        """Return the file."""
+        """Read all records, and return the tree of the file."""
         self.step()
         root = Record("")
         self.records(root, 0)

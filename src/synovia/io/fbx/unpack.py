@@ -21,7 +21,7 @@ from typing import Any
 BINARY = b"Kaydara FBX Binary  \x00"
 MOST_FRAMES = 2**20  # largest plausible number of frames of a take; otherwise its key times define its length
 RATES = 1.0, 1000.0  # plausible frames per second; other rates need a curve with a key in each frame
-_ON_FRAME = 0.01  # frames by which the length of a curve may differ from whole frames
+_ON_FRAME = 0.01  # tolerance, in frames, within which the length of a curve counts as a whole number of frames
 _ARRAYS = {b"f": 4, b"d": 8, b"l": 8, b"i": 4, b"b": 1, b"c": 1}  # bytes of an array entry, by type code
 _SCALARS = {b"Y": 2, b"C": 1, b"B": 1, b"I": 4, b"F": 4, b"D": 8, b"L": 8}
 _UNPACKED = 2**28, 64  # limit of the unpacked arrays: bytes, and additional bytes for each byte of the file
@@ -106,7 +106,7 @@ def check(data: bytes) -> None:
 
 
 class _Blobs:
-    """Binary values for the output; the JSON refers to them by offset and length."""
+    """Binary values for the output; the JSON refers to these values by offset and length."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -150,7 +150,7 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
         )
     except ufbx.UfbxError as error:
         raise Refused(str(error)) from error
-    _held(scene)  # until the end: its elements refer to it
+    _held(scene)  # the scene is kept until the process ends, because its elements refer to it
     blobs = _Blobs()
     nodes = [_held(node) for node in scene.nodes]
     rest = array("d")
@@ -267,7 +267,7 @@ def _of_corners(values: Any, blobs: _Blobs) -> list[list[int]]:
 
 
 def _morph(channel: Any, blobs: _Blobs) -> list[Any]:
-    """Return name and weight of a blend shape, its vertices, and their offsets; the last of in-between shapes."""
+    """Return name and weight of a blend shape, its vertices, and their offsets; of in-between shapes, only the last."""
     frames = list(channel.keyframes)
     shape = _held(frames[-1].shape) if frames else None
     if shape is None:
@@ -357,7 +357,7 @@ def _limit(size: int) -> None:
     """Limit processor time and memory of this process for a file of ``size`` bytes."""
     try:
         resource: Any = import_module("resource")
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no module ``resource``
         return
     _lower(resource, resource.RLIMIT_CPU, int(_SECONDS[0] + _SECONDS[1] * size) + 1)
     if sys.platform == "linux":

@@ -43,7 +43,7 @@ from synovia.text import listed
 
 ENDING: Final = ".fbx"
 _STILL: Final = 1e-7  # rounding of float32: a smaller difference from rest needs no curve
-_FLAT: Final = 1e-9  # relative determinant of a linear map; a smaller one counts as singular
+_FLAT: Final = 1e-9  # relative determinant of a linear map; a map with a smaller determinant counts as singular
 _APART: Final = (4e-6, 4e-7)  # fractions of the smallest and the largest coordinate that separate two bones in float32
 _HELPER: Final = " scale"  # name ending of joints that readers add below nodes whose scale is not inherited
 
@@ -166,7 +166,7 @@ class _Rows(NamedTuple):
 
 
 def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
-    """Map the nodes of a file to the joints of a skeleton, which may have an additional free root.
+    """Return a map of the nodes of a file to the joints of a skeleton, which may have an additional free root.
 
     Raises:
         InputError: If a joint is missing, or has another parent than in the file.
@@ -242,7 +242,7 @@ def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Arra
     """Return the factors of the scales of nodes, (T, 3), where they are not 1.
 
     The scale of a joint includes the scale that its node inherits component by component. If some children of a node do
-    not inherit its scale, a joint of its own has this scale, if any joint does.
+    not inherit its scale, an additional joint below the node may represent this scale.
     """
     out: dict[int, Array] = {}
     if motion.stretch is None:
@@ -273,7 +273,7 @@ def _solved(
         nodes: The nodes.
         targets: Target transforms by node; other nodes are at rest.
         turning: Nodes whose rotation is written in any case.
-        still: Distance; a node that is off by less gets no translation curve.
+        still: Distance; a node that is closer than this to its target gets no translation curve.
     """
     chain = Chain(nodes)
     turned: dict[int, Array] = {}

@@ -35,7 +35,7 @@ class Track:
         interpolation: ``STEP``, ``LINEAR`` or ``CUBICSPLINE``.
         rotation: Whether values are rotations.
         tangents: In and out tangents, (k, 2, width), per second; None unless the track is a spline.
-        place: Its element in the file, for messages.
+        place: Element of the track in the file, for messages.
     """
 
     times: Array
@@ -54,7 +54,7 @@ class Track:
             return start
         gap = self.times[after] - self.times[at]
         u = np.clip((times - self.times[at]) / np.where(gap > 0.0, gap, 1.0), 0.0, 1.0)[:, None]
-        u[gap <= 0.0] = 0.0  # after the last key
+        u[gap <= 0.0] = 0.0  # times after the last key get the last value
         if self.tangents is not None:
             return self._spline(self.tangents, u, gap[:, None], at, after)
         if self.rotation:
@@ -97,7 +97,7 @@ class Animation:
     Args:
         name: Name of the clip; such as ``animation3`` if the file gives none.
         tracks: Tracks by joint row and property.
-        place: Its element in the file, for messages.
+        place: Element of the clip in the file, for messages.
         notes: Sentences about channels that were not kept.
     """
 

@@ -34,7 +34,7 @@ class Document:
 
     Args:
         path: The file.
-        root: Its JSON.
+        root: Root object of the JSON.
         chunk: Binary chunk of a GLB; None if there is none.
         size: Size of the file, bytes.
     """
@@ -50,7 +50,7 @@ class Document:
         self._spent = 0
 
     def spend(self, numbers: int, element: Element) -> None:
-        """Count values that will be stored; raise an error if they are too many for a file of this size."""
+        """Count values that will be stored; raise an error for too many values in a file of this size."""
         self._spent += numbers
         most = most_numbers(self._size + self._loaded)
         if self._spent > most:
@@ -113,7 +113,7 @@ class Document:
         except FileError as error:
             place = f"{element.file}: {element.place}.uri"
             raise FileError(error.what, where=place, value=uri, expected=error.expected, hint=error.hint) from error
-        except (OSError, RuntimeError, ValueError) as error:  # link loop, name too long, half a surrogate pair
+        except (OSError, RuntimeError, ValueError) as error:  # for a loop of links, a long name, half a surrogate pair
             raise FileError("buffer cannot be read", where=f"{element.file}: {element.place}.uri", value=uri) from error
 
 

@@ -42,7 +42,7 @@ class Element:
             return default
         value = self.data[key]
         if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST:
-            value = int(value)  # some exporters write 3.0
+            value = int(value)  # some exporters write an integer as 3.0
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             wanted = f"an integer from {least} to {most}" if most < LARGEST else f"an integer, at least {least}"
             raise self.error(f"{key} cannot be used", key, value=value, expected=wanted)

@@ -20,7 +20,7 @@ from synovia.model.geometry import Array
 
 _MOST: Final = 4  # number of joints per vertex that all programs support
 _LARGEST: Final = 1e30  # largest coordinate, well inside the range of float32
-_FLAT: Final = 1e-12  # relative determinant of a matrix; a smaller one counts as singular
+_FLAT: Final = 1e-12  # relative determinant of a matrix; a matrix with a smaller determinant counts as singular
 _IMAGES: Final = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 _FLOAT, _SHORT, _INT = 5126, 5123, 5125
 _CORNERS, _INDICES = 34962, 34963
@@ -168,7 +168,7 @@ class SkinWriter:
 
 
 def _units(directions: Array) -> Array:
-    """Normalize directions; return upward ones for zero vectors."""
+    """Return normalized directions; a zero vector becomes the upward direction."""
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     known = lengths > 0.0
     return np.where(known, directions / np.where(known, lengths, 1.0), (0.0, 1.0, 0.0))

@@ -21,7 +21,7 @@ _BINDING: Final = {
     "VRMC_node_constraint": ("Constraints", "constraint"),
     "KHR_physics_rigid_bodies": ("Physical bounds", "joint"),
 }
-_SHEAR: Final = 1e-4  # cosine between columns of a node matrix; smaller ones count as float32 rounding
+_SHEAR: Final = 1e-4  # cosine between columns of a node matrix; a smaller cosine counts as float32 rounding
 _UNIT: Final = 0.1  # tolerance of a quaternion's norm: 8-bit quaternions are off by 0.01
 
 
@@ -48,7 +48,7 @@ def read_scene(document: Document) -> Scene:
     parents = tuple(row_of[above[node]] if above[node] >= 0 else -1 for node in order)
     inner = {above[node] for node in order}
     local = [local_of(nodes[node]) for node in order]
-    mirrored = any((s < 0.0).any() for _, _, s in local)  # if so, bind matrices contain reflections
+    mirrored = any((s < 0.0).any() for _, _, s in local)  # in mirrored bodies, bind matrices contain reflections
     return Scene(
         names=tuple(nodes[node].text("name", "") or f"node{node}" for node in order),
         row_of=row_of,
@@ -188,5 +188,5 @@ def _decomposed(node: Element) -> tuple[Array, Array, Array]:
             value=values,
             expected="translation · rotation · scale",
         )
-    u, _, vt = np.linalg.svd(rotation)  # for the nearest exact rotation
+    u, _, vt = np.linalg.svd(rotation)  # project to the nearest exact rotation
     return matrix[:3, 3].copy(), matrix_to_quat(u @ vt), scale

@@ -79,7 +79,7 @@ class _Reader:
         return Skin(self.scene.names, self.worlds[nodes], list(self.meshes()), self.lost, self.changed)
 
     def meshes(self) -> Iterator[Mesh]:
-        """Yield a mesh for each node that has one."""
+        """Yield up to two meshes for each node with a mesh: its skinned primitives, and its rigid primitives."""
         for number, node in enumerate(self.nodes):
             if not node.has("mesh"):
                 continue
@@ -105,7 +105,7 @@ class _Reader:
         return self.nodes[number].has("skin") and attributes is not None and attributes.has("JOINTS_0")
 
     def readable(self, number: int, part: Element) -> bool:
-        """Return whether a primitive of a node can be read; count it as lost if not."""
+        """Return whether a primitive of a node can be read; count an unreadable primitive as lost."""
         attributes, packed = part.child("attributes"), part.child("extensions")
         why = ""
         if attributes is None or not attributes.has("POSITION"):
@@ -248,7 +248,7 @@ class _Reader:
 
 
 def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh:
-    """Join the primitives of a mesh, with each material once, and without unused vertices."""
+    """Return the primitives of a mesh as one mesh, with each material once, and without unused vertices."""
     parts = [_trimmed(part) for part in parts] if len(parts) > 1 else parts
     keys = [(each := part.materials[0]).name + repr((each.colour, each.image_name, each.plain)) for part in parts]
     kinds = {key: part.materials[0] for key, part in zip(keys, parts, strict=True)}
@@ -257,7 +257,7 @@ def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh
     most = max(part.bones.shape[1] for part in parts)
 
     def every(attribute: str, usual: Callable[[Mesh], Array]) -> Array | None:
-        """Return an attribute of all vertices, None if no primitive has it."""
+        """Return an attribute of all vertices; None if no primitive has the attribute."""
         found = [getattr(part, attribute) for part in parts]
         if all(values is None for values in found):
             return None

@@ -46,7 +46,7 @@ from synovia.text import listed
 
 _CARRY: Final = "retarget the clip to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
 _STAND: Final = "sy.skeletons.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
-_SOLE: Final = 0.15  # fraction of the height of the hips: the highest that joints of feet on the floor can be
+_SOLE: Final = 0.15  # fraction of the height of the hips: largest height of foot joints that counts as on the floor
 _BELOW: Final = 0.1  # fraction of the height of the hips by which feet may be below the floor
 _LOWEST: Final = 0.02  # quantile of heights over time that serves as the lowest height; robust against outliers
 _NO_LEGS: Final = 1.4  # assumed height of the hips over the distance from hips to head, for bodies without legs
@@ -66,7 +66,7 @@ class _Bone(NamedTuple):
     """A bone of the file.
 
     Args:
-        role: Its role.
+        role: Role of the bone.
         row: The joint that has the role; its position is that of the bone.
         turns: The joint whose rotation is that of the bone; see ``_turning``.
         parent: Index of the parent bone, -1 for the hips.
@@ -156,7 +156,7 @@ def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fa
 
 
 def _t_pose(motion: Motion, where: str) -> _TPose:
-    """Compute the T-pose that the file of a clip gets.
+    """Return the T-pose that the file of a clip gets.
 
     Raises:
         InputError: If the skeleton is not a humanoid, or does not stand at rest.
@@ -218,7 +218,7 @@ def _above_floor(
 
 
 def _with_tips(body: Skeleton, row: int) -> list[int]:
-    """Return a joint and its descendants, without those that have a role and what is below these."""
+    """Return a joint and its descendants, except descendants with a role and all joints below these."""
     known = set(body.role_rows.values())
     out, todo = [row], list(body.children[row])
     while todo:
@@ -257,7 +257,7 @@ def _above(body: Skeleton, row: int) -> Iterator[int]:
 
 
 def _turning(body: Skeleton, rows: dict[str, int], role: str) -> int:
-    """Return the joint that rotates a bone: the one with the longest part among those down to the limb's next bone.
+    """Return the joint that rotates a bone: the joint with the longest link on the chain to the limb's next bone.
 
     Each joint of a robot rotates about one axis, and any of the joints of a limb may have the role.
     """
@@ -273,7 +273,7 @@ def _turning(body: Skeleton, rows: dict[str, int], role: str) -> int:
 def _standing(body: Skeleton, rows: dict[str, int], where: str) -> Array:
     """Return the rotation from the world of a skeleton to that of the file, (3, 3): y up, z forward.
 
-    If the skeleton has no upward axis, it is the axis nearest to the direction of the trunk at rest.
+    If the skeleton has no upward axis, the axis nearest to the direction of the trunk at rest is used.
 
     Raises:
         InputError: If the upward or the forward axis is unknown.
@@ -384,7 +384,7 @@ def _shown(path: Path, motion: Motion) -> Shown:
 
 
 def _meters(bones: list[_Bone], body: Skeleton, scene: Scene, row_of: dict[str, int]) -> float:
-    """Estimate the unit of a body, metres, from the lengths of its bones in a file."""
+    """Return an estimate of the unit of a body, metres, from the lengths of its bones in a file."""
     own, shown = body.rest_pose().positions, node_places(scene, {}, 1)[0]
     lengths = np.zeros(2)
     for bone in bones:

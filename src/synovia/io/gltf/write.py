@@ -88,14 +88,14 @@ def write_gltf(
     content, chunk = _parts(document)
     buffers = document.root.items("buffers")
     binary = target.suffix.lower() != ".gltf"
-    if binary and chunk:  # buffer 0 has the chunk, so the clip is appended to it
+    if binary and chunk:  # buffer 0 is the chunk, so the clip is appended to the chunk
         clip = NewClip(content, motion.name, motion.times, 0, chunk + bytes(-len(chunk) % 4))
     else:
         clip = NewClip(content, motion.name, motion.times, len(buffers))
     nodes = {row: node for node, row in scene.row_of.items()}
     for (row, what), values in tracks.items():
         node = nodes[row]
-        if (row, what) not in moved and "matrix" in content["nodes"][node]:  # no clip can move it
+        if (row, what) not in moved and "matrix" in content["nodes"][node]:  # no clip can move such a node
             continue
         _as_parts(content["nodes"][node], scene, row)
         clip.add_track(node, what, values)
@@ -115,7 +115,7 @@ def write_gltf(
 
 
 def check_gltf(target: Path, into: Path | None) -> None:
-    """Check, before any work, that a copy may have a file name; ``write_gltf`` checks this when it writes.
+    """Check, before any work, that a file name suits a copy; ``write_gltf`` checks this when it writes.
 
     Raises:
         FileError: If the file to copy cannot be read.
@@ -305,10 +305,10 @@ def _values(joint: Joint, motion: Array) -> Array:
 def _parts(document: Document) -> tuple[dict[str, Any], bytes]:
     """Return the JSON of a file, which callers may change, and the binary chunk that its first buffer uses."""
     for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
-        document.root.items(key)  # also checks the elements that no joint needs
+        document.root.items(key)  # also checks elements that no joint needs
     buffers = document.root.items("buffers")
     chunk = b""
-    if document.chunk is not None and buffers and not buffers[0].has("uri"):  # otherwise no buffer uses it
+    if document.chunk is not None and buffers and not buffers[0].has("uri"):  # otherwise no buffer uses the chunk
         chunk = bytes(document.chunk[: buffers[0].integer("byteLength")])
     return document.root.data, chunk
 

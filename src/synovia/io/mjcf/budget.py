@@ -14,14 +14,14 @@ from synovia.io.xmltree import Element
 
 MOST_BODIES: Final = 2500
 MOST_ELEMENTS: Final = 15_000
-MOST_POINTS: Final = 1000  # points of deformable objects; each becomes a body
-MOST_CELLS: Final = 2**24  # cells of textures and height fields
-MOST_CORNERS: Final = 50_000  # vertices of built-in meshes; each mesh counts as at least 1000
-MOST_STEPS: Final = 10_000  # simulated steps to find the length ranges of actuators
+MOST_POINTS: Final = 1000  # largest number of points of deformable objects; each becomes a body
+MOST_CELLS: Final = 2**24  # largest number of cells of textures and height fields
+MOST_CORNERS: Final = 50_000  # largest number of vertices of built-in meshes; each mesh counts as at least 1000
+MOST_STEPS: Final = 10_000  # largest number of simulated steps to find the length ranges of actuators
 _MUSCLES: Final = ("muscle", "general")  # actuators that may be muscles
 MOST_COPIED: Final = 500_000  # number of elements times number of <replicate>s, as each of these copies the whole model
-MOST_EXTRA: Final = 10_000  # values of a sensor, of a custom field, or in <size>
-MOST_USER: Final = 100  # user values of each element
+MOST_EXTRA: Final = 10_000  # largest number of values of a sensor, of a custom field, or in <size>
+MOST_USER: Final = 100  # largest number of user values of each element
 # Limits for the memory of a simulation, in <size>: user values of each state, and attributes of old files.
 MEMORY: Final = {"nuserdata": 10**7, "nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}
 

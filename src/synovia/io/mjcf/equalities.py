@@ -100,7 +100,7 @@ class Equalities:
                 self._leave_out(e)
 
     def _read_joints(self, e: int) -> None:
-        """Read y - y0 = a polynomial of x - x0, or y - y0 = c0."""
+        """Read y - y0 = c0, or = a polynomial of x - x0, for the values x, y of joints and their references x0, y0."""
         m = self._model
         j, leader = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
         name = self._joints[j]
@@ -122,7 +122,7 @@ class Equalities:
     def _widen(self, j: int, leader: int, c: Array) -> None:
         """Widen the range of a follower if it divides the range of its leader into separate intervals.
 
-        Such ranges are inexact: in models of knees, they span the end values of a curve that exceeds these in between.
+        Such ranges are inexact: in models of knees, a range spans the end values of a curve that leaves it in between.
         """
         m = self._model
         if not (m.jnt_limited[j] and m.jnt_limited[leader]):
@@ -155,7 +155,7 @@ class Equalities:
             self._add_coupling(e, sums[0], sums[1], c)
 
     def _joints_along(self, tendon: int) -> dict[int, float] | None:
-        """Return the factor of each joint in the length of a fixed tendon, None for a spatial one."""
+        """Return the factor of each joint in the length of a fixed tendon; None for a spatial tendon."""
         m = self._model
         out: dict[int, float] = {}
         for w in range(int(m.tendon_adr[tendon]), int(m.tendon_adr[tendon] + m.tendon_num[tendon])):
@@ -205,7 +205,7 @@ class Equalities:
             bodies = first, second
             names = tuple(self._address(LINK, self._bodies[b]) for b in bodies)
             if weld:
-                turn = quat_to_matrix(np.roll(data[6:10], -1)) if kind == "weld" else None  # wxyz there
+                turn = quat_to_matrix(np.roll(data[6:10], -1)) if kind == "weld" else None  # MuJoCo stores wxyz
                 offsets = (rigid(data[3:6]) if turn is None else rigid(data[3:6], turn), data[:3])
             else:
                 offsets = data[:3], data[3:6]
@@ -243,7 +243,7 @@ class Equalities:
         return float(self._checked(value, f"ref of joint {self._joints[j]!r}"))
 
     def _name(self, e: int) -> str | None:
-        """Return the name of a constraint, None without one."""
+        """Return the name of a constraint; None for a constraint without a name."""
         return self._mujoco.mj_id2name(self._model, self._mujoco.mjtObj.mjOBJ_EQUALITY, e) or None
 
     def _leave_out(self, e: int, why: str = "") -> None:
@@ -251,7 +251,7 @@ class Equalities:
         self.notes.append(f"{self._text(e)} was not kept{why}.")
 
     def _text(self, e: int) -> str:
-        """Return a text with the type and name of a constraint, and the objects that it connects."""
+        """Return a text with the type and name of a constraint, and with the names of the connected objects."""
         m, objects = self._model, self._mujoco.mjtObj
         kind = str(self._mujoco.mjtEq(int(m.eq_type[e])).name).removeprefix("mjEQ_").lower()
         own = {"tendon": objects.mjOBJ_TENDON, "joint": objects.mjOBJ_JOINT}

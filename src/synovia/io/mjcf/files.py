@@ -22,7 +22,7 @@ from synovia.io.mjcf.budget import MOST_BODIES, Budget, numbers
 from synovia.io.mjcf.stand_ins import Shape
 from synovia.io.xmltree import Element, parse
 
-LARGEST_FILE: Final = 2**27  # bytes of XML
+LARGEST_FILE: Final = 2**27  # largest size of an MJCF file, bytes
 _MOST: Final = {"body": MOST_BODIES, "joint": 4 * MOST_BODIES}
 _FOLDERS: Final = ("meshdir", "texturedir", "assetdir")
 _NESTED: Final = ("include", "model")  # elements whose files are MJCF, too
@@ -34,7 +34,7 @@ class Files:
     """The files that a model names.
 
     Args:
-        several: Whether it consists of several MJCF files.
+        several: Whether the model consists of several MJCF files.
         shapes: All shape files.
         missing: The shape files that do not exist or may not be opened.
         notes: Sentences about skipped parts.
@@ -48,7 +48,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A model with the files that it includes, before their shapes are looked up.
+    """A model with the files that it includes; the shapes of all these files are not looked up yet.
 
     Args:
         home: The folder of the model.
@@ -70,7 +70,7 @@ class _Reading:
 
 
 def check_files(path: Path) -> Files:
-    """Check a model and all files that the model names.
+    """Check a model and all files that the model names, and return these files.
 
     Args:
         path: The model.
@@ -149,7 +149,7 @@ def _read(path: Path) -> _Reading:
 
 
 def _shape(element: Element, value: str) -> Shape:
-    """Return the shape that an element refers to."""
+    """Return the shape whose file an element names."""
     counts = [int(min(max(1.0, count), 12.0)) for count in (*numbers(element, "gridsize")[2:], 1.0, 1.0)]
     return Shape(element.tag, re.split(r"[\\/]", value.strip())[-1], (counts[0], counts[1]))  # MuJoCo allows 12 in all
 
@@ -173,7 +173,7 @@ def _nested(element: Element, home: Path, folders: set[Path], value: str) -> lis
 
 
 def _walk(root: Element) -> Iterator[Element]:
-    """Yield an element and all below it."""
+    """Yield an element and all its descendants."""
     waiting = [root]
     while waiting:
         element = waiting.pop()

@@ -74,10 +74,10 @@ class Geoms:
         self._bodies = np.array(model.geom_bodyid, np.int64)
         self._types = np.array(model.geom_contype, np.int64) & 0xFFFFFFFF
         self._others = np.array(model.geom_conaffinity, np.int64) & 0xFFFFFFFF
-        self._lost: dict[str, list[int]] = {}  # bodies by reason
-        self.planes: dict[int, Solid] = {}  # by geom, in the frame of the body, like ``solids``
+        self._lost: dict[str, list[int]] = {}  # bodies with shapes that are left out, by reason
+        self.planes: dict[int, Solid] = {}  # planes by geom, each in the frame of its body, like ``solids``
         self.solids: dict[int, Solid] = {}
-        seen = stood_in & ~np.isin(self._bodies, self._bodies[self._collides])  # the only geoms of their bodies
+        seen = stood_in & ~np.isin(self._bodies, self._bodies[self._collides])  # stand-ins on bodies without collisions
         for geom in np.flatnonzero(self._collides | seen).tolist():
             body = int(self._bodies[geom])
             if stood_in[geom]:
@@ -93,7 +93,7 @@ class Geoms:
 
     @cached_property
     def shapes(self) -> dict[int, list[Solid]]:
-        """The solids by body."""
+        """Solids by body."""
         found: dict[int, list[Solid]] = {}
         for geom, shape in self.solids.items():
             found.setdefault(int(self._bodies[geom]), []).append(shape)
@@ -124,7 +124,7 @@ class Geoms:
 
     @property
     def _planar(self) -> list[int]:
-        """Bodies with planes."""
+        """Bodies that have a plane."""
         return [int(self._bodies[geom]) for geom in self.planes]
 
     @property
@@ -134,7 +134,7 @@ class Geoms:
 
     @cached_property
     def _excluded(self) -> list[tuple[int, int]]:
-        """All pairs of ``excluded``, whatever their number."""
+        """Pairs of ``excluded``, without a limit on their number."""
         signature = np.array(self._model.exclude_signature, np.int64)
         named = zip((signature >> 16).tolist(), (signature & 0xFFFF).tolist(), strict=True)
         pairs = {(min(pair), max(pair)) for pair in named if pair[0] != pair[1]}
@@ -199,7 +199,7 @@ class Geoms:
 
 def place_of_geom(model: Any, geom: int) -> Array:
     """Return the frame of a geom in the frame of its body, (4, 4)."""
-    quat = np.roll(np.array(model.geom_quat[geom], np.float64), -1)  # wxyz there
+    quat = np.roll(np.array(model.geom_quat[geom], np.float64), -1)  # MuJoCo stores wxyz
     return rigid(np.array(model.geom_pos[geom], np.float64), quat_to_matrix(quat))
 
 

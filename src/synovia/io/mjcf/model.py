@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 
 _Mujoco = Any  # the package and its model have no types
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
-_AT_ORIGIN: Final = 1e-14  # metres: a closer anchor counts as at the body's origin, or on an axis through it
-_HIDDEN: Final = 5  # the last of MuJoCo's groups of geoms
+_AT_ORIGIN: Final = 1e-14  # metres: closer anchors count as at the body's origin, or on an axis through the origin
+_HIDDEN: Final = 5  # number of MuJoCo's last group of geoms, which is never shown; geoms of missing shapes go there
 _HANDLER: Final = Lock()  # MuJoCo has one warning handler for the whole process
 
 
@@ -106,7 +106,7 @@ class _Compiled:
 
     Args:
         model: MuJoCo's model; geoms of missing shapes are in the last geom group, which is never shown.
-        weighed: (bodies,) whether the mass and the centre of mass of each body are those of the file.
+        weighed: (bodies,) whether the mass and the centre of mass of each body come from the file, not from a stand-in.
         stood_in: (geoms,) whether each geom is a stand-in.
         notes: Sentences about what is missing.
     """
@@ -154,7 +154,7 @@ def _with_stand_ins(
 
 
 def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *, several: bool) -> _Mujoco:
-    """Return MuJoCo's model of a file; MuJoCo's warnings are caught, so that it writes no log file.
+    """Return MuJoCo's model of a file; MuJoCo's warnings are caught, so that MuJoCo writes no log file.
 
     Args:
         mujoco: The package.
@@ -239,10 +239,10 @@ class _Reader:
         m = self.model
         frames = [rigid()]
         for body in range(1, int(m.nbody)):
-            turn = quat_to_matrix(np.roll(self.checked(m.body_quat[body], "quat of a body"), -1))  # wxyz there
+            turn = quat_to_matrix(np.roll(self.checked(m.body_quat[body], "quat of a body"), -1))  # MuJoCo stores wxyz
             own = rigid(self.checked(m.body_pos[body], "pos of a body"), turn)
             frames.append(frames[int(m.body_parentid[body])] @ own)
-        groups: dict[tuple[int, int], list[Solid]] = {}  # by body; also by geom for the world body
+        groups: dict[tuple[int, int], list[Solid]] = {}  # solids of each obstacle: a body, or a geom of the world body
         for geom, shape in sorted({**self.geoms.solids, **self.geoms.planes}.items()):
             body = int(m.geom_bodyid[geom])
             groups.setdefault((body, -1 if body else geom), []).append(shape)
@@ -262,12 +262,12 @@ class _Reader:
         return World(tuple(found), meters_per_unit=1.0, up="z", notes=tuple(notes), source=path)
 
     def rows(self, body: int, parent: int | None, at: int) -> list[Joint]:
-        """Return the rows of a body; the first will be row ``at``, the last is the frame of the body.
+        """Return the rows of a body, which begin at row ``at`` of the skeleton; the last row is the frame of the body.
 
         About the anchor a of a hinge or ball, MuJoCo applies Tr(a) · R · Tr(-a). The next row starts with Tr(-a).
         """
         m, place = self.model, f"body {self.bodies[body]!r}"
-        quat = np.roll(self.checked(m.body_quat[body], f"quat of {place}"), -1)  # wxyz there
+        quat = np.roll(self.checked(m.body_quat[body], f"quat of {place}"), -1)  # MuJoCo stores wxyz
         left = rigid(self.checked(m.body_pos[body], f"pos of {place}"), quat_to_matrix(quat))
         rows: list[Joint] = []
         for j in range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body]):
@@ -312,12 +312,12 @@ class _Reader:
 
     @cached_property
     def sites_of(self) -> dict[int, list[Site]]:
-        """The named sites on each body, in its frame."""
+        """Named sites of each body, in the frame of the body."""
         m = self.model
         out: dict[int, list[Site]] = {}
         for s, name in enumerate(self.sites):
             if name:
-                quat = np.roll(self.checked(m.site_quat[s], f"quat of site {name!r}"), -1)  # wxyz there
+                quat = np.roll(self.checked(m.site_quat[s], f"quat of site {name!r}"), -1)  # MuJoCo stores wxyz
                 place = rigid(self.checked(m.site_pos[s], f"pos of site {name!r}"), quat_to_matrix(quat))
                 out.setdefault(int(m.site_bodyid[s]), []).append(Site(name, place))
         return out

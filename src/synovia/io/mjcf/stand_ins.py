@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_VERTICES: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # a tetrahedron
+_VERTICES: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # vertices of a tetrahedron
 _FACES: Final = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 _SIZE: Final = 10.0  # length units; MuJoCo rejects tiny meshes, also after scaling from millimetres
 
@@ -54,7 +54,7 @@ def _content(shape: Shape, size: float) -> bytes:
         head = struct.pack("<4i", len(points), 0, 0, len(_FACES))
         return head + struct.pack("<12f", *(x for p in points for x in p)) + struct.pack("<12i", *sum(_FACES, ()))
     faces = [struct.pack("<12fH", 0, 0, 0, *(x for i in face for x in points[i]), 0) for face in _FACES]
-    return bytes(80) + struct.pack("<I", len(faces)) + b"".join(faces)  # STL
+    return bytes(80) + struct.pack("<I", len(faces)) + b"".join(faces)  # content of an STL file
 
 
 def _png(rows: int, columns: int) -> bytes:

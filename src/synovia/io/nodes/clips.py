@@ -22,8 +22,8 @@ from synovia.text import listed
 # with errors up to 3e-5 if scale is animated too. Such noise must not make joints free, as inverse kinematics skips
 # these.
 TRANSLATES: Final = 1e-4
-TURNS: Final = 1e-6  # change of a quaternion; above the rounding of float32
-STRETCHES: Final = 1e-5  # relative change of scale; above the errors of exporters' matrix decompositions
+TURNS: Final = 1e-6  # smallest change of a quaternion that counts as a rotation; above the rounding of float32
+STRETCHES: Final = 1e-5  # smallest relative change of scale; above the errors of exporters' matrix decompositions
 _UNEVEN: Final = (
     "The scale of {names} is not uniform. Other programs change the lengths of bones below as they rotate; here bones"
     " are rigid. Saved clips and poses move the {count} affected {joints} to their positions here. Meshes below are"
@@ -38,7 +38,7 @@ _SCALED: Final = (
     " bones: their joints differ by up to {far:.2g} m."
 )
 _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
-_ON_GRID: Final = 0.01  # frames by which a key on a frame may be off: the error of float32 times after minutes
+_ON_GRID: Final = 0.01  # tolerance, in frames, for a key on a frame: the error of float32 times after minutes
 
 
 class Track(Protocol):
@@ -73,7 +73,7 @@ class Animation(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences about what was not kept."""
+        """Sentences about parts of the clip that were not kept."""
         ...
 
     @property
@@ -95,7 +95,7 @@ class Clips(Generic[_Clip]):
 
     Args:
         path: The file.
-        scene: Its nodes.
+        scene: Nodes of the file.
         animations: The clips.
         spend: Called with the number of values that a clip needs, and the clip; raises an error if they are too many.
     """
@@ -103,7 +103,7 @@ class Clips(Generic[_Clip]):
     def __init__(
         self, path: Path, scene: Scene, animations: Sequence[_Clip], spend: Callable[[int, _Clip], None]
     ) -> None:
-        """Store the parts; ``motions`` samples them."""
+        """Store the arguments; ``motions`` samples the animations."""
         self._path = path
         self._scene = scene
         self._animations = animations
@@ -170,7 +170,7 @@ class Clips(Generic[_Clip]):
         return [_UNEVEN.format(names=listed(names), count=count, joints="joint" if count == 1 else "joints")]
 
     def _pose_dependent(self, turns: Array | np.ndarray, scales: Array | np.ndarray) -> np.ndarray:
-        """Return the joints whose offsets change because an ancestor rotates below a nonuniform scale.
+        """Return which joints, (n,), have offsets that change because an ancestor rotates below a nonuniform scale.
 
         Such offsets are R_parentᵀ M_parent t. The linear part M of the node's matrix depends on the rotations below the
         nonuniform scale, and on animated scale, which ``stretch`` cannot express for such a file.
@@ -194,11 +194,11 @@ class Clips(Generic[_Clip]):
         return [self._motion(animation) for animation in self._animations]
 
     def _motion(self, animation: _Clip) -> Motion:
-        """Sample one clip."""
+        """Sample one clip at a constant frame rate, and return its motion."""
         skeleton, rest = self.skeleton, self._rest
         sheared = bool(rest.sheared.any())
         starts, rate, count, said = _rate(animation)
-        numbers = skeleton.nq + (36 if sheared else 12) * len(skeleton)  # temporary arrays included
+        numbers = skeleton.nq + (36 if sheared else 12) * len(skeleton)  # values per frame, temporary arrays included
         self._spend(count * numbers, animation)
         times = _times(starts, rate, count)
         local = {key: track.sample(times) for key, track in animation.tracks.items()}
@@ -219,7 +219,7 @@ class Clips(Generic[_Clip]):
         return Motion(skeleton, q, said.fps, name=animation.name, stretch=stretch, notes=notes)
 
     def _dropped(self, local: dict[tuple[int, str], Array], count: int, *, scaled: bool) -> Array | None:
-        """Return the distance of each joint from its position in the file because small tracks were dropped, (n,).
+        """Return the largest distance, (n,), of each joint from its position in the file due to dropped small tracks.
 
         None if all tracks were kept.
         """
@@ -241,7 +241,7 @@ class Clips(Generic[_Clip]):
         return kind is Kind.FREE or (kind is Kind.BALL and path == "rotation")
 
     def _far_notes(self, far: Array | None) -> list[str]:
-        """Return a sentence about joints whose positions differ from the file."""
+        """Return a sentence about joints whose positions differ from the file; an empty list if there are none."""
         if far is None:
             return []
         size = self._rest.size
@@ -309,7 +309,7 @@ class Clips(Generic[_Clip]):
         return out, np.linalg.norm(off, axis=-1).max(axis=1)
 
     def _stretch(self, local: dict[tuple[int, str], Array], count: int) -> Array | None:
-        """Return each node's scale relative to rest, (T, n, 3); None if it is always 1."""
+        """Return each node's scale relative to rest, (T, n, 3); None if all these scales are always 1."""
         scales = {row: values for (row, path), values in local.items() if path == "scale"}
         out = np.ones((count, len(self._scene.names), 3))
         for row, values in scales.items():

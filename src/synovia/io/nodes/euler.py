@@ -25,7 +25,7 @@ _LOCKED: Final = 1e-12  # norm of a pair; if smaller, rounding (1e-16) changes i
 
 
 def sign(order: Sequence[int]) -> float:
-    """Return 1 for an even permutation of (0, 1, 2), -1 for an odd one."""
+    """Return 1 for an even permutation of (0, 1, 2), -1 for an odd permutation."""
     return 1.0 if (order[1] - order[0]) % 3 == 1 else -1.0
 
 
@@ -96,7 +96,7 @@ def _triples(orders: NDArray[np.intp], quats: Array) -> Array:
 
 
 def _without_gaps(angle: Array, known: NDArray[np.bool_]) -> Array:
-    """Replace unknown angles (T, n) by the last known angle before (else the first known angle, else 0)."""
+    """Return angles (T, n) with unknown ones replaced by the last known angle before (else the first known, else 0)."""
     if not len(angle):
         return angle
     frame = np.where(known, np.arange(len(angle))[:, None], -1)

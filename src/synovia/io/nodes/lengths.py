@@ -26,7 +26,7 @@ class Unit(NamedTuple):
 
 
 def unit_of(skeleton: Skeleton, usual: float) -> Unit:
-    """Return the unit of a body; if it is unknown, choose a unit in which a humanoid is as tall as a person.
+    """Return the unit of a body; without a known unit, choose a unit in which a humanoid is as tall as a person.
 
     Args:
         skeleton: The body.

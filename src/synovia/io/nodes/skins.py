@@ -22,7 +22,7 @@ class Material:
     """A material.
 
     Args:
-        name: Its name.
+        name: Name of the material.
         colour: Red, green, blue and opacity, 0 to 1, linear.
         image: PNG or JPEG with the colours; None without an image.
         image_name: Name of the image.
@@ -41,7 +41,7 @@ class Morph:
     """A morph target of a mesh.
 
     Args:
-        name: Its name.
+        name: Name of the morph target.
         shifts: Displacements of the vertices at weight 1, (v, 3), in the space of the mesh.
         weight: Weight at rest.
     """
@@ -56,7 +56,7 @@ class Mesh:
     """A mesh that moves with joints.
 
     Args:
-        name: Its name.
+        name: Name of the mesh.
         vertices: Positions of the vertices in the space of the mesh, (v, 3).
         faces: Vertex indices of the triangles, (f, 3).
         rows: Joints that move the mesh, rows of the skin's nodes, (b,).
@@ -107,7 +107,7 @@ class Skin:
     changed: Counter[str] = field(default_factory=Counter[str])
 
     def rows_in(self, joints: Sequence[str]) -> dict[int, int] | None:
-        """Return the rows, in ``joints``, of the joints that move meshes, by row; None if one is missing or ambiguous.
+        """Return indices into ``joints`` by row, for the joints that move meshes; None if one is missing or ambiguous.
 
         Args:
             joints: Names of joints; the joints of the skin may follow joints of a root.

@@ -12,7 +12,7 @@ import numpy as np
 
 from synovia.model.geometry import Array, quat_to_matrix
 
-UNIFORM: Final = 1e-4  # relative spread of scale components; a smaller one counts as rounding by the exporter
+UNIFORM: Final = 1e-4  # relative spread of scale components; a smaller spread counts as rounding by the exporter
 _SINGULAR: Final = 1e-6  # ratio of singular values of a bind matrix; below it, the matrix has no orientation
 
 
@@ -21,7 +21,7 @@ class Scene:
     """The nodes that become joints, parents first; arrays have one row per joint.
 
     Args:
-        names: Node names; ``node12`` for a node without one.
+        names: Node names; ``node12`` for a node without a name.
         row_of: Row by node number in the file.
         parents: Row of the parent, -1 for roots.
         moving: Whether the node is a ball even without animation, such as a joint of a skin.
@@ -112,7 +112,7 @@ def node_places(scene: Scene, local: Mapping[tuple[int, str], Array], count: int
 
 
 def over_time(local: Mapping[tuple[int, str], Array], row: int, path: str, rest: Array) -> Array:
-    """Return a property of a node, (T, width), or (1, width) at rest if it is not animated."""
+    """Return a property of a node, (T, width); its value at rest, (1, width), if the property is not animated."""
     values = local.get((row, path))
     return rest[row : row + 1] if values is None else values
 
@@ -140,7 +140,7 @@ class Rest:
             n, bool
         )  # whether a scale above is nonuniform, so that the offset may depend on the pose
         self.frame = np.empty((n, 3, 3))  # rigid rotation of the parent
-        self.offset = np.empty((n, 3))  # from the parent, in the parent's rigid frame
+        self.offset = np.empty((n, 3))  # offset from the parent, in the parent's rigid frame
         rotations = quat_to_matrix(scene.rotation)
         below: dict[int, tuple[float, Array, Array, bool, Array]] = {-1: (1.0, np.ones(3), np.eye(3), False, np.eye(3))}
         for row, parent in enumerate(scene.parents):

@@ -1,8 +1,8 @@
 """Read skeletons of SMPL, SMPL-H and SMPL-X from the user's own model file, a NumPy archive.
 
 v_template     (V, 3) vertices of the mean shape, metres, y up
-shapedirs      (V, 3, K) their change with each number of the shape
-J_regressor    (J, V) weights of the vertices whose mean is a joint
+shapedirs      (V, 3, K) change of the vertices with each shape parameter
+J_regressor    (J, V) weights of the vertices whose weighted mean is the position of a joint
 kintree_table  (2, J) row of the parent of each joint, and of the joint
 
 The models must not be redistributed, so Synovia includes none. Files with the ending .pkl are pickles, which can run
@@ -39,7 +39,7 @@ _HANDS: Final = tuple(
 NAMES: Final = {
     len(names): names for names in ((*BODY, "left_hand", "right_hand"), (*BODY, *_HANDS), (*BODY, *_FACE, *_HANDS))
 }
-UPRIGHT: Final = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from y up, as in the models, to z up
+UPRIGHT: Final = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # rotation from y up (models) to z up
 _KEYS: Final = ("v_template", "shapedirs", "J_regressor", "kintree_table")
 _EXPECTED: Final = "an SMPL model as .npz"
 _PICKLES: Final = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
@@ -119,7 +119,7 @@ def _parents(numbers: Array, path: Path) -> list[int]:
 
 
 def _skeleton(places: Array, parents: list[int], path: Path) -> Skeleton:
-    """Return the skeleton with joints at given positions (J, 3), y up, rotated so that it stands with z up."""
+    """Return the skeleton with joints at given positions (J, 3), y up, rotated so that the body stands with z up."""
     names = NAMES[len(places)]
     joints = [Joint(names[0], None, Kind.FREE, rigid(UPRIGHT @ places[0], UPRIGHT))]
     joints += [

@@ -7,10 +7,10 @@
     first = "coupler"           # a joint, link or site
     second = "rocker"           # without this key: the world
     kind = "point"              # or weld, hinge, universal, slide, cylindrical, distance
-    offset = [0.3, 0, 0]        # on the first, in its frame
+    offset = [0.3, 0, 0]        # position on the first, in its frame
     offset_rpy_deg = [0, 0, 90] # rotations about x, y, z in order; or offset_rotation_xyzw, a unit quaternion
-    other_offset = [0.1, 0, 0]  # on the second, in its frame, and other_offset_rpy_deg
-    distance = 0.2              # of the kind "distance" alone
+    other_offset = [0.1, 0, 0]  # position on the second, in its frame; also other_offset_rpy_deg
+    distance = 0.2              # only for the kind "distance"
 
     [[coupling]]
     terms = { thumb = 1, index = [-0.5, 0.1] }  # factors of the value, or of its first to fourth power
@@ -36,7 +36,7 @@ from synovia.text import parse_toml
 
 SCHEMA: Final = "synovia.loops/1"
 TABLES: Final = ("loop", "coupling")
-_LARGEST: Final = 2**22  # bytes
+_LARGEST: Final = 2**22  # largest size of a file, bytes
 _TURNS: Final = ("rotation_xyzw", "rpy", "rpy_deg")
 _LOOP: Final = (
     *("name", "first", "second", "kind", "distance"),
@@ -88,7 +88,7 @@ def tied(skeleton: Skeleton, content: Mapping[str, Any], path: Path, text: str) 
 
 
 def _tables(content: Mapping[str, Any], path: Path, text: str, name: str) -> list[Table]:
-    """Return the tables with one name."""
+    """Return all tables with a name."""
     lines = lines_of(text, name)
     entries = Table(content, path, "", lines[0]).tables(name, f"tables that begin with [[{name}]]")
     if len(lines) != 1 + len(entries):  # several on a line, or a header inside a text: line numbers are unknown

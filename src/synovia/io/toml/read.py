@@ -22,7 +22,7 @@ from synovia.text import parse_toml
 if TYPE_CHECKING:
     from synovia.model.shapes.solids import Shape, Solid
 
-_LARGEST: Final = 2**25  # bytes: twice the size of a file with the largest number of joints; tomllib is slow
+_LARGEST: Final = 2**25  # largest size of a file, bytes: twice that of a file with the largest number of joints
 _KINDS: Final = {kind.name.lower(): kind for kind in Kind}
 _TIES: Final = ("loop", "coupling")  # tables that ``loops.py`` reads
 _TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "notes", "excluded_pairs", "joint", *_TIES)

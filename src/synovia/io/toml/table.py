@@ -12,7 +12,7 @@ from synovia.errors import FormatError, SynoviaError, did_you_mean, restated
 from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix
 
 SCHEMA: Final = "synovia.skeleton/1"
-OFFSETS: Final = ("offset", "other_offset")  # keys of a loop
+OFFSETS: Final = ("offset", "other_offset")  # keys of the two offsets of a loop
 AXES: Final = {sign + axis: sign + axis for axis in "xyz" for sign in ("", "-")}
 _T = TypeVar("_T")
 
@@ -114,7 +114,7 @@ class Table:
         return math.radians(value) if value is not None and f"{key}_deg" in self.values else value
 
     def given_key(self, key: str, other: str) -> str:
-        """Return the given one of two equivalent keys; the second if neither is given."""
+        """Return the key that is given, of two equivalent keys; the second key if neither is given."""
         if key in self.values and other in self.values:
             raise self.error(f"both {other} and {key} are given", key, expected="one of them")
         return key if key in self.values else other
@@ -124,14 +124,14 @@ class Table:
         return Table(values, self._path, self._what, {"": self._lines[key]} if key in self._lines else {})
 
     def tables(self, key: str, expected: str) -> list[Table]:
-        """Return the tables in a list; none if the key is missing."""
+        """Return the list of tables at a key; an empty list if the key is missing."""
         entries: Any = self.values.get(key, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
             raise self.error(f"{key} has the wrong form", key, value=entries, expected=expected)
         return [self.inner(key, entry) for entry in cast("list[dict[str, Any]]", entries)]
 
     def points(self, key: str) -> list[list[float]]:
-        """Return a list of points; none if the key is missing."""
+        """Return the list of points at a key; an empty list if the key is missing."""
         entries: Any = self.values.get(key, [])
         if not isinstance(entries, list) or any(
             not isinstance(point, list) or len(cast("list[Any]", point)) != 3 for point in cast("list[Any]", entries)
@@ -140,7 +140,7 @@ class Table:
         return [[self._number(key, x) for x in point] for point in cast("list[list[Any]]", entries)]
 
     def _number(self, key: str, value: object, infinite: bool = False) -> float:
-        """Return one number."""
+        """Check that a value is a number, and return the number."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.error(f"{key} is not a number", key, value=value, expected="a number")
         try:
@@ -162,7 +162,7 @@ def decoded(data: bytes, path: Path) -> str:
 
 
 def lines_of(text: str, name: str) -> list[dict[str, int]]:
-    """Return the line of each key, for the head of the file and for each ``[[name]]``, whose own line has key ""."""
+    """Return the line of each key, for the head of the file and for each ``[[name]]``; key "" has the header's line."""
     tables: list[dict[str, int]] = [{}]
     now = tables[0]
     for number, line in enumerate(text.split("\n"), start=1):

@@ -41,7 +41,7 @@ from synovia.model.shapes.world import Obstacle, World
 from synovia.text import parse_toml
 
 WORLD: Final = "synovia.world/1"
-_LARGEST: Final = 2**25  # bytes; tomllib is slow
+_LARGEST: Final = 2**25  # largest size of a file, bytes; tomllib is slow
 _SHAPES: Final[dict[str, type[Shape]]] = {**KINDS, PointCloud.word: PointCloud}
 _TOP: Final = ("schema", "meters_per_unit", "up", "notes", "obstacle")
 _KEYS: Final = ("name", "position", "rotation_xyzw", "rpy", "rpy_deg", "shapes")

@@ -140,7 +140,7 @@ def place_of(frame: Array) -> dict[str, Any]:
 
 
 def block_of(keys: Mapping[str, Any]) -> str:
-    """Return the lines of a table."""
+    """Return the TOML lines of a table."""
     return "".join(f"{key} = {literal(value)}\n" for key, value in keys.items() if value is not None)
 
 

@@ -43,7 +43,7 @@ from synovia.text import first_few, listed
 if TYPE_CHECKING:
     from synovia.model.shapes.world import World
 
-LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
+LARGEST_FILE: Final = 2**27  # largest size of a file, bytes; shapes are in separate files
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
 _SOURCES: Final = ("xacro:include", "xacro:macro", "xacro:if", "xacro:unless")  # only a file of macros has these
 _WORLD: Final = "world"  # a parent link with this name need not be defined
@@ -55,14 +55,14 @@ _KINDS: Final = {
     "continuous": Kind.HINGE,
     "prismatic": Kind.SLIDE,
     "floating": Kind.FREE,
-    "planar": Kind.HINGE,  # the last of its three rows
+    "planar": Kind.HINGE,  # kind of the last of the three rows of a planar joint
     "spherical": Kind.BALL,  # an extension of Bullet and MuJoCo
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """A joint of the file, before it has a row."""
+    """A joint of the file, before it becomes rows of the skeleton."""
 
     element: Element
     name: str
@@ -99,14 +99,14 @@ def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = Fa
 
     Args:
         path: The file.
-        data: Its content.
+        data: Content of the file.
         srdf: SRDF file, as in ``read_skeleton``.
         expanded: Whether the content is xacro's output, whose line numbers differ from those of the file.
 
     Raises:
         UnexpandedError: If it needs macros that were not expanded.
     """
-    most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}  # transmissions name joints again
+    most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}  # transmissions contain further joint elements
     robot = parse(data, f"{path} (expanded)" if expanded else str(path), root="robot", most=most)
     macros = _macros(robot)
     try:
@@ -116,7 +116,7 @@ def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = Fa
     except UnexpandedError:
         raise
     except FormatError as error:
-        if macros:  # they caused the other error
+        if macros:  # the macros may have caused the error
             raise _unexpanded(macros[0]) from error
         raise
     source = next((macro for macro in macros if macro.tag in _SOURCES), None)
@@ -269,7 +269,7 @@ def _soft_limits(edge: _Edge) -> tuple[float, float]:
         return -math.inf, math.inf
     (low,) = safety.numbers("soft_lower_limit", 1, default=(-math.inf,), bounded=False)
     (high,) = safety.numbers("soft_upper_limit", 1, default=(math.inf,), bounded=False)
-    return (low, high) if low < high else (-math.inf, math.inf)  # both 0 is the default of the format
+    return (low, high) if low < high else (-math.inf, math.inf)  # both are 0 by default, for no soft limits
 
 
 def _extension_notes(robot: Element, edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
@@ -279,7 +279,7 @@ def _extension_notes(robot: Element, edges: list[_Edge], mimics: dict[str, Mimic
     for element in robot.children:
         if element.tag in _LOOPS:
             lost.append(element)
-        if element.tag == "gazebo":  # as in SDF, its joints connect two links that are already in the tree
+        if element.tag == "gazebo":  # as in SDF, joints in this element connect two links that are already in the tree
             joints = [inner for inner in element.children if inner.tag == "joint"]
             lost += [joint for joint in joints if {"parent", "child"} <= {end.tag for end in joint.children}]
         if element.tag in ("gazebo", "ros2_control"):
@@ -372,7 +372,7 @@ def _edges(robot: Element, links: dict[str, Element]) -> list[_Edge]:
 
 
 def _root(robot: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
-    """Return the one link that is not a child of any joint."""
+    """Return the only link that is not a child of any joint."""
     children = {edge.child for edge in edges}
     roots = [name for name in links if name not in children]
     if not roots:
@@ -392,7 +392,7 @@ def _root(robot: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
 
 
 def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str], mimic: Mimic | None) -> list[Joint]:
-    """Return the rows of one joint; the first will be row ``at``, the last is the frame of the link."""
+    """Return the rows of a joint, which begin at row ``at`` of the skeleton; the last row is the frame of the link."""
     element = edge.element
     kind = _KINDS[edge.type]
     rest = origin_of(element)
@@ -426,7 +426,7 @@ def _axis(element: Element) -> Array:
 
 
 def _limit(edge: _Edge) -> Interval | None:
-    """Return the limits of a revolute or prismatic joint; None for reversed ones."""
+    """Return the limits of a revolute or prismatic joint; None for reversed limits."""
     if edge.type not in _LIMITED:
         return None
     limit, bounds = edge.element.only("limit"), _bounds(edge)
@@ -442,7 +442,7 @@ def _limit(edge: _Edge) -> Interval | None:
 
 
 def _given_velocity(edge: _Edge) -> float | None:
-    """Return the velocity limit of a joint as given in the file; None without one."""
+    """Return the velocity limit of a joint as given in the file; None without a limit."""
     limit = edge.element.only("limit")
     if limit is None or "velocity" not in limit.attributes:
         return None
@@ -450,7 +450,7 @@ def _given_velocity(edge: _Edge) -> float | None:
 
 
 def _velocity(edge: _Edge) -> float | None:
-    """Return the velocity limit of a joint; None also for 0, which exporters write for joints without one."""
+    """Return the velocity limit of a joint; None without a limit, also for 0, which exporters write in this case."""
     velocity = _given_velocity(edge)
     return velocity if velocity is not None and 0.0 < velocity <= LONGEST else None
 

@@ -40,7 +40,7 @@ class Collisions:
         """Start without notes."""
         self._path = path
         self._missing: dict[str, list[str]] = {}  # names of shapes by reason
-        self._incomplete: set[str] = set()  # links
+        self._incomplete: set[str] = set()  # names of links with a missing shape
         self._files: dict[str, Path] = {}  # mesh files by name in the URDF
 
     def of(self, link: Element) -> tuple[Solid, ...]:
@@ -139,7 +139,7 @@ def mesh_file(path: Path, shape: Element) -> Path:
     """
     places = mesh_places(path, shape)
     for place in places:
-        with suppress(OSError):  # a name that is too long
+        with suppress(OSError):  # raised for a name that is too long
             if place.is_file():
                 return place
     why = "not found" if places else "outside the robot's folder"

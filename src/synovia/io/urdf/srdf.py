@@ -21,8 +21,8 @@ from synovia.text import counted, first_few
 
 Pair = tuple[str, str]
 
-_LARGEST: Final = 2**26  # bytes
-_MOST: Final = 200_000  # largest number of pairs; one line of the file may disable the pairs with all other links
+_LARGEST: Final = 2**26  # largest size of a file, bytes
+_MOST: Final = 200_000  # largest number of pairs; one line of the file may disable all pairs of a link
 _PLURAL: Final = {"joint property": "joint properties"}
 _USED: Final = ("disable_default_collisions", "disable_collisions", "enable_collisions")
 _UNUSED: Final = {  # names of the elements that are not used

@@ -20,8 +20,8 @@ from synovia.errors import FormatError
 
 ENDING: Final = ".xacro"
 _MOST_SECONDS: Final = 20.0
-_LINES: Final = 2  # lines of the program's output that are shown, from the error on; later lines are its call stack
-_LONGEST: Final = 240  # largest number of characters that are shown
+_LINES: Final = 2  # number of output lines to show, from the error on; later lines are the call stack of the program
+_LONGEST: Final = 240  # largest number of characters to show
 _ERROR: Final = re.compile(r"(\w+ )*error\b", re.IGNORECASE)
 _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OF_PACKAGES: Final = re.compile(
@@ -45,7 +45,7 @@ def program() -> list[str] | None:
 
 
 def expanded(path: Path, command: list[str], *, most: int) -> bytes:
-    """Expand a source to URDF, with the default values of its arguments.
+    """Return a source expanded to URDF, with the default values of its arguments.
 
     Args:
         path: The source.

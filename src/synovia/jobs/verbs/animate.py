@@ -160,7 +160,7 @@ class _Animate(Saved, Roles, ClipJob):
             output: The file to write; None for no file.
             into: The model file that the output format may copy.
             up: Axis that points up; None to find it.
-            host: Where this runs.
+            host: Threads, notes and progress of the job.
         """
         from synovia.batch.clips import judged
         from synovia.jobs.reports import clip_object, clip_text, judgement_object, warnings_of
@@ -220,7 +220,7 @@ class HoldFeet(_Animate):
         foot_lock(warm_clip(), up="z", threads=1)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Hold the feet of a clip."""
+        """Hold the feet of a clip, and return the outcome."""
         self._check(output, self.copied(item.path), host)
         motion, _ = self.read(item.path, host, _MODEL_NEEDS)
         motion = motion.on(with_roles(motion.skeleton, self.roles))
@@ -341,7 +341,7 @@ class Follow(Clear, _Animate):
         _ = self.load_body(self.body, host)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Make a clip."""
+        """Make a clip, and return the outcome."""
         from synovia.facade import IK
         from synovia.model.motion import Motion
         from synovia.solver import as_solver
@@ -377,7 +377,7 @@ class Follow(Clear, _Animate):
         tips = [skeleton.frame_names[row] for row in skeleton.tip_rows]
         values = targets_from(source, tips if self.joints is None else dict(self.joints))
         start = None
-        with suppress(InputError):  # the clip belongs to another body, so it gives no start pose
+        with suppress(InputError):  # if the clip belongs to another body, it gives no start pose
             placed = source.on(skeleton)
             same = [(body.joint_names, body.nq) for body in (skeleton, skeleton.with_root(self._moves))]
             start = placed.pose(0) if (placed.skeleton.joint_names, placed.skeleton.nq) in same else None
@@ -501,7 +501,7 @@ class Fit(_Animate):
         return None
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Fit a clip to points."""
+        """Fit a clip to points, and return the outcome."""
         from synovia.clips import Fitted, fit_keypoints
 
         self._check(output, file_of(self._model), host)
@@ -623,10 +623,10 @@ class _Verb(Verb):
         """Refuse options that belong to other inputs.
 
         Raises:
-            UsageError: If one is given.
+            UsageError: If such an option is given.
         """
         fields = {name: {one: said for one, said, _ in options_of(job)} for name, job in _JOBS.items()}
-        del fields["goals"]["joints"]  # the file of keyframes names them
+        del fields["goals"]["joints"]  # the file of keyframes names the joints
         known = {one for one, _, _ in options_of(kind)}
         for name, said, _ in self.options():
             owners = [one for one, own in fields.items() if name in own and not own[name].positional]

@@ -68,7 +68,7 @@ class Convert(Saved, Roles, ClipJob):
         raise UsageError("expected the format of the outputs for a folder, got none.", "--format")
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Write a clip or a skeleton."""
+        """Write a clip or a skeleton, and return the outcome."""
         from synovia.io.load import NO_MOTION, endings, format_of, formats, is_bundled
 
         source = item.path

@@ -80,7 +80,7 @@ def _slice(text: str) -> _Frames:
 
 
 def _pin(text: str) -> str:
-    """Return the text of a pin, checked."""
+    """Check the form of a pin, and return its text."""
     from synovia.files.layers import pin_layer
 
     pin_layer(text)
@@ -88,7 +88,7 @@ def _pin(text: str) -> str:
 
 
 def _offset(text: str) -> str:
-    """Return the text of an offset, checked."""
+    """Check the form of an offset, and return its text."""
     from synovia.files.layers import offset_layer
 
     offset_layer(text)
@@ -122,7 +122,7 @@ class Made(NamedTuple):
 class Edit(Saved, Roles, Clear, ClipJob):
     """Change a part of clips and keep the rest; or cut, loop, mirror, smooth and join them.
 
-    Layers come first, so their frames are those of the input: those of the file, then pins, then offsets. Each keeps
+    Layers are applied first, to the frames of the input: layers of the file, then pins, then offsets. Each layer keeps
     clear of obstacles and of the body as the options say; without layers, the whole clip does. The tools follow in the
     order of this list.
 
@@ -242,10 +242,10 @@ class Edit(Saved, Roles, Clear, ClipJob):
         return [] if self.layers is None else read_layers(self.layers, world=self.obstacles)
 
     def _check(self) -> None:
-        """Check that the options ask for something, and fit together.
+        """Check that the options change something, and that they fit together.
 
         Raises:
-            UsageError: If they do not.
+            UsageError: If the options change nothing, or do not fit together.
         """
         inherited = {name for base in (ClipJob, Roles, Saved) for name, _, _ in options_of(base)}
         given = {name for name, _, _ in options_of(self) if is_changed(self, name)}
@@ -278,7 +278,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
             foot_lock(warm_clip(), up="y", threads=1)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Edit a clip."""
+        """Edit a clip, and return the outcome."""
         from synovia.batch.clips import judged
         from synovia.io.save import check_target
         from synovia.jobs.reports import warnings_of
@@ -304,7 +304,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         )  # fmt: skip
 
     def _made(self, motion: Motion, host: Host) -> Made:
-        """Return the edited clip."""
+        """Return the edited clip with the results of all steps."""
         import numpy as np
 
         from synovia.clips import edit, foot_lock
@@ -367,7 +367,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         return motion.mirrored() if self.mirror else motion, marked
 
     def _joined(self, motion: Motion, host: Host) -> Motion:
-        """Return the clip with the others appended, and closed to a loop if asked."""
+        """Return the clip with other clips appended, and closed to a loop if the option asks for a loop."""
         from synovia.model.clip_tools.concatenate import concatenate
 
         if self.append:
@@ -388,7 +388,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
 
 
 def _doubts(made: Made) -> list[Finding]:
-    """Return the findings of the layers that need a look; without frames if the tools changed the clip."""
+    """Return the findings about layers that the user should check; without frames if the tools changed the clip."""
     from synovia.model.finding import Finding
 
     edited = made.edited

@@ -143,7 +143,7 @@ class Render(ClipJob):
         return ".gif"
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Draw a clip."""
+        """Draw a clip, and return the outcome."""
         from synovia.draw import render
         from synovia.draw.film import check_film
 
@@ -172,7 +172,7 @@ class Render(ClipJob):
         return Outcome(motion, figures, files=[output], said=f"{output}: {motion.name}")
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a sheet of stills as it is; None for a film."""
+        """Return an output that is a sheet of stills, unchanged; None for a film."""
         from synovia.batch.work import Picture
 
         del source

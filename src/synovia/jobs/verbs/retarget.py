@@ -130,7 +130,7 @@ class Retarget(Saved, Roles, ClipJob):
 
     @cached_property
     def _target(self) -> Skeleton | Motion:
-        """The model, or a clip of it if only the clip shows the rest pose."""
+        """Target of retargeting: the model, or a clip of the model if only the clip shows the rest pose."""
         from synovia.batch.clips import target_of
         from synovia.covers import with_shapes
         from synovia.model import Skeleton
@@ -164,7 +164,7 @@ class Retarget(Saved, Roles, ClipJob):
 
     @cached_property
     def _given(self) -> _Map | None:
-        """The joint map."""
+        """Joint map of the option, read if it is a file; None without one."""
         from synovia.retargeting import read_map
 
         return read_map(self.joint_map) if isinstance(self.joint_map, Path) else self.joint_map
@@ -197,7 +197,7 @@ class Retarget(Saved, Roles, ClipJob):
         return usual_ending_of(self.target)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Retarget a clip."""
+        """Retarget a clip, and return the outcome."""
         from synovia.batch.clips import judged, notes_of
         from synovia.jobs.reports import warnings_of
         from synovia.retargeting import write_map
@@ -351,7 +351,7 @@ class _Verb(Verb):
             if name in given and name not in own:
                 what = "clips of a body" if job is RetargetHand else "recordings of a hand, 21 points over time"
                 raise UsageError(f"expected {what} with this option.", flag_of(name, said))
-        if job is RetargetHand:  # its defaults may differ from those of the shared options
+        if job is RetargetHand:  # the options of RetargetHand may have other defaults
             own &= given | {
                 name for name, _, _ in options_of(job) if name not in {one for one, _, _ in options_of(Retarget)}
             }
@@ -364,7 +364,7 @@ def _is_hand(sources: Sequence[str]) -> bool:
 
     for source in sources[:1]:
         path = Path(source)
-        with suppress(OSError, ValueError):  # such as a name that is too long; reading the file reports it later
+        with suppress(OSError, ValueError):  # the name may be too long; reading the file reports this later
             files = [path]
             if path.is_dir():
                 files = sorted(one for one in path.rglob("*") if one.suffix.lower() in HAND_ENDINGS)[:1]

@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from synovia.solver import Solver as SolverSettings
 
 TABLE_SCHEMA: Final = "synovia.solve-table/1"
-_QUICK: Final = 2.0  # seconds; a slower solve is not repeated to measure its time, unless it took few steps
-_FEW: Final = 2000  # steps; a slow solve with fewer steps spent its time in the compiler
+_QUICK: Final = 2.0  # seconds; a solve that takes longer is not repeated to measure its time, unless it took few steps
+_FEW: Final = 2000  # number of steps; a slow solve with fewer steps spent its time in the compiler
 _POSE_SEED: Final = Number(0, 2**32 - 1, whole=True)
 
 _T = TypeVar("_T")
 _Frame = tuple[int, bytes]  # row of a joint, and the bytes of a site's placement on this joint
-_Position = tuple[str, tuple[float, ...]]  # joint and position
-_Rotation = tuple[str, "Array"]  # joint and rotation matrix
+_Position = tuple[str, tuple[float, ...]]  # key of a joint, and position
+_Rotation = tuple[str, "Array"]  # key of a joint, and rotation matrix
 
 
 def _position(text: str) -> _Position:
@@ -84,7 +84,7 @@ def _joint_and_value(text: str, form: str) -> tuple[str, str]:
     """Return the texts on both sides of the last equals sign.
 
     Raises:
-        InputError: If one is empty; the message names the expected ``form``.
+        InputError: If a side is empty; the message names the expected ``form``.
     """
     joint, _, value = text.rpartition("=")
     if not joint.strip() or not value.strip():
@@ -113,7 +113,7 @@ def _table_endings() -> Sequence[str]:
 
 @described
 class _Solves(Looped, Clear, Job):
-    """Options that both jobs share: goals, and how to solve for them."""
+    """Options that both jobs share: the goals, and the settings of the solve."""
 
     goals: Path | None = option(
         default=None,
@@ -260,7 +260,7 @@ class Solve(_Solves):
         return collect_tables(sources, output, ending)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Solve a table."""
+        """Solve a table, and return the outcome."""
         from synovia.batch.solving import figures_of, write_answers
         from synovia.batch.tables import Source
         from synovia.io.base import check_writable
@@ -341,7 +341,7 @@ class SolvePose(Verified, Roles, _Solves):
     look: str = option(default="surface", like=LOOK, needs="picture_file", recorded=NEVER)
 
     def is_brief(self) -> bool:
-        """Return whether kernels may run as plain Python: not with a deadline, which would end the slower solve."""
+        """Return whether kernels may run as plain Python: not with a deadline, which could end the slower solve."""
         return self.deadline is None or not self._wants()
 
     def are_many(self, sources: Sequence[str], output: str | None) -> bool:
@@ -372,11 +372,11 @@ class SolvePose(Verified, Roles, _Solves):
         return "full-body" if self.standing else None
 
     def _wants(self) -> bool:
-        """Return whether there is a target."""
+        """Return whether an option gives a target."""
         return bool(self.positions or self.rotations or self.goals or self.clearance is not None)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Solve for a pose."""
+        """Solve for a pose, and return the outcome."""
         from synovia.facade import IK
         from synovia.files.poses import verify_pose, write_pose
 
@@ -397,7 +397,7 @@ class SolvePose(Verified, Roles, _Solves):
         start = _start_pose(self.start, ik.skeleton)
         solution, seconds = self._solved(ik, start)
         outcome = self._outcome(solution, ik, start, seconds)
-        host.ready(outcome)  # before any file is written: this may restart the command with the compiler
+        host.ready(outcome)  # report before writing files, because the report may restart the command with the compiler
         check = None
         if output is not None:
             host.wrote(output, write_pose(solution.pose, output, force=host.force))
@@ -427,7 +427,7 @@ class SolvePose(Verified, Roles, _Solves):
         return solution, seconds
 
     def _outcome(self, solution: Solution, ik: IK, start: Pose | None, seconds: float) -> Outcome:
-        """Return the outcome, before files are written."""
+        """Return the outcome of a solve; its files are not written yet."""
         from synovia.jobs.solutions import solution_object, solution_text
 
         figures = {"missed": int(not solution.reached), "steps": solution.steps, "status": solution.status.name}
@@ -461,7 +461,7 @@ class SolvePose(Verified, Roles, _Solves):
 
 
 def _standing(skeleton: Skeleton, wanted: Sequence[Goal]) -> tuple[Skeleton, list[Goal]]:
-    """Return a body with masses, and its standing goals before the given goals, which get a priority one level lower.
+    """Return a body with masses, and goals: standing goals first, then the given goals one priority lower.
 
     Raises:
         InputError: If the body cannot stand.
@@ -501,7 +501,7 @@ def _start_pose(start: int | Path | None, skeleton: Skeleton) -> Pose | None:
 
 
 def _goals_from(positions: Sequence[_Position], rotations: Sequence[_Rotation], skeleton: Skeleton) -> list[Goal]:
-    """Return a goal for each joint: a pose goal if both options name it.
+    """Return a goal for each joint with a target; a joint with a position and a rotation gets a pose goal.
 
     Args:
         positions: Joints with positions.

@@ -64,12 +64,12 @@ def check_alike(what: str, skeleton: Skeleton, count: int, clip: _Clip) -> None:
 
     Args:
         what: Name of the argument.
-        skeleton: Its skeleton.
-        count: Its number of frames.
+        skeleton: Skeleton of the difference.
+        count: Number of frames of the difference.
         clip: The clip.
 
     Raises:
-        InputError: If it does not fit the clip.
+        InputError: If the value does not fit the clip.
     """
     own, other = ([(joint.name, joint.kind) for joint in body.joints] for body in (skeleton, clip.skeleton))
     if own != other:

@@ -13,7 +13,7 @@ from synovia.model.pose import clamped
 from synovia.text import counted
 
 _SLACK: Final = 1e-9  # slack of all limits, radians or length units
-_SEEN: Final = 1e-6  # smaller changes are not reported
+_SEEN: Final = 1e-6  # radians or length units: smaller changes are not reported
 _NAMED: Final = 4  # largest number of joints named in a note
 
 

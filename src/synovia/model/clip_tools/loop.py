@@ -16,10 +16,10 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.text import DOUBT
 
-_PACE: Final = 0.1  # seconds; weights velocities by their displacement in this time
+_PACE: Final = 0.1  # seconds: a velocity is weighted as the displacement in this time
 # a clip is cut at a pose whose distance to the first pose is below this factor of the distance at the end
 _BETTER: Final = 0.7
-_PHASE: Final = 0.05  # seconds; precision of contacts
+_PHASE: Final = 0.05  # seconds: precision of the times of contacts
 _NEAR: Final = 0.12  # fraction of the body's size: a pose farther from the first one is in another phase of the motion
 _SEEN: Final = 0.05  # fraction of the body's size: the blend of a larger difference is visible
 _ALMOST: Final = 1.2  # factor of the nearest distance within which cuts are equally good; the latest of them is used
@@ -69,13 +69,15 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
 
 
 def _between_frames(places: Array, fps: float) -> float:
-    """Return the usual distance between consecutive frames, as in ``_differences``: the precision of a phase."""
+    """Return the median distance between consecutive frames, as in ``_differences``: the precision of a phase."""
     steps = np.diff(places, axis=0)
     return float(np.median(_size(steps[1:]) + _PACE * fps * _size(np.diff(steps, axis=0))))
 
 
 def _best_part(places: Array, fps: float, size: float) -> tuple[int, int, float]:
-    """Return the part of a clip that is the best loop, and the distance from the frame after it to its first frame.
+    """Return (first frame, end, distance) of the part of a clip that is the best loop.
+
+    The distance is that from the frame after the part to the first frame of the part, in body sizes.
 
     Args:
         places: Positions of all joints (T, n, 3), without motion over the ground.
@@ -209,7 +211,7 @@ def _shares(gap: Array, faster: Array, blend: int) -> tuple[Array, Array]:
 
     Args:
         gap: Difference from the extrapolated end to the beginning, (n,).
-        faster: Velocity of the beginning minus that of the end, (n,), per frame.
+        faster: Velocity of the beginning minus velocity of the end, (n,), per frame.
         blend: Frames on each side.
     """
     s = (np.arange(blend) / blend)[:, None]  # 0 at the frames next to the seam

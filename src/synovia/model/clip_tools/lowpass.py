@@ -71,7 +71,7 @@ def low_pass_of(count: int, fps: float, cutoff: float) -> Filter:
     factor = decompose(bands, lower=True)
 
     def product(z: Array) -> Array:
-        """Return Dᵀ z."""
+        """Return Dᵀ z, where D takes second differences."""
         out = np.zeros((count, *z.shape[1:]))
         out[:-2] += z
         out[1:-1] -= 2.0 * z
@@ -81,7 +81,7 @@ def low_pass_of(count: int, fps: float, cutoff: float) -> Filter:
     def apply(values: Array) -> Array:
         bent = np.diff(values, n=2, axis=0)
         z = np.asarray(solve((factor, True), bent), np.float64)
-        z += solve((factor, True), bent - weight * z - np.diff(product(z), n=2, axis=0))  # removes rounding
+        z += solve((factor, True), bent - weight * z - np.diff(product(z), n=2, axis=0))  # refinement
         return values - product(z)
 
     return apply

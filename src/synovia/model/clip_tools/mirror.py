@@ -20,11 +20,11 @@ from synovia.model.tree import ancestors
 _NEAR: Final = 0.05  # fraction of the body's size: a joint this near to another's mirror image may be its counterpart
 # cosine of the angle within which a direction is along an axis of the world
 _NEARLY: Final = float(np.cos(np.radians(10.0)))
-_STEEP: Final = 0.5  # horizontal part of a unit vector below which it is steep
-_ALIGNED: Final = 0.999  # entry of a map D above which it maps an axis to an axis
+_STEEP: Final = 0.5  # length of the horizontal part of a unit vector: below this, the vector is steep
+_ALIGNED: Final = 0.999  # absolute entry of a map D: above this, D maps an axis to an axis
 # words in names of the left and the right side
 _RIGHT: Final = {"left": "right", "l": "r", "lleg": "rleg", "larm": "rarm"}
-_EVEN: Final = 1e-4  # difference of a joint's scales along its axes that is rounding
+_EVEN: Final = 1e-4  # smaller differences between a joint's scales along its axes are rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,8 +161,8 @@ class Mirror:
     def _signed(self, q: Array, row: int, quats: Array) -> Array:
         """Return quaternions (T, 4) with signs derived from the counterpart's, so that mirroring twice is the identity.
 
-        The local rotation is K r D, where r is that of the counterpart and K, D are constant. As quaternions this is a
-        constant one times that of DᵀrD, in which a rotation vector w becomes -Dᵀw.
+        The local rotation is K r D, where r is the counterpart's rotation and K, D are constant. Its quaternion is
+        a constant times the quaternion of DᵀrD, in which a rotation vector w becomes -Dᵀw.
         """
         pair = self.pairs[row]
         at = self.skeleton.q_slice(pair)
@@ -174,7 +174,7 @@ class Mirror:
         return np.where(signs < 0.0, -1.0, 1.0)[:, None] * quats
 
     def _constant(self, row: int) -> Array:
-        """Return the constant quaternion of ``_signed``, (4,); those of counterparts have matching signs."""
+        """Return the constant quaternion of ``_signed``, (4,); counterparts have constants of matching sign."""
         skeleton, pair = self.skeleton, self.pairs[row]
         first = min(row, pair)
         above, other = skeleton.joints[first].rest[:3, :3], skeleton.joints[max(row, pair)].rest[:3, :3]
@@ -192,8 +192,8 @@ class Mirror:
     def _hinge(self, row: int) -> tuple[float, float]:
         """Return the sign s and the angle c of a hinge, s t + c for the angle t of its counterpart.
 
-        The local rotation is K r D, as in ``_signed``: c is the angle of K D about the axis. That of the counterpart is
-        -s c, also if the two axes are not each other's mirror image. So mirroring twice gives the original.
+        The local rotation is K r D, as in ``_signed``: c is the angle of K D about the axis. The counterpart's
+        angle is -s c, even if the two axes are not each other's mirror image. So mirroring twice gives the original.
         """
         pair, joints = self.pairs[row], self.skeleton.joints
         first = min(row, pair)

@@ -1,4 +1,4 @@
-"""The maps of a mirror: from the frame of each joint to that of its counterpart on the other side.
+"""The maps of a mirror: from the frame of each joint to the frame of its counterpart on the other side.
 
 A rest pose usually determines the maps. But some files have an impossible rest pose: each bone lies along one axis, and
 legs point in the direction of the trunk. Then bones show directions, but not rotations of joints about their own bones.
@@ -122,7 +122,7 @@ def _could_rest(skeleton: Skeleton) -> bool:
 
 
 def _bends(skeleton: Skeleton, frames: Array) -> dict[int, Array]:
-    """Return the mean side to which the lower bone of each arm and leg points, (3,), in the frame of the upper one.
+    """Return the mean side to which the lower bone of each arm and leg points, (3,), in the frame of the upper bone.
 
     Args:
         skeleton: The skeleton.
@@ -143,12 +143,12 @@ def _bends(skeleton: Skeleton, frames: Array) -> dict[int, Array]:
 
 
 def _quarter_turns(resting: Array, own: Array, other: Array) -> list[Array]:
-    """Return four maps that map a bone, (3,), to that of the counterpart, by quarter turns about the bone.
+    """Return four maps from a bone, (3,), to the counterpart's bone, which differ by quarter turns about the bone.
 
     Args:
         resting: Map by the rest pose and the map of the parent, (3, 3).
         own: The bone.
-        other: The counterpart's.
+        other: The counterpart's bone.
     """
     image = resting @ own
     if image @ other < _SAME - 1.0:  # opposite bones: half turn about any axis normal to them
@@ -205,7 +205,7 @@ def _bones(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array,
 
 
 def _axes(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, Array]:
-    """Return the axes (k, 3) of a hinge and of hinges below a joint, and those of the counterparts, in their frames."""
+    """Return the axes (k, 3) of a hinge and of hinges below a joint, and the counterparts' axes, in own frames."""
     pair = pairs[row]
     own: list[Array] = []
     other: list[Array] = []

@@ -25,7 +25,7 @@ from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
-# sine between the vertical and the line of the hips, above which the hips show the facing direction
+# sine of the angle between the vertical and the line through the hips; above it, the hips show the facing direction
 _LEVEL: Final = 0.3
 
 
@@ -126,8 +126,8 @@ class Ground:
     def _facing(self, frames: Array) -> float:
         """Return the heading of a body at world frames (n, 12), radians.
 
-        It follows from the line between the hips if this line is level, else from the rotation of the hips since the
-        rest pose.
+        The heading follows from the line between the hips if this line is level, else from the rotation of the hips
+        since the rest pose.
         """
         roles = self.skeleton.role_rows
         legs = [roles.get(f"{side}_upper_leg") for side in ("left", "right")]

@@ -26,7 +26,7 @@ _PLACES: Final = 8  # number of places on the path per frame
 _TINY: Final = 1e-12  # fraction of a limit: smaller derivatives do not move a joint
 _SLOWEST: Final = 1e-6  # lowest speed along the path
 _TRIES: Final = 8  # number of times that limits are lowered a little, because frames may exceed them between places
-_LEAST: Final = 0.995  # factor of the first try
+_LEAST: Final = 0.995  # factor on the limits in the first try, and safety factor in later ones
 _ROUNDING: Final = 1.0 + 1e-9
 
 
@@ -147,7 +147,7 @@ _Lines = tuple[Array, Array]  # c and slope of lines c + slope x
 
 
 def _interval(a: Array, b: Array) -> tuple[_Lines, _Lines]:
-    """Return lines over x = ṡ² that bound s̈: from below the highest of the first, from above the lowest of the others.
+    """Return lines over x = ṡ²: the highest of the first bounds s̈ from below, the lowest of the second from above.
 
     Each component has -1 ≤ a s̈ + b x ≤ 1. A component with a = 0 bounds only x; its lines are far apart below that
     bound.

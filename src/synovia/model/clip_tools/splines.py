@@ -78,7 +78,7 @@ def _kept_within(knots: Array, y: Array, slopes: Array, lower: float, upper: flo
     """Return slopes (T,) with which the cubics between values y (T,) stay within the limits.
 
     Frames next to a cubic that exceeds them get the slopes of the monotone cubic (Fritsch and Carlson 1980). This
-    changes the cubic on the other side of the frame as well, so it is repeated until no cubic exceeds the limits.
+    changes the cubic on the other side of the frame as well, so the step is repeated until no cubic exceeds them.
     """
     low, high = np.minimum(np.minimum(y[1:], y[:-1]), lower), np.maximum(np.maximum(y[1:], y[:-1]), upper)
     slack = _ROUNDING * max(float(np.ptp(y)), 1e-300)

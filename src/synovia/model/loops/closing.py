@@ -73,7 +73,7 @@ def closed_reading(skeleton: Skeleton, given: Any, q: Array, what: str) -> Array
     Args:
         skeleton: The skeleton, with loops.
         given: Joint values, (nq,), or values by joint.
-        q: Closed joint values near them, (nq,).
+        q: Closed joint values near the measured values, (nq,).
         what: Name of the argument.
 
     Raises:

@@ -133,7 +133,7 @@ class Loop(ChecksArguments):
 
     @property
     def label(self) -> str:
-        """Its name, else the names of both frames."""
+        """Name of the loop, else the names of both frames."""
         return self.name or f"{self.first} - {self.second or 'world'}"
 
     @property
@@ -170,7 +170,7 @@ class Loop(ChecksArguments):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coupling(ChecksArguments):
-    """A constraint between joint values: a sum of polynomials of them is constant.
+    """A constraint between joint values: the sum of a polynomial of each value is constant.
 
     ``Mimic`` is the simple case of one joint that follows another linearly. A coupling ties any number of hinges and
     slides, and its terms may be polynomials: ``Coupling({"a": 1, "b": (-2, 0.5)})`` keeps a - 2 b + 0.5 b² = 0.
@@ -220,7 +220,7 @@ class Coupling(ChecksArguments):
 
     @property
     def label(self) -> str:
-        """Its name, else the names of its joints."""
+        """Name of the coupling, else the names of its joints."""
         return self.name or " - ".join(self.terms)
 
     @property

@@ -22,8 +22,8 @@ from synovia.model.pose import drawn_values
 from synovia.model.tables import Ints, writable
 
 CLOSED: Final = 1e-9  # largest closure error of a closed pose, length scales or radians
-TIGHT: Final = 1e-10  # the same for solved poses
-SHUT: Final = 1e-6  # the same for user poses, which are rounded
+TIGHT: Final = 1e-10  # largest closure error of a solved pose, length scales or radians
+SHUT: Final = 1e-6  # largest closure error of a user's pose, which is rounded
 _STEPS: Final = 300  # largest number of steps to close any pose
 # singular value of the constraints (per radian or length scale) below which they are dependent
 INDEPENDENT: Final = 1e-6
@@ -37,7 +37,7 @@ _DRAWS: Final = 20  # largest number of draws of a random pose
 _LEAPS: Final = 3.0
 _NEXT_SEED: Final = 0x9E3779B1
 _PROBES: Final = 3  # number of poses near the rest pose that determine mobility
-_ASIDE: Final = 0.05  # their fraction of the path to random poses
+_ASIDE: Final = 0.05  # distance of these poses from rest, as a fraction of the path to random poses
 _WELL: Final = 0.1  # smallest independent share of a column for a well-conditioned dependent joint
 
 
@@ -107,7 +107,7 @@ class Mechanism:
 
     @cached_property
     def _close(self) -> Callable[..., Any]:
-        """The compiled function."""
+        """The compiled kernel that closes poses."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.loops.closing import close_rows
 
@@ -117,7 +117,7 @@ class Mechanism:
 
     @cached_property
     def _write_rows(self) -> Callable[..., Any]:
-        """The compiled function."""
+        """The compiled kernel that writes constraint rows."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.loops.closing import write_rows
 
@@ -245,7 +245,7 @@ class Mechanism:
         return out
 
     def _towards(self, start: Array, end: Array, held: NDArray[np.bool_] | None, moves: NDArray[np.bool_]) -> Array:
-        """Return the closed pose at the end of a path from a closed pose to joint values, (nq,), or the last one on it.
+        """Return the last closed pose on a path from a closed pose to joint values, (nq,), if possible at its end.
 
         Args:
             start: The closed pose.
@@ -294,7 +294,7 @@ class Mechanism:
 
     @cached_property
     def _moved_with(self) -> NDArray[np.int64]:
-        """Joint values that affect each loop, or loops that share joints with it, (loops, nq) of 0 and 1."""
+        """Joint values that affect each loop or a loop that shares joints with this loop, (loops, nq) of 0 and 1."""
         owner = self.skeleton.tables.owner
         own = np.array([np.isin(owner, [*moved_by(self.skeleton, tie)]) for tie in self.tables.ties])
         for column in range(own.shape[1]):  # each variable merges the loops that it moves, as in union-find
@@ -400,7 +400,7 @@ class Mechanism:
         return out
 
     def way(self, begin: Array, end: Array, held: NDArray[np.bool_] | None) -> tuple[Array, NDArray[np.bool_]]:
-        """Move some variables on a straight path, and close the loops by the others, or by all, at each step.
+        """Move some variables on a straight path, and close the loops by the other variables, or by all, at each step.
 
         Args:
             begin: Closed poses, (T, nq).
@@ -436,7 +436,7 @@ class Mobility(NamedTuple):
     Args:
         freedom: Number of degrees of freedom with closed loops.
         redundant: Number of constraints that depend on others.
-        dependent: Mask of variables that follow from the others, (k,).
+        dependent: Mask of variables that follow from the independent variables, (k,).
         singular: Whether the rest pose has more freedom than poses around it.
         still: Mask of variables that cannot move, (k,).
     """

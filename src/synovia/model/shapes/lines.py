@@ -14,7 +14,7 @@ from synovia.model.geometry import Array, align_z
 
 # Begin and end along the line, (n,), NaN if it misses the solid; outward normal at the end, (n, 3)
 Spans = tuple[Array, Array, Array]
-# direction component below which a line runs along a face; fraction of its size below which a hull is flat
+# A line with a smaller direction component runs along a face; a hull thinner than this fraction of its size is flat.
 _FLAT: Final = 1e-12
 
 

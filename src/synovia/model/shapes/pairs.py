@@ -238,9 +238,9 @@ def _find_once(skeleton: Skeleton, links: list[int], pairs: Ints) -> _Found:
 
 
 def _base(skeleton: Skeleton, links: list[int]) -> int:
-    """Return the last joint above all links with shapes, whose motion does not matter; -1 without such a joint.
+    """Return the last joint above all links with shapes; -1 without such a joint.
 
-    Mimic joints below it must have leaders below it.
+    The motion of this joint moves all links together. A mimic joint and its leader are both below it, or neither is.
     """
     if not links:
         return -1
@@ -355,7 +355,7 @@ class _Tree:
     """
 
     def __init__(self, skeleton: Skeleton, base: int) -> None:
-        """Walk down the tree."""
+        """Compute the attributes, from the root to the tips."""
         self._parents = skeleton.parents
         self.part: list[int] = []
         self.above: list[int] = []

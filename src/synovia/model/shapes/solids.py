@@ -55,7 +55,7 @@ class Role:
         size: Shape of the array; () for a scalar.
         checked: Checks and converts a value, given the name of the field for messages.
         moved: Returns the value after a rigid motion (4, 4); None if a motion does not change it.
-        grows: Whether it is a length, or consists of lengths.
+        grows: Whether the value is a length, or consists of lengths.
     """
 
     size: tuple[int, ...]
@@ -327,8 +327,8 @@ class Sphere(Solid):
     """A sphere.
 
     Args:
-        center: Its centre, length units.
-        radius: Its radius, length units; 0 for a point.
+        center: Centre of the shape, length units.
+        radius: Radius of the sphere, length units; 0 for a point.
 
     Raises:
         InputError: If a value cannot be used.
@@ -345,7 +345,7 @@ class Sphere(Solid):
     radius: float = field(metadata=_LENGTH)
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the values that kernels read."""
+        """Return three half sizes and a radius, which kernels read."""
         return 0.0, 0.0, 0.0, self.radius
 
     @property
@@ -358,7 +358,7 @@ class Sphere(Solid):
         yield *triangles.ball(np.full(3, self.radius)), False
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return the spans of lines inside."""
+        """Return the spans of lines inside the shape."""
         return lines.ball(_ORIGIN, self.radius, points, direction)
 
 
@@ -368,7 +368,7 @@ class Capsule(Solid):
 
     Args:
         a: One end of the segment, length units.
-        b: Its other end.
+        b: The other end of the segment.
         radius: The radius, length units; 0 for the segment itself.
 
     Raises:
@@ -403,7 +403,7 @@ class Capsule(Solid):
         return rigid(0.5 * self.a + 0.5 * self.b, align_z(_direction(self.b - self.a)))
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the values that kernels read."""
+        """Return three half sizes and a radius, which kernels read."""
         return 0.0, 0.0, 0.5 * math.hypot(*(self.b - self.a).tolist()), self.radius
 
     @property
@@ -416,7 +416,7 @@ class Capsule(Solid):
         yield *triangles.capsule(self.radius, 2.0 * self.sizes()[2]), False
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return the spans of lines inside."""
+        """Return the spans of lines inside the shape."""
         return lines.capsule(self.radius, self.sizes()[2], points, direction)
 
 
@@ -425,9 +425,9 @@ class Box(Solid):
     """A box.
 
     Args:
-        center: Its centre, length units.
-        size: Its full lengths along its own x, y and z axes, length units; one may be 0, for a plate.
-        rotation: Its orientation: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
+        center: Centre of the shape, length units.
+        size: Full lengths of the box along its own x, y and z axes, length units; one may be 0, for a plate.
+        rotation: Orientation of the shape: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
 
     Raises:
         InputError: If a value cannot be used.
@@ -446,7 +446,7 @@ class Box(Solid):
     rotation: Array = field(default_factory=lambda: _EYE, metadata=_ROTATION)
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the values that kernels read."""
+        """Return three half sizes and a radius, which kernels read."""
         x, y, z = (0.5 * self.size).tolist()
         return x, y, z, 0.0
 
@@ -460,7 +460,7 @@ class Box(Solid):
         yield *triangles.box(self.size), True
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return the spans of lines inside."""
+        """Return the spans of lines inside the shape."""
         x, y, z = (lines.slab(half, points, direction, k) for k, half in enumerate(self.sizes()[:3]))
         return lines.both(lines.both(x, y), z)
 
@@ -470,11 +470,11 @@ class Cylinder(Solid):
     """A cylinder with flat ends.
 
     Args:
-        center: Its centre, length units.
-        radius: Its radius, length units.
-        length: Its full length along its axis, length units.
-        rotation: Its orientation, a ``Rotation`` or a matrix (3, 3), whose z axis is the cylinder's axis; None for the
-            axes of its frame.
+        center: Centre of the shape, length units.
+        radius: Radius of the cylinder, length units.
+        length: Distance of the two ends, length units.
+        rotation: Orientation: a ``Rotation`` or a matrix (3, 3), whose z axis is the cylinder's axis; None for the axes
+            of its frame.
 
     Raises:
         InputError: If a value cannot be used.
@@ -494,7 +494,7 @@ class Cylinder(Solid):
     rotation: Array = field(default_factory=lambda: _EYE, metadata=_ROTATION)
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the values that kernels read."""
+        """Return three half sizes and a radius, which kernels read."""
         return 0.0, 0.0, 0.5 * self.length, self.radius
 
     def extent(self) -> float:
@@ -522,7 +522,7 @@ class Cylinder(Solid):
         yield vertices, faces[ends], True
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return the spans of lines inside."""
+        """Return the spans of lines inside the shape."""
         return lines.both(
             lines.tube(self.radius, points, direction), lines.slab(0.5 * self.length, points, direction, 2)
         )
@@ -533,9 +533,9 @@ class Ellipsoid(Solid):
     """An ellipsoid.
 
     Args:
-        center: Its centre, length units.
-        radii: Its half lengths along its own x, y and z axes, length units; one may be 0, for a disc.
-        rotation: Its orientation: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
+        center: Centre of the shape, length units.
+        radii: Half lengths of the ellipsoid along its own x, y and z axes, length units; one may be 0, for a disc.
+        rotation: Orientation of the shape: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
 
     Raises:
         InputError: If a value cannot be used.
@@ -554,7 +554,7 @@ class Ellipsoid(Solid):
     rotation: Array = field(default_factory=lambda: _EYE, metadata=_ROTATION)
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the values that kernels read."""
+        """Return three half sizes and a radius, which kernels read."""
         x, y, z = self.radii.tolist()
         return x, y, z, 0.0
 
@@ -687,7 +687,7 @@ class ConvexHull(Solid):
             yield points, faces, True
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return the spans of lines inside."""
+        """Return the spans of lines inside the shape."""
         return lines.hull(self.corners(), points, direction)
 
     def moved(self, transform: ArrayLike) -> Self:
@@ -742,7 +742,7 @@ class HalfSpace(Solid):
         return math.inf
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the values that kernels read."""
+        """Return three half sizes and a radius, which kernels read."""
         return 0.0, 0.0, 0.0, 0.0
 
     @property
@@ -759,7 +759,7 @@ class HalfSpace(Solid):
         yield from ()
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return the spans of lines inside."""
+        """Return the spans of lines inside the shape."""
         return lines.below(points, direction)
 
 

@@ -15,7 +15,7 @@ Faces = NDArray[np.int64]  # vertex indices of triangles, (f, 3)
 Part = tuple[Array, Faces, bool]  # vertices, triangles, and whether to shade these flat
 MOST_SPHERES: Final = 50_000  # largest number of shown spheres of a point cloud; larger clouds are sampled evenly
 _ROUND: Final = 200  # largest number of spheres drawn round; those of larger clouds are icosahedra
-_FLAT: Final = 1e-9  # fraction of its size: largest thickness of a flat hull
+_FLAT: Final = 1e-9  # fraction of the size of a hull: largest thickness of a flat hull
 _GOLDEN: Final = (1.0 + 5.0**0.5) / 2.0
 _ICOSAHEDRON: Final = np.array(
     [np.roll((0.0, u, v * _GOLDEN), k) for k in range(3) for u in (-1.0, 1.0) for v in (-1.0, 1.0)]

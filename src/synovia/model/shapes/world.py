@@ -77,7 +77,7 @@ class Obstacle(ChecksArguments):
 
     Args:
         shapes: A shape, a point cloud, or a list of them, in the obstacle's own frame. Half-spaces are allowed.
-        name: Its name; None for a name that the world generates, such as ``"box"`` or ``"box 2"``.
+        name: Name of the obstacle; None for a name that the world generates, such as ``"box"`` or ``"box 2"``.
         transform: Frame of the obstacle in the world: a 4x4 transform, a position, or a pair of a position and a
             rotation; None for the frame of the world.
 
@@ -682,7 +682,7 @@ def _checked_obstacles(given: object) -> list[Obstacle]:
 
 
 def _named(obstacles: Sequence[Obstacle], taken: Sequence[str]) -> tuple[Obstacle, ...]:
-    """Return obstacles with generated names for those without.
+    """Return obstacles, with generated names for obstacles without a name.
 
     Args:
         obstacles: The obstacles.

@@ -62,7 +62,7 @@ class Variables:
 
 
 def all_variables(skeleton: Skeleton, reach: float = 1.0) -> Variables:
-    """Return the variables of all joints of a skeleton. Mimic joints have none, so columns are not velocities."""
+    """Return the variables of all joints of a skeleton; mimic joints have none, so columns differ from velocities."""
     return Variables(with_columns_in_turn(skeleton.tables.variables), skeleton.tables.limits, reach)
 
 

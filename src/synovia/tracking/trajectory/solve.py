@@ -34,7 +34,7 @@ _P = ParamSpec("_P")
 _BEND = (1.0, -2.0, 1.0)  # coefficients of a second difference of three frames
 WINDOW: Final = 600  # frames in one solve, so that memory does not grow with the length of a clip
 LEAD: Final = 120  # frames at the end of a window that the next window solves again
-_PARTS: Final = 1000  # resolution of reported progress over several stages
+_PARTS: Final = 1000  # units of reported progress for all stages together
 _LARGEST = 0.7  # radians or length scales in one step; the linear model is poor beyond
 
 
@@ -227,7 +227,7 @@ def _step(model: Model, terms: Terms, q: Array, equations: tuple[Array, Array], 
 
 
 def _active(terms: Terms, e: Array) -> Array:
-    """Return the weights (T, rows), with 0 for one-sided residuals of the other sign."""
+    """Return the weights (T, rows), 0 for one-sided residuals that do not apply."""
     wrong = (terms.side != 0.0) & (terms.side * e <= 0.0)
     return np.where(wrong, 0.0, terms.weights)
 
@@ -338,7 +338,7 @@ def solve_banded(band: Array, right: Array) -> Array:
     """Return the solution of a positive definite system of N equations.
 
     Args:
-        band: The diagonal of the matrix and the ones below it, (k, N); overwritten.
+        band: The diagonal of the matrix and the diagonals below it, (k, N); overwritten.
         right: N rows, in any shape, for example (T, columns) with N = T columns.
     """
     from scipy import linalg

@@ -24,7 +24,7 @@ class Body:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
     """
 
     def __init__(self, state: State, history: History) -> None:
@@ -51,11 +51,11 @@ class Body:
 
     @property
     def pose(self) -> Pose:
-        """The current pose."""
+        """Current pose of the solved skeleton."""
         return self._state.pose
 
     def put(self, q: Array) -> None:
-        """Set the pose by joint values of the solved skeleton, (nq,), clamped to its limits."""
+        """Set the pose to joint values of the solved skeleton, (nq,), clamped to the limits of the joints."""
         self._state.put(q)
 
     def joint_values(self) -> dict[str | int, Any]:
@@ -93,7 +93,7 @@ class Body:
         self.set_joint(row + self.rooted.added, self.given.rest_q[self.given.q_slice(row)])
 
     def _let_goals_keep(self, row: int) -> None:
-        """Adapt goals to the current value of a joint: targets below it move with it, rest goals use it as reference.
+        """Adapt goals to the value of a joint: targets below the joint move with it, rest goals use it as reference.
 
         Args:
             row: Row of the solved skeleton.
@@ -136,7 +136,7 @@ class Body:
 
 
 def _with_value(skeleton: Skeleton, q: Array, row: int, value: Array) -> Array:
-    """Return joint values, (nq,), with new values of one joint, clamped to its limits and with closed loops."""
+    """Return joint values, (nq,), with new values of one joint; limits are applied and loops are closed."""
     out, place = np.array(q), skeleton.q_slice(row)
     out[place] = value
     out[place] = clamped(skeleton, out[None])[0][place]

@@ -98,8 +98,8 @@ class GoalEditor:
         values: Other arguments of the goal, by name. Other joints (``other``) are rows of the given skeleton.
         given: Parts of the target that were set explicitly (POSITION, ROTATION). A saved goal omits the others.
         name: Name of the goal; None if it has none.
-        idle: Whether the target follows the joint while the goal is off. Moving it then enables the goal.
-        follows: Whether the target follows the joint of the clip while the goal is on. Moving it ends that.
+        idle: Whether the target follows the joint while the goal is off. Moving the target then enables the goal.
+        follows: Whether the target follows the joint of the clip while the goal is on. Moving the target ends this.
     """
 
     key: int
@@ -127,7 +127,7 @@ class GoalEditor:
 
     @property
     def has_rotation(self) -> bool:
-        """Whether the target has a rotation; for a goal with a normal, its z axis is the normal."""
+        """Whether the target has a rotation; with a normal, the z axis of this rotation is the normal."""
         return bool(kind_of(self.kind).rotation) and self.values.get("keep") != "point"
 
     @property
@@ -136,7 +136,7 @@ class GoalEditor:
         return self.has_position or self.has_rotation
 
     def copy(self) -> GoalEditor:
-        """Return an independent copy; it shares the arrays, which are replaced but never modified."""
+        """Return a copy that shares the arrays, because arrays are replaced but never modified."""
         return replace(self, values=dict(self.values))
 
     def become(self, other: GoalEditor) -> None:
@@ -154,7 +154,7 @@ class GoalEditor:
         self.eased_position, self.eased_rotation = self.position, self.rotation
 
     def ease(self, part: float, near: float) -> bool:
-        """Move the eased target towards the target and return whether it still has to move.
+        """Move the eased target towards the target; return whether the eased target still has to move.
 
         Args:
             part: Fraction of the distance, 0 to 1.
@@ -173,7 +173,7 @@ class GoalEditor:
         return self.eased_position if self.has_position else self.eased_rotation if self.has_rotation else None
 
     def goal(self, address: Callable[[int], str | int], *, eased: bool = True, kept: bool = False) -> Goal:
-        """Return the goal.
+        """Return the goal that this editor describes.
 
         Args:
             address: Returns the key of a joint from a row of the given skeleton.
@@ -192,11 +192,11 @@ class GoalEditor:
         if kind.goal.has_priority:
             values["priority"] = self.priority
         if kept:
-            values.pop("world", None)  # not stored in files
+            values.pop("world", None)  # goal files do not store the world
         given = self.given if kept else POSITION | ROTATION
-        if kind.name == "pose" and given:  # both or neither
+        if kind.name == "pose" and given:  # a pose goal has both parts of the target or neither
             given = POSITION | ROTATION
-        if self.has_position:  # None: a plane goal then has a default position
+        if self.has_position:  # with None, a plane goal gets its default position
             values[kind.position] = place if given & POSITION else None
         normal = self.values.get("keep") == "normal"
         if self.has_rotation and given & ROTATION:
@@ -225,7 +225,7 @@ def bounds_of(editor: GoalEditor) -> tuple[float, float] | None:
 
 
 def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
-    """Interpolate from a rotation towards another; return the result, and whether it still has to move."""
+    """Interpolate from a rotation towards another; return the result, and whether it is not there yet."""
     if at is to:
         return to, False
     quat = matrix_to_quat(at)

@@ -58,7 +58,7 @@ def edited(
     to_current: Callable[[GoalEditor], None],
     world: World | None = None,
 ) -> GoalEditor:
-    """Return a copy of an editor with some fields changed and its target adapted to them.
+    """Return a copy of an editor with new values of some fields, and with a target that fits these values.
 
     Args:
         editor: The editor.
@@ -89,7 +89,7 @@ def edited(
 
 
 def free_label(label: str, taken: Iterable[str]) -> str:
-    """Return the label, with a number appended if it is taken."""
+    """Return a label; append a number if another goal has the label."""
     out, number, others = label, 2, set(taken)
     while out in others:
         out, number = f"{label} {number}", number + 1
@@ -148,13 +148,13 @@ def holds(editor: GoalEditor, skeleton: Skeleton, row: int) -> bool:
 
 
 def with_reference(editor: GoalEditor, skeleton: Skeleton, row: int, value: float | Array) -> Any:
-    """Return the reference of a goal that keeps joints near values, with another value for one joint.
+    """Return the reference values of a goal that keeps joints near values, with a new value for one joint.
 
     Args:
         editor: The editor of such a goal, see ``holds``.
         skeleton: The given skeleton.
         row: The joint.
-        value: Its value.
+        value: The new value of the joint.
     """
     reference = editor.values.get("pose")
     if reference is None or isinstance(reference, Mapping):
@@ -194,7 +194,7 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
             if place is not None and "other_offset" in kind.further:
                 editor.values["other_offset"] = place @ cast("Any", goal).other_offset
             elif place is not None:
-                row = skeleton.index(editor.values[name])  # this goal does not support sites
+                row = skeleton.index(editor.values[name])  # raises an error for the name of a site
             editor.values[name] = row
     directions = [field.name for field in kind.controls if field.form == "direction"]
     if left_out := [name for name in directions if name not in editor.values]:

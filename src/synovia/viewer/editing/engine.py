@@ -30,9 +30,9 @@ from synovia.viewer.editing.standin import follow
 from synovia.viewer.editing.state import State
 
 _EASE: Final = 0.035  # time constant of eased targets, seconds
-_SOLVE: Final = 0.012  # seconds; time limit of one solve, which the next frame continues after a miss
-_UNFINISHED: Final = 120  # largest number of frames for a miss
-_MOVES: Final = 1e-3  # radians or length units; after a larger change of a joint value, the next frame continues
+_SOLVE: Final = 0.012  # time limit of one solve, seconds; after a miss, the next frame continues the solve
+_UNFINISHED: Final = 120  # largest number of consecutive frames that continue an unfinished solve
+_MOVES: Final = 1e-3  # radians or length units: if a joint value changes by more, the next frame continues the motion
 _TIMED: Final = 60  # number of solves for the median time
 _FIRST_PACK: Final = threading.Lock()  # held while a session packs its first problem
 _POLL: Final = 0.1  # seconds between two checks, while waiting for the lock, whether the session is stopped
@@ -125,7 +125,7 @@ class Engine:
         return self._version != self.state.version
 
     def prepare(self) -> None:
-        """Pack the problem if its structure has changed; the first use of a solver compiles it for seconds.
+        """Pack the problem if its structure has changed; the first use of a solver compiles the solver for seconds.
 
         The compiler serves one thread at a time, and a thread that waits for it cannot be interrupted. The browser may
         disconnect before the session's first problem is packed. So the thread waits here, and returns if the session
@@ -165,8 +165,8 @@ class Engine:
                     self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
                 self._gaps = Gaps.of_goals(self.ik.problem)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
-                self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``
-                self.ik.precompile()  # now, while the page shows that it is busy, not during a drag
+                self._skeleton = rooted.skeleton  # the same joints as in ``ik.skeleton``
+                self.ik.precompile()  # compile now, while the page shows that it is busy, and not during a drag
                 if limits.on and not clip:
                     self._servo = limits.servo(self.ik, _SOLVE)
                 self._nudges = Nudges(self.ik.problem)
@@ -181,7 +181,7 @@ class Engine:
         return {label: target for label, target in targets.items() if target is not None}
 
     def step(self, seconds: float) -> tuple[Frame, bool]:
-        """Advance by some seconds and solve; return the frame and whether anything still moves.
+        """Advance the page by some seconds and solve; return the frame, and whether anything still moves.
 
         The solve runs outside the session's lock, so that edits never wait for a solve.
         """
@@ -192,7 +192,7 @@ class Engine:
             start, editors, moving = self._advance(seconds)
             version, before, clock = state.version, state.pose, state.play.time
             playing = state.play.playing and state.play.motion is not None
-        if version != self._version:  # changed since ``prepare``: the next step packs it
+        if version != self._version:  # an edit after ``prepare``; the next step packs the problem again
             return self._frame(before, editors, None, clock), True
         solution, command = None, None
         pose = start
@@ -222,7 +222,7 @@ class Engine:
         )
 
     def stand_in(self, seconds: float) -> Frame:
-        """Advance by some seconds while the solver is not ready: only limbs follow their targets."""
+        """Advance the page by some seconds while the solver is not ready: only limbs follow their targets."""
         state = self.state
         with state.lock:
             start, editors, _ = self._advance(seconds)
@@ -246,7 +246,7 @@ class Engine:
         return start, tuple(editor.copy() for editor in state.editors), any(eased)
 
     def _keep(self, pose: Pose, before: Pose, version: int) -> None:
-        """Store a pose in the session, unless the session was edited since it had the pose ``before``."""
+        """Store a pose in the session, unless the session was edited after it had the pose ``before``."""
         with self.state.lock:
             if self.state.version == version and self.state.pose is before:
                 self.state.pose = pose
@@ -281,13 +281,13 @@ class Engine:
         return nudges.improved(found, lambda q: ik.solve(targets, q, _SOLVE, follow=True))
 
     def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Command:
-        """Return the command of a tick after the last command; after an edit of the pose, restart at rest there."""
+        """Return the command of a tick after the last command; if the pose was edited, restart at rest from it."""
         if start is not self._left:
             servo.reset(start)
         command = servo.step(targets, seconds)
         if np.abs(command.velocity).max(initial=0.0) > 0.0:
             self._unfinished = 1
-        else:  # at rest; further ticks may still reach a missed goal
+        else:  # the body is at rest, but further ticks may still reach a missed goal
             self._unfinished = 0 if command.reached or self._unfinished >= _UNFINISHED else self._unfinished + 1
         return command
 
@@ -304,7 +304,7 @@ class Engine:
         clock: float,
         command: Command | None = None,
     ) -> Frame:
-        """Return a frame."""
+        """Return the state of the page as a frame."""
         errors: dict[int, GoalError] = {}
         missed: frozenset[int] = frozenset()
         if solution is not None:

@@ -20,7 +20,7 @@ def add_goals(goals: Goals, given: Iterable[Goal]) -> None:
 
     Raises:
         UnknownNameError: If a joint does not exist, or the page does not support a kind of goal.
-        InputError: If one of them is not a goal.
+        InputError: If a value is not a goal.
     """
     for number, goal in enumerate(given):
         if not isinstance(goal, Goal):
@@ -29,7 +29,7 @@ def add_goals(goals: Goals, given: Iterable[Goal]) -> None:
 
 
 def pair_of(skeleton: Skeleton, part: str) -> list[int]:
-    """Return the rows of the left and right ``hand`` or ``foot``, an empty list if one of them has no role."""
+    """Return the rows of the left and right ``hand`` or ``foot``; an empty list if one side has no such role."""
     roles = (f"left_{part}", f"right_{part}")
     return [skeleton.role_rows[role] for role in roles] if all(role in skeleton.role_rows for role in roles) else []
 

@@ -27,7 +27,7 @@ class Goals:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
     """
 
     def __init__(self, state: State, history: History) -> None:
@@ -43,7 +43,7 @@ class Goals:
 
     @property
     def version(self) -> int:
-        """Number that changes with the goals, but not with their targets."""
+        """Number that changes when goals change, but not when only targets move."""
         return self._state.version
 
     @property
@@ -52,11 +52,11 @@ class Goals:
         return self._state.solver.supports_priorities
 
     def find(self, key: int | None) -> GoalEditor | None:
-        """Return an editor by its key; None if there is none."""
+        """Return the editor with a key; None if there is none."""
         return next((editor for editor in self.editors if editor.key == key), None)
 
     def editor(self, key: int | None) -> GoalEditor:
-        """Return an editor by its key.
+        """Return the editor with a key.
 
         Raises:
             InputError: If the goal was removed.
@@ -66,7 +66,7 @@ class Goals:
         return editor
 
     def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> GoalEditor:
-        """Add an editor whose target is the current pose of the joint.
+        """Add an editor whose target is the current pose of the joint, and return the editor.
 
         Raises:
             UnknownNameError: If the joint or the kind is unknown.
@@ -92,12 +92,12 @@ class Goals:
             return editor
 
     def _fit_solver(self, goal: type[Goal]) -> None:
-        """Use the solver for drags with goals that avoid obstacles: its motion is limited, so no drag jumps through."""
+        """Use the solver for drags if a goal avoids obstacles: its largest move keeps a drag from jumping through."""
         if goal.takes_world and not self._state.solver.supports_priorities:
             self._state.solver = DRAGGED
 
     def adopt(self, goal: Goal) -> GoalEditor:
-        """Add an editor for a goal; a goal without a target gets the current pose of its joint.
+        """Add an editor for a goal, and return it; a goal without a target gets the current pose of its joint.
 
         Raises:
             UnknownNameError: If the joint does not exist, or the page does not support the kind of goal.
@@ -109,7 +109,7 @@ class Goals:
             return editor
 
     def remove(self, key: int | None) -> None:
-        """Remove an editor."""
+        """Remove the editor with a key."""
         with self._state.lock:
             editor = self.editor(key)
             self._history.remember()

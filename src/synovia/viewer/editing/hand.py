@@ -10,7 +10,7 @@ from synovia.viewer.editing.history import History
 
 
 class Hand:
-    """Edits by hand, such as drags. Each one starts a step of undo and, with auto-key, ends with a key.
+    """Edits by hand, such as drags. Each edit starts an undo step, and with auto-key it ends with a key.
 
     Args:
         history: The history of the page.
@@ -26,9 +26,9 @@ class Hand:
         self._history.remember(what)
 
     def one_step(self) -> AbstractContextManager[None]:
-        """Make all changes in the context one step of undo."""
+        """Return a context in which all changes are one step of undo."""
         return self._history.one_step()
 
     def end(self) -> None:
-        """End an edit."""
+        """End an edit; with auto-key, the pose becomes a key."""
         self._animation.finish_edit()

@@ -51,12 +51,12 @@ class History:
         return not self._undo.empty
 
     def undo(self) -> bool:
-        """Restore the state before the last change; return whether there was one."""
+        """Restore the state before the last change; return whether there was a change to undo."""
         with self._state.lock:
             return self._restore(self._undo.undo(self._state.snapshot()))
 
     def redo(self) -> bool:
-        """Restore the state that the last undo left; return whether there was one."""
+        """Restore the state that the last undo left; return whether there was such a state."""
         with self._state.lock:
             return self._restore(self._undo.redo(self._state.snapshot()))
 
@@ -70,7 +70,7 @@ class History:
                 self._restore(replace(first, library=state.library))
 
     def _restore(self, snapshot: Snapshot | None) -> bool:
-        """Restore a state; return whether there is one."""
+        """Restore a snapshot; return False for None."""
         if snapshot is not None:
             self._state.restore(snapshot)
         return snapshot is not None

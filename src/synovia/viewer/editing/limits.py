@@ -15,8 +15,8 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.servo import Command, Servo
 
-_RATE: Final = 60.0  # nominal ticks per second; each tick gets its own duration
-_COMPONENTS: Final = math.sqrt(3.0)  # the limit of each of three components is the limit of the norm divided by this
+_RATE: Final = 60.0  # nominal ticks per second; each tick passes its actual duration
+_COMPONENTS: Final = math.sqrt(3.0)  # limit of a vector's norm, divided by the limit of each of its three components
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SpeedLimits:
     jerk: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the values.
+        """Check that all limits can be used.
 
         Raises:
             InputError: If a value cannot be used.
@@ -98,7 +98,7 @@ class Following:
 
 
 def following(command: Command, limits: SpeedLimits, ik: IK) -> Following:
-    """Return the state of following of a body.
+    """Return the status, the lag, the limits and the speeds of a body that follows its targets.
 
     Args:
         command: The last command.
@@ -118,7 +118,7 @@ def following(command: Command, limits: SpeedLimits, ik: IK) -> Following:
 
 
 def _share(velocity: Array, kind: Kind, top: Any, reach: float) -> float:
-    """Return a velocity as a fraction of its limit."""
+    """Return a velocity as a fraction of its limit, from its largest component."""
     fast = np.abs(velocity)
     if kind is Kind.FREE:
         return _COMPONENTS * max(float(fast[:3].max()) / (top[1] * reach), float(fast[3:].max()) / top[0])

@@ -12,11 +12,11 @@ from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.geometry import Array
 from synovia.viewer.scene.bodies import ahead_of
 
-_STEEP: Final = 1e-6  # if the horizontal part of the unit vector to the left is shorter, the body lies on its side
+_STEEP: Final = 1e-6  # the unit vector to the left has a horizontal part; if this is shorter, the body lies on its side
 
 
 def counterparts(skeleton: Skeleton) -> list[int]:
-    """Return the row of each joint's counterpart on the other side of the body; its own row if it has none."""
+    """Return the row of each joint's counterpart on the other side of the body; the joint's own row without one."""
     pairs = Mirror.across(skeleton, _across(skeleton)).pairs
     return [row if pair < 0 else pair for row, pair in enumerate(pairs)]
 

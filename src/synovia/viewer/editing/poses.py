@@ -17,7 +17,7 @@ from synovia.viewer.editing.root import without_root_values
 from synovia.viewer.editing.state import State
 
 _MOST: Final = 1000  # largest number of poses in the library
-_LONGEST_NAME: Final = 60  # characters
+_LONGEST_NAME: Final = 60  # largest number of characters of a name
 
 
 class Poses:
@@ -25,8 +25,8 @@ class Poses:
 
     Args:
         state: The state of the page.
-        history: Its history.
-        animation: Its clip.
+        history: The history of the page.
+        animation: The clip of the page.
     """
 
     def __init__(self, state: State, history: History, animation: Animation) -> None:
@@ -41,7 +41,7 @@ class Poses:
         return self._state.library
 
     def mirror(self) -> None:
-        """Mirror the pose; goals of both sides exchange their states, and their targets move to the body.
+        """Mirror the pose; goals of the left and right side exchange their states, and targets move to the body.
 
         On a clip, the mirrored pose becomes a key.
         """

@@ -58,7 +58,7 @@ def rooted(skeleton: Skeleton, mode: str, base: Array | None = None) -> Rooted:
 
 
 def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Rooted, Array]:
-    """Return the skeleton with another root mode, and joint values that leave the body where it is.
+    """Return the skeleton with another root mode, and joint values with which the body stays in place.
 
     The joints of the new root represent as much of the body's displacement as they can; ``base`` holds the rest.
 

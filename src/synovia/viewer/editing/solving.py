@@ -18,7 +18,7 @@ class Solving:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
     """
 
     def __init__(self, state: State, history: History) -> None:
@@ -36,7 +36,7 @@ class Solving:
         return self._state.version
 
     def set_solver(self, solver: Solver | str) -> None:
-        """Change the settings; the name of a solver selects it with its default settings and one attempt."""
+        """Change the solver's settings; a solver's name stands for its default settings with one attempt."""
         with self._state.lock:
             named, settings = isinstance(solver, str), as_solver(solver)
             self._history.remember(None if named else "solver")

@@ -23,8 +23,8 @@ from synovia.model.loops.closing import closed_near
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import tip_of
 
-_SWEEPS: Final = 4  # sweeps per frame; the next frame continues
-_NEAR: Final = 1e-4  # body sizes; a tip nearer than this to its target needs no sweep
+_SWEEPS: Final = 4  # largest number of sweeps per frame; the next frame continues from its result
+_NEAR: Final = 1e-4  # fraction of the body's size; a tip nearer than this to its target needs no sweep
 
 
 def follow(pose: Pose, editors: Iterable[GoalEditor], added: int) -> Pose:
@@ -69,7 +69,7 @@ def limb_of(skeleton: Skeleton, row: int) -> list[int]:
 
 
 def _turned(pose: Pose, row: int, tip: Array, target: Array) -> Pose:
-    """Return a pose in which one joint is rotated so that the tip is as near to the target as this joint allows."""
+    """Return a pose in which one joint rotates the tip as near to the target as the joint allows."""
     frame = pose.frames[row]
     turn, center = frame[:9].reshape(3, 3), frame[9:]
     now, wanted = tip - center, target - center

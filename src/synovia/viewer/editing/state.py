@@ -155,7 +155,7 @@ class State:
         return Pose.trusted(self.skeleton, q)
 
     def clip_values(self, seconds: float) -> Array:
-        """Return the joint values of the clip with its layers, blended by its weight, without its keys, (nq,)."""
+        """Return the joint values, (nq,), of the clip with its layers but without its keys, blended by its weight."""
         below = self.play.below
         if below is None:
             return self.base
@@ -192,7 +192,7 @@ class State:
         for editor in self.editors:
             editor.snap()
         self.solver, self.limits, clip = snapshot.solver, snapshot.limits, snapshot.play
-        same = self.play.motion is clip.motion  # a clip that was not changed keeps its time
+        same = self.play.motion is clip.motion  # if the clip was not changed, it keeps its time
         self.play = replace(clip, time=self.play.time, playing=self.play.playing) if same else replace(clip)
         self.set_root(snapshot.root, snapshot.q)
         self.base = snapshot.base

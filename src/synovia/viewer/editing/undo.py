@@ -50,15 +50,15 @@ class Undo(Generic[State]):
         self._undone.clear()
 
     def undo(self, present: State) -> State | None:
-        """Return the state before the last edit and keep the current one for ``redo``; None if there is no edit."""
+        """Return the state before the last edit, and store the current state for ``redo``; None if there is no edit."""
         return self._step(present, self._past, self._undone)
 
     def redo(self, present: State) -> State | None:
-        """Return the state that the last undo left; None if there is none or if an edit came after it."""
+        """Return the state that the last undo left; None if there is none, or if an edit came after the undo."""
         return self._step(present, self._undone, self._past)
 
     def _step(self, present: State, source: MutableSequence[State], other: MutableSequence[State]) -> State | None:
-        """Take the last state from ``source`` and add the current state to ``other``; None if ``source`` is empty."""
+        """Return the last state of ``source`` and add the current state to ``other``; None if ``source`` is empty."""
         self._what = None
         if not source:
             return None

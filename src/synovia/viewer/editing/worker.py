@@ -16,7 +16,7 @@ from synovia.viewer.editing.engine import Engine, Frame
 from synovia.viewer.editing.state import State
 
 SESSION: Final = "synovia-session"  # name of the threads that solve
-RATE: Final = 60.0  # steps per second
+RATE: Final = 60.0  # largest number of steps per second
 _PAUSE: Final = 0.2  # seconds without a change after which a frame is still
 _PROMPT: Final = 0.25  # seconds; a solver that is ready sooner needs no stand-in
 _LONGEST: Final = 0.1  # longest time step, seconds, even after a pause
@@ -129,14 +129,14 @@ class Worker:
         self.state.changed.set()
 
     def _run(self) -> None:
-        """Work until stopped."""
+        """Run ``_work`` in the thread until stopped."""
         try:
             self._work()
         finally:
             self.ended.set()
 
     def _work(self) -> None:
-        """Step, call the listener, wait."""
+        """Repeat until stopped: advance the engine, call the listener, wait."""
         last = due = time.perf_counter()
         moving = True
         shown: Frame | None = None
@@ -152,8 +152,8 @@ class Worker:
             if self.engine.stale:
                 if shown is None:
                     self._listener(dataclasses.replace(self.engine.unsolved(), busy=True))
-                self._prepare()  # shows the page as busy only if slow: rotating a joint packs in each frame
-                if self._stopped.is_set():  # the other thread may still use the engine
+                self._prepare()  # shown as busy only if slow, because rotating a joint packs the problem in each frame
+                if self._stopped.is_set():  # if set, the other thread may still use the engine
                     return
                 last = max(last, time.perf_counter() - 1.0 / RATE)
             now = time.perf_counter()
@@ -168,7 +168,7 @@ class Worker:
                 self._stopped.wait(rest)
 
     def _prepare(self) -> None:
-        """Prepare the solver in another thread; while this takes long, a simple stand-in moves the limbs."""
+        """Prepare the solver in another thread; if this takes long, a simple stand-in moves the limbs meanwhile."""
         ready = threading.Event()
 
         def prepare() -> None:

@@ -36,7 +36,7 @@ class Figures:
         learning: Whether the calibration of the source is being learned.
         ended: Whether no more poses will arrive.
         limited: The limit that restricts a joint, by joint.
-        speeds: Velocity of these joints as a fraction of their limit, by joint.
+        speeds: Velocity of the limited joints as a fraction of their limit, by joint.
         report: Report on the whole motion; None if unknown.
         recorded: Length of the recording, seconds.
     """
@@ -67,7 +67,7 @@ class Feed:
         self._clock, self._lock = clock, threading.Lock()
         self._live: LiveRetarget | None = None
         self._pose: Pose = skeleton.rest_pose()
-        self._marks: deque[tuple[float, int, int]] = deque()  # time, number of ticks and of samples
+        self._marks: deque[tuple[float, int, int]] = deque()  # time, number of ticks and number of samples
         self._ticks, self._last, self._looked = 0, -np.inf, -np.inf
         self._figures = Figures()
         self._ended = False
@@ -97,7 +97,7 @@ class Feed:
             self._ended = True
 
     def _look(self, pose: Pose, now: float) -> Figures:
-        """Compute the current figures."""
+        """Return the figures of the recent ticks, with those of the newest pose."""
         live = self._live
         report = None if live is None else live.report()
         marks = self._marks
@@ -125,7 +125,7 @@ class Feed:
         return self._pose
 
     def figures(self) -> Figures:
-        """Return the recent figures."""
+        """Return the latest figures; after a second without ticks, the tick rate is 0 and the status is None."""
         with self._lock:
             found, quiet = self._figures, self._clock() - self._last > _QUIET
             recorded = max(len(self._rows) - 1, 0) / self.rate
@@ -175,7 +175,7 @@ class Feed:
 
 
 def _speeds(pose: LivePose) -> dict[str, float]:
-    """Return the velocity of each joint that a limit restricts, as a fraction of its limit."""
+    """Return the velocity of each joint that a limit restricts, as a fraction of its velocity limit, by joint."""
     shares, names = pose.axes.shares.tolist(), pose.axes.skeleton.joint_keys
     out: dict[str, float] = {}
     for axis in np.flatnonzero(pose.reasons).tolist():

@@ -53,7 +53,7 @@ class Panel:
         self.show()
 
     def _on(self, handle: Any, action: Any, *, click: bool = False, slow: bool = False) -> Any:
-        """Call an action after each change of a control."""
+        """Call an action after each change of a control; return the control."""
         return connect(handle, action, self._page.message, on="click" if click else "update", slow=slow)
 
     def _set_in_place(self, on: Any) -> None:

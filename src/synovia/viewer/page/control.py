@@ -32,7 +32,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The text; empty once it has been shown long enough."""
+        """The text; empty after its display time."""
         text, when = self._now
         return text if time.monotonic() - when < reading_time(text) else ""
 
@@ -48,7 +48,7 @@ class Message:
         self._wake(reading_time(text))
 
     def withdraw(self, mark: tuple[str, float]) -> None:
-        """Remove the message if it is still the marked one."""
+        """Remove the marked message, unless another message has replaced it."""
         if self._now == mark and mark[0]:
             self._now = ("", 0.0)
             self._wake(0.0)

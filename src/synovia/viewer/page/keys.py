@@ -21,7 +21,7 @@ from synovia.viewer.scene.rings import turned_values
 from synovia.viewer.scene.targets import Gizmo
 
 _STEP: Final = 0.007  # step of an arrow key, fraction of the body's size, rounded to a power of ten; 1 cm for a person
-_ANGLE: Final = math.radians(5.0)  # rotation of an arrow key
+_ANGLE: Final = math.radians(5.0)  # rotation per press of an arrow key, radians
 # key, modifier, index of the view axis, and sign, by direction
 _ARROWS: Final = {
     "right": ("arrowright", "", 0, 1.0),
@@ -153,7 +153,7 @@ class Keys:
         self._hand.end()
 
     def _pin(self) -> None:
-        """Pin the joint of the selected goal, or let it go."""
+        """Pin the joint of the selected goal, or release it."""
         held = self._goals.pin(self._page.selected)
         self._page.refresh()
         label = self._goals.editor(self._page.selected).label

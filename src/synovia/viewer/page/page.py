@@ -36,7 +36,7 @@ class Model:
     """The model of a page.
 
     Args:
-        command: Its file or name, for the Python code and the command that the page shows.
+        command: File or name of the model, for the Python code and the command that the page shows.
         surface: Surface of the body.
         navigation: Navigation to other pages.
         world: Obstacles around the body; None without any.
@@ -178,7 +178,7 @@ class Page:
         """Return the seconds until the next update of the text; None to wait for a change."""
         now = time.monotonic()
         for due in [due for due in self._updates if due <= now]:
-            self._updates.remove(due)  # in place, because another thread may add one
+            self._updates.remove(due)  # removed in place, because another thread may add a time
         return min(self._updates) - now + 0.02 if self._updates else None
 
     def set_dark(self, dark: bool) -> None:
@@ -213,7 +213,7 @@ class Page:
         text = status_line(self._status_note(frame), state)
         if text != self._status_text:
             self._status.content = self._status_text = text
-        if self.session.history.edited and self._hint.visible:  # after an edit, the user needs no hint
+        if self.session.history.edited and self._hint.visible:  # the hint is for users who have not edited anything yet
             self._hint.visible = False
         self.keys.show()
         for tab in self._tabs:

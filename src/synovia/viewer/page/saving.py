@@ -254,7 +254,7 @@ def _arguments(goal: Goal) -> list[str]:
     entry = entry_of(goal)
     out = [repr(entry.pop("joint"))] if "joint" in entry else []
     entry.pop("kind")
-    for name in ("offset", "other_offset"):  # with a rotation, a frame
+    for name in ("offset", "other_offset"):  # the offset is a frame if it has a rotation, else a point
         if (turn := entry.pop(f"{name}_rotation", None)) is not None:
             entry[name] = rigid(entry.get(name, (0.0, 0.0, 0.0)), quat_to_matrix(np.array(turn["quat_xyzw"]))).tolist()
     if (turn := entry.pop("rotation", None)) is not None:

@@ -20,8 +20,8 @@ INKS: Final[dict[bool, dict[str, str]]] = {
 
 PRIMARY: Final = "teal"  # colour of the filled button of a tab; the rules below use this name
 
-_SHORTEST: Final = 8.0  # seconds; shortest display of a message
-_READING: Final = 14.0  # characters per second that a person reads
+_SHORTEST: Final = 8.0  # shortest display time of a message, seconds
+_READING: Final = 14.0  # reading speed, characters per second
 
 LARGEST_FILE: Final = 2**28  # bytes; largest file that a browser may send
 # Rate (bytes per second) and first burst (bytes) of an upload, below the limits at which the server closes.

@@ -132,6 +132,6 @@ class Tab(ABC):
         upload: bool = False,
         slow: bool = False,
     ) -> Any:
-        """Call an action after each change of a control, and show its errors on the page, see ``control.connect``."""
+        """Call an action after each change of a control, as ``control.connect`` does; return the control."""
         on = "click" if click else "upload" if upload else "update"
         return connect(handle, action, self.page.message, on=on, slow=slow)

@@ -28,7 +28,7 @@ from synovia.viewer.scene.skin import SHOWN
 
 _HELD: Final = "Targets below a joint move with it. Other goals, such as balance, may move it a little."
 _NO_POSE: Final = "(none)"
-_FEW: Final = 16  # largest number of hinges and slides to show at once; for more joints, one is shown at a time
+_FEW: Final = 16  # largest number of hinges and slides that all have sliders; with more, one joint has sliders
 
 
 class BodyTab(Tab):
@@ -193,7 +193,7 @@ class BodyTab(Tab):
             self._sliders.append((row, part, slider))
 
     def _values(self, row: int) -> Array:
-        """Return the slider values of a joint: degrees, length units."""
+        """Return the slider values of a joint, in degrees or length units."""
         joint = self._body.given.joints[row]
         with self._body.lock:  # a change of the root mode changes the pose and its rows together
             value = self._body.pose[row + self._body.rooted.added]
@@ -236,7 +236,7 @@ def short_label(name: str) -> str:
 
 
 def ranges(kind: Kind, limit: Any, reach: float) -> list[tuple[str, float, float, float]]:
-    """Return name, minimum, maximum and step of each slider of a joint: degrees, length units."""
+    """Return name, minimum, maximum and step of each slider of a joint, in degrees or length units."""
     if joint_is_simple(kind):
         far = math.pi if kind is Kind.HINGE else reach
         ends = (limit.lower, limit.upper) if isinstance(limit, Interval) else (-math.inf, math.inf)

@@ -141,7 +141,7 @@ class ClipTab(Tab):
         self._length = values[0]
 
     def _set_auto(self, on: bool) -> None:
-        """Key each edit, or only on request."""
+        """Set whether each edit becomes a key; otherwise keys are made only on request."""
         self._animation.auto_key = bool(on)
 
     def _show_path(self, on: bool) -> None:
@@ -155,7 +155,7 @@ class ClipTab(Tab):
         self.page.redraw()
 
     def _show_progress(self, done: int, of: int) -> None:
-        """Show the progress of solving layers if it takes more than a second."""
+        """Show the progress of solving layers if solving takes more than a second."""
         now = time.monotonic()
         if done == 0 or done >= of:
             self._solving_since = now
@@ -185,7 +185,7 @@ class ClipTab(Tab):
             self._animation.set_play(time=frame / motion.fps, playing=False)
 
     def _cut(self, values: tuple[float, ...]) -> None:
-        """Set the frames that play."""
+        """Set the first and the last frame that play."""
         self._animation.set_span(whole("first frame", values[0]), whole("last frame", values[1]))
 
     def _show_keys(self) -> None:
@@ -235,7 +235,7 @@ class ClipTab(Tab):
             self._go((float(frame),))
 
     def _show_curves(self) -> None:
-        """Show the curves of the selected joint, if they are enabled and have changed."""
+        """Show the curves of the selected joint, if curves are enabled and have changed."""
         play, joint = self._animation.play, self.page.joint
         if not self._curves.value or play.motion is None:
             self._view.hide()

@@ -24,7 +24,7 @@ from synovia.viewer.page.tab import Tab
 
 PAUSE: Final = 5.0  # seconds after the last key stroke before a field shows the value of the model again
 _PARTS: Final = 1000  # steps of the slider of a slide joint
-_DIGITS: Final = 16  # numbers from the browser must have fewer digits
+_DIGITS: Final = 16  # numbers from the browser must have fewer digits than this
 _UUID: Final = attrgetter("_impl.uuid")  # identifier of a control; viser has no public name for it
 
 
@@ -51,7 +51,7 @@ def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any], *, sl
 
 
 def written(values: Sequence[float], digits: int | None) -> str:
-    """Format numbers with ``digits`` decimals, or six significant digits for None; never a negative zero."""
+    """Return numbers as text with ``digits`` decimals, or six significant digits for None; never a negative zero."""
     if digits is None:
         return ", ".join(f"{float(value) + 0.0:.6g}" for value in values)
     return ", ".join(f"{round(float(value), digits) + 0.0:.10g}" for value in values)

@@ -42,7 +42,7 @@ class CurvesView:
 
         Args:
             joint: Name of the joint.
-            curves: Its curves; None if the joint does not move or no joint is selected.
+            curves: Curves of the joint; None if the joint does not move or no joint is selected.
             last: Last frame of the clip.
         """
         self._html.content = note(_NO_JOINT, DIM) if curves is None else curves_html(joint, curves, last, self._uuid)
@@ -56,7 +56,7 @@ def curves_html(joint: str, curves: Curves, last: int, uuid: str) -> str:
 
     Args:
         joint: Name of the joint.
-        curves: Its curves.
+        curves: Curves of the joint.
         last: Last frame of the clip.
         uuid: Identifier of the text field that receives the frame that the user clicks.
     """
@@ -95,7 +95,7 @@ def _words(curve: Curve, unit: str) -> str:
 
 
 def _range(curves: Curves) -> tuple[float, float]:
-    """Return the ends of the axis, which covers all values and the limits that are near them."""
+    """Return the ends of the axis, which covers all values, and the limits near these values."""
     values = np.concatenate([part for curve in curves.curves for part in (curve.values, curve.clip)])
     low, high = float(values.min()), float(values.max())
     wide = max(high - low, _LEAST[curves.unit])

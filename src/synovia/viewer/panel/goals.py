@@ -325,7 +325,7 @@ class GoalsTab(Tab):
 
 
 def _labels(editors: Sequence[GoalEditor]) -> tuple[str, ...]:
-    """Return the options of the selection."""
+    """Return the options of the list from which the user selects a goal."""
     return (*(editor.label for editor in editors), _NOBODY)
 
 

@@ -147,5 +147,5 @@ class Keep(Tab):
 
 
 def _file_name(name: str) -> str:
-    """Replace characters of a name that file names cannot contain."""
+    """Return a name without characters that file names cannot contain."""
     return re.sub(r"[^\w.-]+", "_", name).strip("._")[:60] or "synovia"

@@ -14,7 +14,7 @@ from synovia.viewer.page.style import safe
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field
 
-Part = frozenset[int] | None  # rows of the joints of one part of the body; None for the whole body
+Part = frozenset[int] | None  # rows of the joints of a part of the body; None for the whole body
 
 
 class Sheet:

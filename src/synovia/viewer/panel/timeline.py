@@ -14,8 +14,8 @@ from synovia.viewer.page.style import safe
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field
 
-_GO, _CHANGE, _MUTE = range(3)  # codes of actions
-_PARTS: Final = (  # from bottom to top
+_GO, _CHANGE, _MUTE = range(3)  # codes of user actions: go to a frame, change a layer, mute a layer
+_PARTS: Final = (  # draggable parts of a bar, in drawing order
     ("fade", "in"), ("fade", "out"), ("edge", "first"), ("edge", "last"), ("bar", "move"),
 )  # fmt: skip
 
@@ -25,11 +25,11 @@ class Row(NamedTuple):
 
     Args:
         label: Name of the layer.
-        first: Its first frame.
-        last: Its last frame.
+        first: First frame of the layer.
+        last: Last frame of the layer.
         blend: Number of frames of each fade.
-        muted: Whether it has no effect.
-        missed: Whether it misses a goal.
+        muted: Whether the layer has no effect.
+        missed: Whether the layer misses a goal.
     """
 
     label: str
@@ -72,7 +72,7 @@ class TimeLine:
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown."""
+        """Whether the time line is shown."""
         return bool(self._html.visible)
 
     @visible.setter

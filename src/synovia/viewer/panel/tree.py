@@ -53,7 +53,7 @@ def _branch(skeleton: Skeleton, names: dict[int, str], rows: list[int]) -> list[
 
     The function uses no recursion, because chains may have thousands of joints.
     """
-    far = np.zeros(len(skeleton))  # how far the joints below each joint extend
+    far = np.zeros(len(skeleton))  # largest length of the bones from each joint to a tip
     for row in reversed(range(len(skeleton))):
         above = skeleton.parents[row]
         if above >= 0:

@@ -42,7 +42,8 @@ class Run:
     Args:
         name: Name of the solver.
         steps: Iterations, (k,).
-        errors: Errors after these iterations, (k,): norm of all errors, lengths relative to the length scale, radians.
+        errors: Smallest error up to each of these iterations, (k,). An error is the norm of the errors of all goals:
+            lengths relative to the length scale, and radians.
         pose: Last pose.
         status: Status as text.
         trouble: Reason why the solver does not support the problem; empty if it does.
@@ -82,7 +83,7 @@ def trace(solving: Solving, settings: Solver, goals: Sequence[Goal], start: Pose
 def race(solving: Solving, names: Sequence[str]) -> Iterator[Run]:
     """Run several solvers on the same targets from the rest pose, and yield their results.
 
-    The first use compiles a solver. Unsupported priorities and goals are left out if any goal remains.
+    The first use compiles a solver. Unsupported priorities are left out; unsupported goals, too, if any goal remains.
 
     Args:
         solving: The solver of the page, and its problem.

@@ -1,1 +1,1 @@
-"""The retarget page: a clip beside its retargeted copy on another body; the user edits the map and the rest pose."""
+"""The retarget page: a clip next to its retargeted copy on another body; the user edits the map and the rest pose."""

@@ -66,11 +66,11 @@ class Panel:
         self.show()
 
     def _on(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
-        """Call an action after each change of a control."""
+        """Call an action after each change of a control; return the control."""
         return connect(handle, action, self.page.message, on="click" if click else "update", slow=slow)
 
     def _sets(self, handle: Any, owner: object, name: str) -> Any:
-        """Set an attribute to the value of a control after each change."""
+        """Set an attribute to the value of a control after each change; return the control."""
         return self._on(handle, lambda value: setattr(owner, name, value))
 
     # --- playing ---------------------------------------------------------------------------------------------------

@@ -67,20 +67,20 @@ class Transfer:
     version: int = 1
     outcome: Outcome = field(default_factory=lambda: Outcome(0))
     _undo: Undo[_Settings] = field(default_factory=Undo[_Settings])
-    _base: Pose | None = None  # the rest pose before it is adjusted
+    _base: Pose | None = None  # rest pose of the source before the user's angles
     _edited: bool = False  # whether the map differs from the initial map
 
     def __post_init__(self) -> None:
-        """Find the automatic map."""
+        """Set the initial map: the given map or the automatic map."""
         self.joints = self._first_map()
 
     def _first_map(self) -> Map:
-        """Return the given or the automatic map, with its gaps."""
+        """Return the given map or the automatic map, with empty entries for missing joints."""
         return draft_map(self.motion.skeleton, self.target, self.joint_map)
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Parts of the map: those with both joints first."""
+        """Parts of the map; parts with both joints come first."""
         return tuple(sorted(self.joints, key=lambda part: not all(self.joints[part])))
 
     def assign(self, part: str, *, source: str | None = None, target: str | None = None) -> None:
@@ -137,7 +137,7 @@ class Transfer:
             self._touch()
 
     def undo(self) -> bool:
-        """Undo the last change; return whether there was one."""
+        """Undo the last change; return whether there was a change to undo."""
         with self.lock:
             if (before := self._undo.undo(self._settings())) is None:
                 return False
@@ -198,7 +198,7 @@ class Transfer:
         return axes_of(self.motion.skeleton), axes_of(self.target)
 
     def compute(self) -> Outcome:
-        """Retarget the clip with the current settings; takes seconds for a long clip."""
+        """Retarget the clip with the current settings, and return the outcome; takes seconds for a long clip."""
         with self.lock:
             version, feet = self.version, self.feet
             known = {part: pair for part, pair in self.joints.items() if all(pair)}

@@ -77,7 +77,7 @@ def from_z(along: Array) -> Array:
     length = np.linalg.norm(along, axis=1, keepdims=True)
     unit = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), (0.0, 0.0, 1.0))
     out = np.stack([1.0 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))], axis=1)
-    down = out[:, 0] < 1e-9  # half a turn; any axis perpendicular to z will do
+    down = out[:, 0] < 1e-9  # rotation by half a turn; any axis perpendicular to z will do
     out[down] = (0.0, 1.0, 0.0, 0.0)
     return out / np.linalg.norm(out, axis=1, keepdims=True)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _Floats = NDArray[np.float32]
 _THIN: Final = 0.6  # thickness of a ghost's bones, as a fraction of the body's bones
 ONION: Final = ("off", "frames", "keys")  # modes of the onion skin: poses around the current pose
-_SIDES: Final = {"before": (214, 110, 46), "after": (46, 120, 214)}  # colours
+_SIDES: Final = {"before": (214, 110, 46), "after": (46, 120, 214)}  # colours of earlier and later poses
 _ORIGINAL: Final = (96, 96, 120), 0.5  # colour and opacity of the ghost of the clip itself
 _APART: Final = 1e-3  # scene units; the ghost of the clip is only shown if joints differ by more
 _OPACITIES: Final = (0.4, 0.2)  # opacities of the nearest ghost on each side, and of the next ghost
@@ -29,7 +29,7 @@ class Ghost:
 
     Args:
         client: The browser.
-        name: Its name in the scene.
+        name: Name of the body in the scene.
         build: The drawn bones.
         positions: World positions of the joints, (n, 3), scene units.
         colour: Red, green and blue, 0 to 255.
@@ -87,7 +87,7 @@ class Original:
     """The ghost of the clip without layers and keys, shown if the body differs from it.
 
     Args:
-        canvas: What it is drawn with.
+        canvas: The browser, and the scale and colours of its scene.
         animation: The clip.
         build: The drawn bones.
 
@@ -122,7 +122,7 @@ class Onion:
     """The onion skin: two poses of the clip before the current pose and two after it, while the clip is paused.
 
     Args:
-        canvas: What it is drawn with.
+        canvas: The browser, and the scale and colours of its scene.
         animation: The clip.
         build: The drawn bones.
 

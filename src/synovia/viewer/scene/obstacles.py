@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _WALL: Final = 0.3  # opacity of pieces of half-spaces
-_MANY: Final = 200  # above this number of obstacles, those of one colour are one mesh; few meshes are drawn faster
+_MANY: Final = 200  # with more obstacles than this, those of one colour are one mesh; few meshes are drawn faster
 
 
 class Obstacles:
@@ -38,7 +38,7 @@ class Obstacles:
         self._client, self._scale, self._world = client, scale, world
         self._surroundings = Surroundings(world, theme, up)
         self._meshes: list[tuple[int, Any]] = []  # index of the colour, and the mesh
-        self._single: list[tuple[str, Any]] = []  # name of an obstacle, and the mesh that shows only this obstacle
+        self._single: list[tuple[str, Any]] = []  # obstacle names, each with a mesh of only this obstacle
         self._wall: Any = None
         groups: dict[tuple[int, bool, int], list[Part]] = {}
         for part in world_surface(world, tones_of(theme)).parts:
@@ -65,7 +65,7 @@ class Obstacles:
                 self._single.append((world.names[row], mesh))
 
     def on_drag(self, action: Callable[[str, Any], None]) -> None:
-        """Call a function with the name of an obstacle and viser's event when it is dragged."""
+        """Register a function that gets the name of a dragged obstacle, and viser's event."""
 
         def listen(name: str, mesh: Any) -> None:
             async def dragged(event: Any) -> None:

@@ -39,7 +39,7 @@ class Rings:
     """The gizmo and the name of a joint.
 
     Args:
-        canvas: What they are drawn with.
+        canvas: The browser, and the scale and colours of its scene.
         body: The body.
         hand: Edits by hand.
         handles: Axes and steps.
@@ -155,7 +155,7 @@ class Rings:
         vector = Rotation.from_matrix(turn @ grab.turn.T).as_rotvec()
         if joint.kind is Kind.HINGE:
             angle = float(vector @ (frame @ np.asarray(joint.axis)))
-            grab.angle += math.remainder(angle - grab.angle, 2.0 * math.pi)  # also beyond half a turn
+            grab.angle += math.remainder(angle - grab.angle, 2.0 * math.pi)  # counts rotations beyond half a turn
             return grab.values + self._handles.turned(np.array([grab.angle]))
         start = grab.place / self._scale
         moved = self._handles.moved(start, place / self._scale, grab.turn) - start
@@ -183,7 +183,7 @@ def turned_values(values: Array, frame: Array, turn: Array, moved: Array | None 
 
 
 def _facing(axes: Array, near: Array) -> Array:
-    """Rotate axes, (3, 3), about their z axis so that the quarter between x and y faces a direction, (3,)."""
+    """Return axes, (3, 3), rotated about their z axis so that the quarter between x and y faces a direction, (3,)."""
     x, y, _ = near @ axes
     angle = math.atan2(y, x) - 0.25 * math.pi
     cosine, sine = math.cos(angle), math.sin(angle)

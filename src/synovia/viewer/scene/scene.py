@@ -47,12 +47,12 @@ _SEGMENTS: Final = 4000  # largest number of line segments for limits, because e
 _RUNNER: Final = 0.45  # opacity of the result of another solver
 _SIZE: Final = 1.7  # size of a body with an unknown or unusual unit, scene units
 _HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body with a size in this range is shown in metres
-_VIEW: Final = 0.8  # vertical field of view, radians; a wider one distorts near parts
+_VIEW: Final = 0.8  # vertical field of view, radians; a wider field would distort near parts
 _GLANCES: Final = 12  # number of poses of a clip that the first view must show
 _NEAR: Final = 5.0  # body sizes; the first view ignores poses that are farther away
 _TILT: Final = 1e-3  # tilt of the view from above, so that the front of the body is at the bottom
-_FILLED: Final = 0.9  # largest fraction of the width and the height (on a phone, of the upper half) for joints
-_PHONE: Final = 0.7  # ratio of width to height; a page below this ratio is treated as a phone
+_FILLED: Final = 0.9  # largest fraction of the width and height (on a phone, of the upper half) that joints fill
+_PHONE: Final = 0.7  # ratio of width to height; a page with a smaller ratio is treated as a phone
 
 
 class Scene:
@@ -170,7 +170,7 @@ class Scene:
         self._bones.visible = shown != "surface"
         if self._loops is not None:
             self._loops.show(shown != "surface")
-        # below an opaque surface, joints are small and invisible, but the mouse can still grab them
+        # below an opaque surface, joints are small and invisible, but the mouse can still grab the joints
         self._joints.batched_scales = (self._build.round * (_UNDER if shown == "surface" else 1.0)).astype(np.float32)
         self._state.touch()  # update a surface that was hidden
 
@@ -355,7 +355,7 @@ def first_aim(session: Session) -> Aim:
 def viewpoint(state: State, aspect: float) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
 
-    It also shows the body along its clip, except for poses far away, for which the body would be too small.
+    The camera also shows the body along its clip, except for poses so far away that the body would be too small.
 
     Args:
         state: The state.

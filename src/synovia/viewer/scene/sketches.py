@@ -22,7 +22,7 @@ from synovia.viewer.editing.goals import Goals
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.lines import STATES, StateLines
 
-_WIDTH: Final = 2.0  # pixels
+_WIDTH: Final = 2.0  # width of the lines, pixels
 
 
 class Sketches:

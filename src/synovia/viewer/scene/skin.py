@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _Set = Callable[[int, Array], None]
-_NUMBERS: Final = count(1)  # numbers of the surfaces shown by this process
+_NUMBERS: Final = count(1)  # numbers for the names of the surfaces that this process shows
 SHOWN: Final = ("surface", "both", "bones")
 _QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # message queue of a mesh; no public name in viser
 _TRANSLUCENT: Final = 0.45  # opacity for which the bones are visible inside
@@ -42,10 +42,10 @@ class Look:
     """Appearance of a body.
 
     Args:
-        surface: Its surface.
+        surface: Surface of the body.
         dark: Whether the background is dark.
         shadows: Whether the body casts a shadow.
-        world: Obstacles around it; None without any.
+        world: Obstacles around the body; None without any.
     """
 
     surface: Surface
@@ -91,7 +91,7 @@ class Skin:
             "cast_shadow": look.shadows,
             "receive_shadow": False,
         }
-        # If a mesh replaces one of the same name, the browser keeps the old material and its texture.
+        # Names are unique: for a mesh with the name of a removed mesh, the browser keeps the old material and texture.
         root = f"{name}/surface{next(_NUMBERS)}"
         for number, part in enumerate(look.surface.parts):
             path = f"{root}/{number}"
@@ -139,7 +139,7 @@ class Skin:
                 tint=part.tint,
             )
             self._paint_mesh(client, f"{name}/{bone}", one)
-            never = np.full((1, 3), np.inf), np.full((1, 4), np.inf)  # so that the first frame is sent
+            never = np.full((1, 3), np.inf), np.full((1, 4), np.inf)  # no real pose, so that the first frame is sent
             self._parts.append((one, handle, _node_setters(handle), *never))
 
     def _paint_mesh(self, client: ClientHandle, name: str, part: Part) -> None:
@@ -180,7 +180,7 @@ def bone_setters(handle: Any) -> tuple[_Set, _Set]:
     """Return two functions that set the position and the rotation of a bone of a skinned mesh, by its number.
 
     viser's own setters compare before they send, which takes six times as long: too long for sixty bones at 60 frames
-    per second. They are the fallback if viser's message queue has another name.
+    per second. If viser's message queue has another name, viser's own setters are used.
     """
     try:
         from viser._messages import SetBoneOrientationMessage, SetBonePositionMessage

@@ -29,7 +29,7 @@ _RADIUS: Final = 0.1  # radius of a range's arc, as a fraction of the body's siz
 _ARC_OFFSET: Final = (
     1.1  # distance of the arc from the bone's axis, in radii of the joint, so that the bone does not hide it
 )
-SNAPS: Final = "cmd/ctrl"  # key that snaps a free drag while it is held
+SNAPS: Final = "cmd/ctrl"  # key that makes a free drag snap while the user holds the key
 Gizmo = Literal["", "both", "move", "turn"]  # mode of the gizmo of the selected target; "" hides it
 
 
@@ -37,7 +37,7 @@ class Targets:
     """The targets of one browser's scene.
 
     Args:
-        canvas: What they are drawn with.
+        canvas: The browser, and the scale and colours of its scene.
         goals: The goals.
         hand: Edits by hand.
         handles: Axes and steps of the gizmo.
@@ -167,7 +167,7 @@ class Targets:
         self._label.visible = True
 
     def _add_gizmo(self, editor: GoalEditor) -> Any:
-        """Make the gizmo of a target."""
+        """Make and return the gizmo of a target."""
         key = editor.key
         gizmo = self._nodes.add_transform_controls(
             "/gizmo",
@@ -234,7 +234,7 @@ class Targets:
     def _begin_drag(self, what: str, event: Any, key_of: Callable[[], int]) -> None:
         """Grab a target, if its goal has a position; arguments as in ``drag``."""
         self._grab.pop(what, None)
-        with self._hand.one_step():  # ``key_of`` may add a goal: undo removes it with the drag
+        with self._hand.one_step():  # ``key_of`` may add a goal; undo then removes this goal with the drag
             key = key_of()
         editor = self._goals.editor(key)
         if editor.has_position:
@@ -248,7 +248,7 @@ class Ranges:
     """The arcs of ranges in one browser's scene, coloured by the state of their goals.
 
     Args:
-        canvas: What they are drawn with.
+        canvas: The browser, and the scale and colours of its scene.
         skeleton: The given skeleton.
     """
 

@@ -37,10 +37,10 @@ _COOKIE: Final = "synovia_token"
 # Pairs are the rate per second and the burst of a token bucket.
 _LARGEST: Final = 2**24  # bytes; largest message, enough for a picture of the page; a drag needs 300 bytes
 _MESSAGES: Final = (400.0, 800.0)  # a page sends at most 50 per second for the camera and 20 for each hand
-BYTES: Final = (2.0**22, 2.0**24)  # the burst is one picture of the page
+BYTES: Final = (2.0**22, 2.0**24)  # bytes of messages; the burst is the size of one picture of the page
 _PAGES: Final = 12  # largest number of connected browsers; each has its own solver
-_ERRORS: Final = (0.2, 5.0)  # printed errors
-_CONNECTIONS: Final = (1.0, 30.0)  # new connections
+_ERRORS: Final = (0.2, 5.0)  # rate and burst of printed errors
+_CONNECTIONS: Final = (1.0, 30.0)  # rate and burst of new connections
 _PENALTY: Final = 15.0  # tokens of new connections that a misbehaving connection costs, to slow down floods
 _PRINTED: Final = 160  # largest number of printed characters of an error message
 _CONTROL: Final = 8  # WebSocket operation codes from here on are control frames: close, ping, pong
@@ -190,7 +190,7 @@ def _is_same(origin: str, host: str) -> bool:
 
 
 def guarded_server(rules: Rules, port: int) -> ViserServer:
-    """Start a viser server with checks.
+    """Start a viser server with checks, and return it.
 
     Args:
         rules: Rules of access; this function sets ``rules.port``.
@@ -302,7 +302,7 @@ def _brief_report(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
         if not rules.errors.spend():
             return
         error = context.get("exception")
-        if error is not None and _is_raised_by_viser(error):  # an invalid value for a control
+        if error is not None and _is_raised_by_viser(error):  # the browser sent an invalid value for a control
             text = f"{type(error).__name__}: {error}"
             logging.getLogger("asyncio").error("a page sent an invalid message: %s", text[:_PRINTED])
         else:

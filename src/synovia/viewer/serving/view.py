@@ -156,7 +156,7 @@ class View:
         self._folder = tempfile.TemporaryDirectory(prefix="synovia-view-", ignore_cleanup_errors=True)
         rules.sessions = partial(self._background.running, SESSION)
         self.server = guarded_server(rules, port)
-        self.server.gui.main_panel.dock_right()  # next to the scene, so that it hides no target
+        self.server.gui.main_panel.dock_right()  # dock the panel next to the scene, so that the panel hides no target
         self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
         aim = opening.aim(opening.make())
@@ -223,7 +223,7 @@ class View:
                 camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
                 first = _first_camera(client)
                 first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
-                client.scene.set_up_direction(aim.up)  # the browser then moves to its first camera
+                client.scene.set_up_direction(aim.up)  # viser then moves the browser to its first camera
         host = Host(
             self._background,
             self._dark,
@@ -269,7 +269,7 @@ class View:
         self.stop()
 
     def _repr_html_(self) -> str:
-        """Show the page inside a notebook."""
+        """Return HTML that shows the page inside a notebook."""
         return f'<iframe src="{self.url}" width="100%" height="640" style="border:1px solid #8884"></iframe>'
 
     def __repr__(self) -> str:
@@ -285,7 +285,7 @@ def _first_camera(client: Any) -> Any:
 
 
 def serve(opening: Opening, settings: PageSettings) -> View:
-    """Start a view, with a random token if its address needs one.
+    """Start and return a view, with a random token if its address needs one.
 
     Args:
         opening: Creates the first page of each browser.

@@ -29,7 +29,7 @@ class Animation:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
 
     Attributes:
         auto_key: Whether an edit by hand becomes a key once the body rests.
@@ -100,7 +100,7 @@ class Animation:
             self._state.touch(structure=True)
 
     def new_clip(self, seconds: float) -> None:
-        """Create a clip from the current pose, which becomes its first key; more keys make it move.
+        """Create a clip from the current pose, which becomes the first key; the user adds motion with more keys.
 
         Args:
             seconds: Length of the clip.
@@ -268,17 +268,17 @@ class Animation:
             KeyCurves(self._state.skeleton, layer, still)
 
     def keys_without(self, key: Key, part: frozenset[int] | None) -> tuple[Key, ...] | None:
-        """Return the keys without a key, or without its values for a part of the body; None if none are left."""
+        """Return all keys except one, or except its values for a part of the body; None if no keys are left."""
         left = self._without(key, part)
         others = (other for other in self.play.keys if other is not key)
         return (*others, *(() if left is None else (left,))) or None
 
     def empty_keys(self) -> Layer:
-        """Return the layer of keys without its keys."""
+        """Return the layer of the keys, without any key."""
         return self.play.layer.replace(pose=None)
 
     def _put_keys(self, frame: int, key: Key | None) -> None:
-        """Replace the key at a frame; None to remove it."""
+        """Replace the key at a frame; with None, remove the key."""
         keys = [other for other in self.play.keys if other.frame != frame]
         if key is not None:
             keys.append(key)
@@ -302,7 +302,7 @@ class Animation:
                 if name != "playing" and not math.isfinite(value):
                     raise InputError(f"{name} is not finite", value=value)
             if "time" in values:
-                self.key_if_due()  # at the frame where the edit was made
+                self.key_if_due()  # key the edit at its own frame, before the time changes
             if {"speed", "weight"} & set(values):
                 self._history.remember(("clip", *values))
             for name, value in values.items():

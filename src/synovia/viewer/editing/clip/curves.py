@@ -98,7 +98,7 @@ def _numbers(skeleton: Skeleton, row: int, q: Array) -> dict[str, float]:
 
 
 def _limits(skeleton: Skeleton, row: int, name: str) -> tuple[float | None, float | None]:
-    """Return the lower and upper limit of a number of a joint, in its unit; None where there is no limit."""
+    """Return the lower and the upper limit of one number of a joint, in the number's unit; None for a missing limit."""
     limit, kind = skeleton.joints[row].limit, skeleton.joints[row].kind
     if kind in (Kind.HINGE, Kind.SLIDE):
         factor = 180.0 / math.pi if kind is Kind.HINGE else 1.0

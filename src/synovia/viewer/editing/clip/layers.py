@@ -31,7 +31,7 @@ class ClipLayers:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
         animation: The clip, and the keys on top.
         goals: The goals, whose targets become layers.
 
@@ -66,7 +66,7 @@ class ClipLayers:
             part: Part of the body that moves to the layer, see ``Goals.part_of``; None for the whole body.
 
         Raises:
-            InputError: If no clip is chosen, or the pose is that of the clip.
+            InputError: If no clip is chosen, or the pose equals the clip's pose.
             UnsupportedError: If the pose moves a root that the clip does not have.
         """
         with self._state.lock:
@@ -94,7 +94,7 @@ class ClipLayers:
         return layer
 
     def add_target(self, number: int | None) -> Layer:
-        """Make a layer from a goal with its current target, at the current frame.
+        """Make a layer at the current frame from a goal and its current target, and return the layer.
 
         Args:
             number: Key of the goal's editor.
@@ -123,7 +123,7 @@ class ClipLayers:
         blend: int | None = None,
         muted: bool | None = None,
     ) -> None:
-        """Change a layer.
+        """Change the frames, the fades or the muting of a layer.
 
         Args:
             number: Index of the layer.
@@ -192,7 +192,7 @@ class ClipLayers:
         return without_root(values, {skeleton.address(row) for row in added})
 
     def _put(self, layers: tuple[Layer, ...], top: Layer | None = None) -> None:
-        """Solve layers on the clip and show them, without blocking other threads.
+        """Solve layers on the clip and show the result, without blocking other threads.
 
         Args:
             layers: The layers.
@@ -229,7 +229,7 @@ class ClipLayers:
         return edit(motion, layers, progress=self.progress)
 
     def _layer(self, number: int) -> Layer:
-        """Return a layer.
+        """Return the layer with an index.
 
         Raises:
             InputError: If there is no layer with this index.
@@ -258,7 +258,7 @@ def is_keys(layer: Layer) -> bool:
 
 
 def with_frames(layer: Layer, frames: tuple[int, int], count: int) -> Layer:
-    """Return a layer in other frames: keys move with it if the length is the same, else they are clamped to the frames.
+    """Return a layer with other frames; keys move with a layer of equal length, else they are clamped to the frames.
 
     Args:
         layer: The layer.
@@ -281,7 +281,7 @@ def with_frames(layer: Layer, frames: tuple[int, int], count: int) -> Layer:
 
 
 def without_root(values: Mapping[str | int, Array], added: Collection[str | int]) -> dict[str | int, Array]:
-    """Return values of joints without those of added joints.
+    """Return values by joint, without the values of added joints.
 
     Args:
         values: Changes by joint.

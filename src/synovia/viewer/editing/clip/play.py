@@ -34,7 +34,7 @@ class Play:
         time: Seconds from the first frame.
         playing: Whether the clip runs.
         speed: Factor of the recorded speed; negative values play backwards.
-        weight: Weight of the clip in the blend with the pose without it, 0 to 1.
+        weight: Weight of the clip in the blend with the pose without the clip, 0 to 1.
         first: First frame that plays.
         last: Last frame that plays; None for the last frame of the clip.
         layers: Layers on the clip, in order, below the keys.
@@ -113,7 +113,7 @@ class Play:
         return with_changes(skeleton, below, found[0].at(frames, below), found[1])[0]
 
     def _found(self, skeleton: Skeleton) -> tuple[KeyCurves, tuple[int, ...]] | None:
-        """Return the curves of the keys, and the joints that they move; None without keys."""
+        """Return the curves of the keys, and the rows of the joints that the keys move; None without keys."""
         if not self.keys or self.motion is None:
             return None
         if self._curves is None or self._curves[0] is not self.layer or self._curves[1] is not skeleton:
@@ -156,7 +156,7 @@ def still_clip(skeleton: Skeleton, q: Array, seconds: float, taken: Sequence[str
 
 
 def together(skeleton: Skeleton, clips: Sequence[Motion]) -> tuple[Skeleton, list[Motion]]:
-    """Return a skeleton with the moving root that the clips need, and the clips on it.
+    """Return a skeleton with the moving root that the clips need, and the clips on this skeleton.
 
     Raises:
         InputError: If a clip belongs to another skeleton.
