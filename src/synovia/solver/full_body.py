@@ -180,7 +180,7 @@ class FullBody(IteratingSolver):
             DAMPING: max(self.constant_damping, 1e-14),
             ERROR_DAMPING: self.error_damping,
             LARGEST_STEP: self.largest_step,
-            LARGEST_MOVE: math.inf,  # the compiled problem writes the least of the moves
+            LARGEST_MOVE: math.inf,  # the compiled problem writes the smallest of all largest moves
             REST_STEP: self.rest_step,
             SOFT: self.softening,
         }

@@ -38,7 +38,7 @@ _MARGIN = 0.1
 _FORMS = ("geometric", "partial")
 _UNCLEAR = frozenset({"largest_error", "jacobian", "null_space"})  # settings that are refused with clearance goals
 _CLEAR_GOALS = ALL_GOALS | {"clearance"}
-_LONG_CHAIN = 8  # bones; in shorter chains, the rotation of a bone often vanishes at the nearest pose
+_LONG_CHAIN = 8  # bones, for ``chain_newton``: in shorter chains, a bone often has no rotation at the nearest pose
 _MOST_JOINTS = 16  # largest number of joints of an arm in a SIMD batch; see kernels.simd.arm
 
 

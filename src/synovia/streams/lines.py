@@ -145,7 +145,7 @@ class JsonSource:
         return self._sample(values, None if when is None else float(when))
 
     def _sample(self, values: Array, time: float | None) -> Sample | None:
-        """Return the sample of some numbers; None if they are not those of the body."""
+        """Return the sample of an array of numbers; None if the array does not fit the body."""
         if self._landmarks is not None and len(values) in (COUNT, WITH_HANDS) and values.shape[1:] in ((3,), (4,)):
             if self._landmarks.count not in (None, len(values)):
                 self.dropped["of another size"] += 1

@@ -73,7 +73,7 @@ class Around:
                 starts = track.first[first:done]
                 better = self._better(starts, rows[first - 1 : done - 1, ik.places])
                 off = np.flatnonzero((better != starts).any(axis=1))
-                if len(off):  # later frames have started from a wrong solution
+                if len(off):  # the kernel solved this frame from an uncorrected start, and later frames from its pose
                     done = first + int(off[0]) + 1
                 last, improves = slice(done - 1, done), must is None or must[done - 2]
                 if len(off) or size == 1:
