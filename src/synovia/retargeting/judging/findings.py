@@ -56,8 +56,8 @@ _DRIFT: Final = (0.06, 0.5)  # the same for the mean velocity; rolling feet have
 _STANDS: Final = 0.2  # seconds: slides of feet with less contact are not judged
 _SLIP: Final = 0.1  # excess over the source of the displacement in one contact
 _HOVER: Final = (0.08, 0.3)  # distance of a standing foot from the ground
-_SINKS: Final = (0.03, 0.02)  # depth of a sole below the floor and the source's sole, and share of the frames
-_SINKS_ALONE: Final = (0.08, 0.05)  # the same without a source
+_SINKS: Final = 0.03, 0.08  # depth of a sole below the floor and the source's sole; the same without a source
+_OFTEN: Final = 0.05  # share of the frames with such a depth
 _RECALL: Final = 0.4  # lowest precision and recall of contacts that are not reported
 _SCALE: Final = (1.7, 4.0)  # ratio between the extents of both paths
 _FORCED: Final = (2.0, 15.0)  # degrees by which loops rotate parts of the body: thresholds of "note" and "look"
@@ -628,9 +628,8 @@ def _feet(figures: Figures) -> Iterator[Finding]:
                 foot.source_contact & (np.abs(foot.height) > _HOVER[0]) if foot.hover >= apart else foot.source_contact
             )
             yield Finding(foot.role, "height", level, _frames(high), text)
-        deep, often = _SINKS if sourced else _SINKS_ALONE
-        sunk = foot.depths > np.maximum(foot.source_depths, 0.0) + deep
-        if level is None and float(sunk.mean()) > often and int(sunk.sum()) > 1:
+        sunk = foot.depths > np.maximum(foot.source_depths, 0.0) + _SINKS[not sourced]
+        if level is None and float(sunk.mean()) > _OFTEN and int(sunk.sum()) > 1:
             source_too = ", and the source's does not" if sourced else ""
             text = f"its sole is up to {float(foot.depths[sunk].max()):.2g} leg lengths below the floor{source_too}"
             yield Finding(foot.role, "height", "look", _frames(sunk), text)
