@@ -80,7 +80,7 @@ _ROUNDING: Final = 1e-9  # fraction of a limit
 _NO_WORSE: Final = 1.01  # factor of the present error of a goal, up to which the error of a solution is accepted
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
-_LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
+_LOST: Final = "Holding: no usable target has come for longer than the timeout; the next one goes on."
 
 
 class Servo(ChecksArguments):
