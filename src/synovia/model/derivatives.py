@@ -45,9 +45,14 @@ def accelerations(motion: Motion) -> Array:
     inner = np.diff(steps, axis=0) * motion.fps
     if len(inner) < 2:
         return np.concatenate([inner[:1], inner, inner[-1:]])
-    first, last = 2.0 * inner[0] - inner[1], 2.0 * inner[-1] - inner[-2]
-    ends = (np.where(np.abs(end) < np.abs(near), end, near) for end, near in ((first, inner[0]), (last, inner[-1])))
-    return np.stack([next(ends), *inner, next(ends)])
+    first = _smaller(2.0 * inner[0] - inner[1], inner[0])
+    last = _smaller(2.0 * inner[-1] - inner[-2], inner[-1])
+    return np.concatenate([first[None], inner, last[None]])
+
+
+def _smaller(values: Array, others: Array) -> Array:
+    """Return the value of smaller size of each pair."""
+    return np.where(np.abs(values) < np.abs(others), values, others)
 
 
 def _steps(motion: Motion) -> Array:
