@@ -142,7 +142,7 @@ def test_euler_angles_are_those_of_scipy(axes: list[str], upper: bool, data: st.
         ({"kind": "rotation", "joint": "h", "rotation": {"quat_xyzw": [0, 0, 0, 0]}}, ["goals[1]", "unit quaternion"]),
         (
             {"kind": "rotation", "joint": "h", "rotation": {"matrix": [[1, 0, 0], [0, 1, 0], [0, 0, -1]]}},
-            ["goals[1]", "It mirrors"],
+            ["goals[1]", "it mirrors"],
         ),
         (
             {"kind": "pose", "joint": "hand", "position": [1, 2, 3]},

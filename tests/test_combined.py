@@ -179,8 +179,8 @@ def distance(coal, first, frame_a, at_a, second, frame_b, at_b):
         (({"a": ARM}, None, {"a": "tool"}), "'cart/plate'"),
         (({"a": ARM}, None, {"a": "b/tool"}), "no body named 'b'"),
         (({"a": ARM, "b": ARM}, None, {"a": "b/too"}), "too"),
-        (({"a": ARM, "b": ARM}, None, {"a": "b/tool", "b": "a/tool"}), "circle"),
-        (({"a": ARM}, None, {"a": "a/tool"}), "circle"),
+        (({"a": ARM, "b": ARM}, None, {"a": "b/tool", "b": "a/tool"}), "cycle"),
+        (({"a": ARM}, None, {"a": "a/tool"}), "cycle"),
     ],
 )
 def test_bad_input_is_named(arguments, message):

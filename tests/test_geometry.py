@@ -111,8 +111,8 @@ def test_a_clean_rotation_keeps_its_bits(seed):
     [
         ([0, 0, 0, 1], "quat_xyzw"),
         (np.array([0.0, 0, 0, 1]), "quat_xyzw"),
-        (np.diag([1, 1, -1]), "It mirrors"),
-        (-np.eye(3), "It mirrors"),
+        (np.diag([1, 1, -1]), "it mirrors"),
+        (-np.eye(3), "it mirrors"),
         (2 * np.eye(3), "differs from the identity"),
         (np.zeros((3, 3)), "differs from the identity"),
         (1e200 * np.eye(3), "differs from the identity"),

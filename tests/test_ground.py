@@ -169,7 +169,7 @@ def test_a_point_stays_out_of_an_obstacle_frame_by_frame():
 
 
 def test_planes_need_an_obstacle_of_that_name():
-    with pytest.raises(InputError, match="obstacles"):
+    with pytest.raises(InputError, match="at least one obstacle"):
         sy.World().planes([(0, 0, 0)])
     with pytest.raises(sy.errors.UnknownNameError, match="wall"):
         sy.World({"box": sy.Sphere(radius=1)}).planes([(0, 0, 0)], "wall")

@@ -626,7 +626,7 @@ def test_an_edit_tells_what_it_misses(desk):
             sy.jobs.Edit(**options_given)("walk.bvh")
     with pytest.raises(InputError, match="part: expected FIRST:END"):
         sy.jobs.Edit(part="3")
-    with pytest.raises(InputError, match="expected some of 12 frames"):
+    with pytest.raises(InputError, match="expected at least one of 12 frames"):
         sy.jobs.Edit(part="20:30")("walk.bvh")
     with pytest.raises(sy.SynoviaError, match="nobody"):
         sy.jobs.Edit(pin=["nobody@3:6"])("walk.bvh")

@@ -296,7 +296,7 @@ def test_two_clips_side_by_side_begin_at_the_same_frame(tmp_path):
     files = tmp_path / "still.npz", "--next-to", tmp_path / "source.npz"
     ran = run("render", *files, "--trim-tpose", "-o", tmp_path / "a.png", "--size", "80x60")
     assert ran.code == 0
-    assert f"frames 1 to {whole - 3} are taken" in ran.err
+    assert f"only frames 1 to {whole - 3} are used" in ran.err
 
 
 def test_the_report_names_calibration_frames(tmp_path):
@@ -349,7 +349,7 @@ def test_the_error_names_the_joints_that_differ():
     longer = body.with_joints([*body.joints, sy.Joint("tail", "hips")])
     renamed = body.with_joints([*body.joints[:-1], replace(body.joints[-1], name="fin")])
     for motion, other, text in (
-        (clip, longer, "It lacks 'tail'"),
+        (clip, longer, "The clip lacks 'tail'"),
         (sy.Motion(longer, [longer.rest_q], 30.0), body, "Only the clip has 'tail'"),
         (clip, renamed, rf"Only the clip has '{body.joint_names[-1]}' and it lacks 'fin'"),
     ):

@@ -98,7 +98,7 @@ def test_an_error_names_goal_and_fault():
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
     with pytest.raises(InputError, match=r"'tool'.*finite"):
         ik.solve({"tool": spoiled(0, 3, NAN)})
-    with pytest.raises(InputError, match=r"'tool': .*It mirrors"):
+    with pytest.raises(InputError, match=r"'tool': .*it mirrors"):
         ik.solve({"tool": MIRRORED})
     with pytest.raises(UnknownNameError, match="Did you mean 'tool'"):
         ik.solve({"tol": wanted()})

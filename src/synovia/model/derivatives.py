@@ -14,8 +14,8 @@ def velocities(motion: Motion) -> Array:
 
     Units are radians and length units per second; rotations are about the axes of the joint's own frame. The velocity
     is that of the cubic polynomials through four frames (differences of fourth order), so that a controller that
-    interpolates positions, velocities and accelerations keeps the jerk of the frames. It is bounded by the differences
-    before and after the frame, so it never exceeds a limit that they keep. A single frame has velocity 0.
+    interpolates positions, velocities and accelerations keeps the jerk of the frames. It is between the
+    differences before and after the frame, so it never exceeds a limit that they keep. A single frame has velocity 0.
     """
     steps = _steps(motion)
     if not len(steps):
@@ -29,8 +29,8 @@ def velocities(motion: Motion) -> Array:
     out[1:-1] -= (changes[2:] - changes[:-2]) / 12.0
     out[0] -= changes[0] / 2.0 + (changes[1] - changes[0]) / 6.0
     out[-1] += changes[-1] / 2.0 - (changes[-1] - changes[-2]) / 6.0
-    out[1:-1] = np.clip(out[1:-1], np.minimum(before, after)[1:-1], np.maximum(before, after)[1:-1])
-    return out
+    before[0] = after[-1] = 0.0  # at the ends, the one difference is a bound
+    return np.clip(out, np.minimum(before, after), np.maximum(before, after))
 
 
 def accelerations(motion: Motion) -> Array:
