@@ -688,7 +688,7 @@ class Motion:
         more, less = [name for name in own if name not in other], [name for name in other if name not in own]
         found = [
             f"{text} {listed(names)}"
-            for text, names in (("only the clip has", more), ("the clip lacks", less))
+            for text, names in (("only the clip has", more), ("it lacks" if more else "the clip lacks", less))
             if names
         ]
         if not found and len(own) == len(other) and own != other:
