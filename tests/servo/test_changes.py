@@ -150,6 +150,14 @@ def test_limits_hold_in_many_runs(name, jerk, seed):
     run.judge()
 
 
+@pytest.mark.parametrize(("name", "seed"), [("arm", 115), ("cart", 112), ("slides", 101)])
+def test_a_velocity_near_its_limit_is_kept_by_changes(name, seed):
+    """A stop that is planned again after a change begins later than the known one, and would be too fast."""
+    run = Run(name, seed, jerk=True)
+    run.go(400)
+    run.judge()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_feet_stay_whatever_changes_below_them(seed):
     run = Run("humanoid", seed, False, keeps=("left_foot", "right_foot"))

@@ -52,7 +52,7 @@ _NEARER: Final = 0.5  # part of the displacement to the last solution below whic
 _PRECISION: Final = 0.1  # fraction of the tolerance for the solve of a tick, to follow slow targets smoothly
 _PARTS: Final = 8  # steps between the old and the new targets, solved one after the other
 _FEW_STEPS: Final = 20  # solver steps of a full body in a tick; the next tick continues
-_MOST_WORK: Final = 4e4  # visits of a joint in one solve, about 2 ms (see ``kernels.compiler.watch``)
+_MOST_WORK: Final = 2e5  # visits of a joint in one solve, about 10 ms (see ``kernels.compiler.watch``)
 
 
 class Answers:

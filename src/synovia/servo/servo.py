@@ -24,6 +24,7 @@ from synovia.kernels.layout import (
     AXIS_VELOCITY,
     EMERGENCY,
     FAR,
+    GAP,
     MEETS,
     MODE,
     PLAN_FIRST,
@@ -993,10 +994,13 @@ class Servo(ChecksArguments):
         kept, planned = table.copy(), table.copy()
         v, a = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION]
         able = np.ones(len(table), bool)
+        same = (limits == kept[:, _LIMITS]).all(axis=1)  # these axes keep their known stops
         if self._limits_jerk:
             most = limits * (1.0 + _ROUNDING)
-            able = (np.abs(v) <= most[:, 0]) & (np.abs(v + 0.5 * a * np.abs(a) / most[:, 2]) <= most[:, 0])
-            able &= np.abs(a) <= most[:, 1]
+            begin = v + 0.5 * a * kept[:, GAP]  # where a stop by the new limits begins, see ``axis.stop_of``
+            fastest = np.max(np.abs((v, begin, begin + 0.5 * a * np.abs(a) / most[:, 2])), axis=0)
+            able = (fastest <= most[:, 0]) & (np.abs(a) <= most[:, 1])
+            able |= same
             if not able.all():
                 self._recovers, self._braked = (limits < kept[:, _LIMITS]).any(axis=1), True
                 return True
@@ -1009,6 +1013,7 @@ class Servo(ChecksArguments):
             planned[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
             table[:] = planned
             self._replan()
+            table[same] = planned[same]
             planned[:] = table
             failed = self._leaves_limits(h) & ~before
             if not failed.any():
