@@ -86,7 +86,7 @@ class RestPose:
 
     @property
     def doubt(self) -> str:
-        """The check with the worst result, as words."""
+        """A phrase that describes the check with the worst result."""
         if not self.checks:
             return "left and right limbs coincide"
         worst = max(self.checks, key=lambda name: self.checks[name] / _CHECKS[name][0])

@@ -192,7 +192,7 @@ def _frames(flags: Any) -> tuple[int, ...]:
 
 
 def degrees(angle: float) -> str:
-    """Return the text of an angle, radians, in whole degrees."""
+    """Return an angle, given in radians, as text in whole degrees."""
     return f"{np.degrees(angle):.0f}°"
 
 

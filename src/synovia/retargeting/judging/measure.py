@@ -294,7 +294,7 @@ class Figures:
 
     @cached_property
     def steps(self) -> tuple[Steps, ...]:
-        """Steps of all joints that rotate, with those of the source."""
+        """Rotation steps of all joints that rotate, compared with the steps of the source."""
         limbs = {} if self.result is None else limbs_of_joints(self.motion.skeleton, dict(self.result.rows))
         return tuple(joint_steps(self.motion, limbs, self.source_steps))
 
