@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from time import perf_counter
 from typing import Final
 
 import numpy as np
 
-from synovia.ik import Status
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import clear, new_scratch, set_deadline
 from synovia.ik.obstacles import Places
@@ -26,8 +25,10 @@ from synovia.kernels.layout import (
     MAX_STEPS,
     MISSED,
     MOST_WORK,
+    REACHED,
     SCALAR,
     SEED,
+    STALLED,
     STATUS,
     TOLERANCE,
     TOLERANCE_ANGLE,
@@ -53,6 +54,7 @@ _PRECISION: Final = 0.1  # fraction of the tolerance for the solve of a tick, to
 _PARTS: Final = 8  # steps between the old and the new targets, solved one after the other
 _FEW_STEPS: Final = 20  # solver steps of a full body in a tick; the next tick continues
 _MOST_WORK: Final = 2e5  # visits of a joint in one solve, about 10 ms (see ``kernels.compiler.watch``)
+_UNTIMED: Final = nullcontext()
 
 
 class Answers:
@@ -150,7 +152,7 @@ class Answers:
     @property
     def reaches(self) -> bool:
         """Whether the solution meets the targets."""
-        return self.row is not None and bool(self.row[STATUS] == Status.REACHED)
+        return self.row is not None and bool(self.row[STATUS] == REACHED)
 
     def at(self, row: Array) -> Array:
         """Return the joint values (nq,) of a row of results."""
@@ -183,7 +185,7 @@ class Answers:
         held, kept, start = self._held, None, self.q
         if held is not None:
             kept = self._solve(table, start, self._few)
-            if kept[STATUS] == Status.REACHED:
+            if kept[STATUS] == REACHED:
                 self._misses = self._searching = 0
                 self.row, self.before, self.q, self._place = kept, start, kept[self._ik.places], None
                 self._good = self.q
@@ -193,17 +195,17 @@ class Answers:
         before, place, self._place = self.q, self._place, None
         if place is not None:
             near = self._solve(last, place, self._few)
-            if near[STATUS] == Status.REACHED:
+            if near[STATUS] == REACHED:
                 before = self.q = near[self._ik.places]
         if self._misses and self._elsewhere(table):
             self._misses = self._searching = 0
         row = self._solve(table, before, self._few)
-        if row[STATUS] != Status.REACHED:
+        if row[STATUS] != REACHED:
             if not self._misses:
                 self._missed = table
             self._misses += 1
             row = self._searched(table, row, q)
-        if row[STATUS] == Status.REACHED:
+        if row[STATUS] == REACHED:
             self._misses = self._searching = 0
             row = self._at_hand(table, self._nearer(table, last, row), q)
             self._good = row[self._ik.places]
@@ -236,7 +238,7 @@ class Answers:
         if self._misses in _SEARCHES:
             self._searching = 0 if self._misses == 1 else self._starts + 1
             other = self._solve(table, self._good, self._few, best=False)  # targets may return to their old places
-            if other[STATUS] != Status.REACHED and self._strict:
+            if other[STATUS] != REACHED and self._strict:
                 with self._in_time():
                     self._ik.polish_misses(self.q[None], row[None], self._scratch, False, self._exact)
         elif self._searching:
@@ -252,7 +254,7 @@ class Answers:
                 other = self._solve(table, row[self._ik.places], self._again, best=False)
         else:
             return row
-        return other if other[STATUS] == Status.REACHED else row
+        return other if other[STATUS] == REACHED else row
 
     def _beside(self, q: Array, far: float) -> Array:
         """Return random joint values (nq,) near q, within the limits; standard deviation ``far`` (radians, lengths)."""
@@ -273,7 +275,7 @@ class Answers:
                 return row
             other = self._solve(between(last, table, (k + 1) / _PARTS), place, self._few)
             place = other[self._ik.places]
-        return other if other[STATUS] == Status.REACHED and self._apart(self.q, other) < far else row
+        return other if other[STATUS] == REACHED and self._apart(self.q, other) < far else row
 
     def _at_hand(self, table: Array, row: Array, q: Array) -> Array:
         """Return a solution that is nearer to joint values q (nq,) of the body than this row of results, or the row.
@@ -284,11 +286,15 @@ class Answers:
         if far <= _FAR:
             return row
         other = self._solve(table, q, self._few, best=False)
-        return other if other[STATUS] == Status.REACHED and self._apart(q, other) < _NEARER * far else row
+        return other if other[STATUS] == REACHED and self._apart(q, other) < _NEARER * far else row
 
     def _apart(self, q: Array, row: Array) -> float:
-        """Return the largest displacement of an axis from q (nq,) to a row of results, radians or length units."""
-        return float(np.abs(self._axes.way(q, row[self._ik.places])).max(initial=0.0))
+        """Return the largest displacement of an axis from q (nq,) to a row of results, radians or length units.
+
+        If all displacements together are at most ``_FAR``, the result is 0.
+        """
+        way = self._axes.way(q, row[self._ik.places])
+        return 0.0 if way.dot(way) <= _FAR * _FAR else float(np.abs(way).max())
 
     def _solve(self, table: Array, start: Array, ints: Ints, *, best: bool = True) -> Array:
         """Return the row of results for these targets from a start (nq,), with these packed integers.
@@ -304,8 +310,8 @@ class Answers:
             first[0, self._held[0]] = self._held[1]
             ik.skeleton.follow(first)
         out = ik.new_rows(1)
+        call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
         with self._in_time():
-            call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
             if ik.checked_call(call, table, None) & MISSED and best and not self._strict and not self._stays:
                 ik.polish_misses(first, out, scratch, False, self._exact)
         self._unwind(out[0, ik.places])
@@ -318,12 +324,13 @@ class Answers:
         if self._deadline is not None:
             self._ends = perf_counter() + self._deadline
 
+    def _in_time(self) -> AbstractContextManager[None]:
+        """Return a context that ends kernels with the scratch memory when the time of this tick is over."""
+        return _UNTIMED if self._deadline is None else self._timed()
+
     @contextmanager
-    def _in_time(self) -> Generator[None]:
+    def _timed(self) -> Generator[None]:
         """End kernels with the scratch memory when the time of this tick is over."""
-        if self._deadline is None:
-            yield
-            return
         set_deadline(self._scratch, max(self._ends - perf_counter(), 0.0))
         try:
             yield
@@ -342,13 +349,13 @@ class Answers:
 
     def classified(self, row: Array, places: Places | None = None) -> Array:
         """Return a solution, a row of results, with the reason for a miss, among obstacles at these places."""
-        if row[STATUS] == Status.REACHED or not (self._strict or self._stays):
+        if row[STATUS] == REACHED or not (self._strict or self._stays):
             return row
         out = row[None].copy()
         ik = self._ik if places is None else self._ik.with_obstacles_at(places)
         ik.polish_misses(out[:, ik.places].copy(), out, self._scratch, False)
-        if self._stays and out[0, STATUS] == Status.REACHED:  # reached on a path that the body cannot follow
-            out[0, STATUS] = Status.STALLED
+        if self._stays and out[0, STATUS] == REACHED:  # reached on a path that the body cannot follow
+            out[0, STATUS] = STALLED
         return out[0]
 
 

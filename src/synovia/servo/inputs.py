@@ -100,6 +100,7 @@ class Inputs:
         """Discard all targets. Clutches keep their state, but restart from the next target."""
         n = len(self._ik.goals)
         self._none = np.zeros(n, bool)
+        self._no_spins = np.zeros((n, 3))
         self._curves: dict[int, Curve] = {}
         self._drifts: dict[int, Drift] = {}
         self._stamps = np.full(n, -np.inf)
@@ -320,7 +321,7 @@ class Inputs:
         if self._scheduled:
             fresh = fresh.copy()
             fresh[list(self._scheduled)] = True
-        if not fresh.any():
+        if not np.count_nonzero(fresh):
             table = None
         elif table is None:
             table = self._live.table
@@ -335,8 +336,15 @@ class Inputs:
             self._live.seen[g] = max(end, now)
         self._scheduled.clear()
 
+    @property
+    def twists(self) -> bool:
+        """Whether a twist moves the target of any goal."""
+        return bool(self._drifts)
+
     def twisted(self) -> Bools:
         """Return which goals have targets that twists move, (goals,)."""
+        if not self._drifts:
+            return self._none
         out = self._none.copy()
         out[list(self._drifts)] = True
         return out
@@ -347,7 +355,9 @@ class Inputs:
 
     def spins(self) -> Array:
         """Return the axes of rotation of twists, unit vectors (goals, 3), 0 for goals that no twist rotates."""
-        out = np.zeros((len(self._keys), 3))
+        if not self._drifts:
+            return self._no_spins
+        out = self._no_spins.copy()
         for g, drift in self._drifts.items():
             out[g] = drift.spin
         return out

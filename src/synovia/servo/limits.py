@@ -94,6 +94,7 @@ class Axes:
         numbers = t.variables[:, BLOCK] == SCALAR
         at_q = t.variables[:, BLOCK_Q].astype(np.int64)
         self.numbers, self.number_q = firsts[numbers], at_q[numbers]
+        self._at, self._at_q = _as_slice(self.numbers), _as_slice(self.number_q)
         self.low, self.high = t.limits[numbers, LOWER], t.limits[numbers, UPPER]
         self._turns, self._turn_q = firsts[~numbers, None] + np.arange(3), at_q[~numbers, None] + np.arange(4)
         part = np.arange(len(self.joints)) - firsts[self.variable]
@@ -115,6 +116,7 @@ class Axes:
             row = row_at[follower]
             self.axis[own[row]], self.factor[own[row]] = first_of[leader], ratio
             self.followers.append((row, first_of[leader], ratio))
+        self._of_velocity = _as_slice(self.axis)
 
     def set_limits(self, velocity: Any, acceleration: Any, jerk: Any) -> None:
         """Write the limits into the table; see ``Servo``.
@@ -236,7 +238,7 @@ class Axes:
     def way(self, q: Array, to: Array) -> Array:
         """Return the displacement of each axis from joint values q to others, radians or length units, (n,)."""
         out = np.empty(len(self.joints))
-        out[self.numbers] = to[self.number_q] - q[self.number_q]
+        out[self._at] = to[self._at_q] - q[self._at_q]
         if len(self._turns):
             out[self._turns] = rotation_between(q[self._turn_q], to[self._turn_q])
         return out
@@ -314,7 +316,7 @@ class Axes:
 
     def by_column(self, column: int) -> Array:
         """Return a column of the table as velocities of the skeleton, (nv,)."""
-        return self.table[self.axis, column] * self.factor
+        return self.table[self._of_velocity, column] * self.factor
 
     def of_motion(self, motion: Any, name: str) -> Array:
         """Return the velocity or acceleration of each axis from those of the skeleton, (nv,), or by joint.
@@ -336,6 +338,12 @@ class Axes:
         own = self.factor == 1.0
         out[self.axis[own]] = full[own]
         return out
+
+
+def _as_slice(rows: NDArray[np.int64]) -> NDArray[np.int64] | slice:
+    """Return the slice with the same elements as an array of increasing indices, if there is one, else the array."""
+    first, count = (int(rows[0]), len(rows)) if len(rows) else (0, 0)
+    return slice(first, first + count) if np.array_equal(rows, np.arange(first, first + count)) else rows
 
 
 def _pair(value: Any, name: str, what: str) -> Array:

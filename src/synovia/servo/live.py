@@ -38,6 +38,7 @@ class LiveTargets:
         self._ik = ik
         self._takes = np.array([goal.takes for goal in ik.goals], np.int64)
         self.takes: Bools = self._takes > 0  # goals that take a target
+        self._columns: Bools = _COLUMNS[self._takes]
         self._own = ik.writer.own
         self._own_given = self._own[0, :, GIVEN].astype(np.int64)
         self._workspace = ik.writer.workspace(new_scratch(0x20))
@@ -95,14 +96,14 @@ class LiveTargets:
         """
         workspace, self._given = self._workspace, targets
         self._ik.writer.fill(targets, workspace)
-        new = workspace.table[0]
+        new, table = workspace.table[0], self.table.copy()
         if workspace.all_given:
-            given = self._takes > 0
-        else:
-            given = (new[:, GIVEN] != self._own_given) | (
-                new[:, :TRANSFORM_WIDTH] != self._own[0, :, :TRANSFORM_WIDTH]
-            ).any(1)
-        table = self.table.copy()
+            np.copyto(table[0, :, :TRANSFORM_WIDTH], new[:, :TRANSFORM_WIDTH], where=self._columns)
+            table[0, :, GIVEN] = self._takes
+            return table, self.takes
+        given = (new[:, GIVEN] != self._own_given) | (
+            new[:, :TRANSFORM_WIDTH] != self._own[0, :, :TRANSFORM_WIDTH]
+        ).any(1)
         self.merge(table[0], new, given)
         return table, given
 

@@ -411,6 +411,7 @@ class Servo(ChecksArguments):
         self._time = clock
         self._held, self._hold_until = _UNDRIVEN if self._goalless else "", 0.0
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
+        self._oldest = -np.inf  # time of the oldest target that still applies, or an earlier time
         self._inputs.reset()
         self._drives.reset()
         self._driven = False
@@ -507,6 +508,7 @@ class Servo(ChecksArguments):
         self._live.take_over(live, pairs)
         self._inputs.take_over(inputs, pairs)
         self._lost = np.zeros(len(ik.goals), bool)
+        self._oldest = -np.inf  # time of the oldest target that still applies, or an earlier time
         for new, old in pairs:
             self._lost[new] = lost[old]
         if {new for new, goal in enumerate(ik.goals) if goal.given} - {new for new, _ in pairs}:
@@ -616,7 +618,7 @@ class Servo(ChecksArguments):
                 if self._way is not None:
                     self._way.holds &= (table == self._live.table)[0].all(1)
                 self._live.table = table
-                if fresh.any():
+                if np.count_nonzero(fresh):
                     self._inputs.seen(fresh, now)
                     self._lost[fresh] = False
                     self._held = ""
@@ -847,12 +849,14 @@ class Servo(ChecksArguments):
 
     def _lose(self) -> None:
         """Let goals whose targets have stopped coming brake."""
-        live = self._live.seen > -np.inf
-        late = live & (self._time - self._live.seen > self.timeout)
-        new = late & ~self._lost
-        if not new.any():
+        if self._time - self._oldest <= self.timeout:
             return
-        self.let_go(new, _LOST)
+        seen = self._live.seen
+        live = (seen > -np.inf) & ~self._lost
+        new = live & (self._time - seen > self.timeout)
+        if new.any():
+            self.let_go(new, _LOST)
+        self._oldest = float(seen[live & ~new].min(initial=self._time))
 
     def let_go(self, goals: Bools, why: str) -> None:
         """Let goals brake and keep the places where they stop; if no other goal is live, the body holds."""
@@ -923,8 +927,7 @@ class Servo(ChecksArguments):
         """Solve the goals for these targets, from the previous solution; unchanged targets keep the solution."""
         if self._driven or self._goalless:
             return
-        same = np.array_equal(table, self._live.table)
-        if same and self._answers.settled():
+        if not np.count_nonzero(table != self._live.table) and self._answers.settled():
             self._answers.rest()
         elif self._path is not None:
             if table is not self._live.table:
@@ -1108,7 +1111,7 @@ class Servo(ChecksArguments):
         places = self._feedback.body(self._q), self._q
         if self._guard is not None:
             self._guard.begin_tick(self._q, h, self._feedback)
-        leads = (self._led is not None or self._answers.reaches) and not self._inputs.twisted().any()
+        leads = (self._led is not None or self._answers.reaches) and not self._inputs.twists
         meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
@@ -1117,7 +1120,7 @@ class Servo(ChecksArguments):
         if self._guard is not None:
             self._guard.blocked = bool(levels.touches[0])
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
-        if alone and not stop and not self._drives.active and self.axes.table[:, REASON].any():
+        if alone and not stop and not self._drives.active and np.count_nonzero(self.axes.table[:, REASON]):
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
             self._answers.restart(self._feedback.body(place))
 
