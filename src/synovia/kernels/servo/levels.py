@@ -105,6 +105,8 @@ SMOOTH = F(0.01)  # part of a squared velocity: if its squared change in a tick 
 MET, ARRIVED = F(0.02), F(1e-3)  # tolerances: goals are met; radians, length scales: joints have arrived
 ALONG = F(0.1)  # weight of the rotation error of a twist about its axis, relative to errors across it
 STILL = F(0.1)  # tolerances: a goal whose error changes by less in a tick stands still
+INDEPENDENT = F(1e-6)  # part of the squared length of a row: a row that others explain up to less is dependent
+SOONEST = F(0.5)  # ticks: shortest time for goals to come to rest
 FARTHEST = F(1e9)  # no bound on the move of a column in a step of the levels
 
 Tick = record("Tick", TICK)
@@ -199,6 +201,53 @@ def write_stops(tick, axes, columns, together, h, fixed):
             d = SMALL * row[TOP_SPEED]
             tick.lead[j] = (time_after(row, h, tick.choice[j] + d) - T) / d
     copy(tick.shift, tick.times)
+
+
+@device
+def time_of_rows(held, axes, h):
+    """Return the time in which goals can come to rest relative to their targets, after the chosen velocities.
+
+    Motion that leaves all goals unchanged does not need to stop. So this is the time for the least motion, relative to
+    the accelerations of the axes, that changes the errors of goals as the chosen velocities do, less the motion of the
+    targets. Rows are made orthonormal by the modified Gram-Schmidt method. Frames are those of the next sample.
+    """
+    problem, work, levels, tick, columns, goal_of_row, states, _, _, rates, _ = held
+    m, n = work.J.shape
+    update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, levels)
+    rows, parts = levels.G, levels.e
+    for j in range(n):
+        tick.shift[j] = F(0)
+    for i in range(m):
+        parts[i] = F(0)
+        if goal_of_row[i] < 0:
+            continue
+        speed, length = -rates[0, i], F(0)
+        for j in range(n):
+            per = work.J[i, j] / tick.unit[j]
+            speed += per * tick.choice[j]
+            rows[i, j] = per * axes[columns[j], TOP_ACCELERATION]
+            length += rows[i, j] * rows[i, j]
+        left = F(0)
+        for k in range(i):
+            if goal_of_row[k] < 0:
+                continue
+            share = F(0)
+            for j in range(n):
+                share += rows[i, j] * rows[k, j]
+            for j in range(n):
+                rows[i, j] -= share * rows[k, j]
+            speed -= share * parts[k]
+        for j in range(n):
+            left += rows[i, j] * rows[i, j]
+        per = F(1) / math.sqrt(left) if left > INDEPENDENT * length else F(0)
+        parts[i] = per * speed
+        for j in range(n):
+            rows[i, j] *= per
+            tick.shift[j] += parts[i] * rows[i, j]
+    T = F(0)
+    for j in range(n):
+        T = max(T, abs(tick.shift[j]) - F(0.5) * h)
+    return T
 
 
 @device
@@ -751,11 +800,34 @@ def any_far(states):
 
 @device
 def go_to_sample(held, axes, together, q, time, fixed):
-    """Write the pose after the chosen velocities, its frames, and where the body stops after it."""
+    """Write the pose after the chosen velocities, its frames, and where the body stops after it.
+
+    If ``fixed`` is 0 or more, it is the time of the stop.
+    """
     problem, work, tick, columns = held[0], held[1], held[3], held[4]
-    write_stops(tick, axes, columns, together, time, fixed)
     write_moved(problem, tick.choice, q, time, tick.pose)
     update_frames(problem, tick.pose, work.frames)
+    write_stops(tick, axes, columns, together, time, fixed)
+
+
+@device
+def go_to_rows(held, axes, together, q, time, before):
+    """Do as ``go_to_sample`` for goals that stop relative to their targets; return the time of the stop.
+
+    ``before`` is that time in the step before, negative in the first step. The longer a stop may take, the slower are
+    the velocities that are chosen for it, about as 1 / T. So their geometric mean is near the solution.
+    """
+    problem, work, tick, columns = held[0], held[1], held[3], held[4]
+    write_moved(problem, tick.choice, q, time, tick.pose)
+    update_frames(problem, tick.pose, work.frames)
+    T = longest = F(0)
+    for j in range(columns.shape[0]):
+        longest = max(longest, time_after(axes[columns[j]], time, tick.choice[j]))
+    T = min(max(time_of_rows(held, axes, time), SOONEST * time), max(longest, SOONEST * time))
+    if before >= F(0):
+        T = math.sqrt(T * before)
+    write_stops(tick, axes, columns, together, time, T)
+    return T
 
 
 @device
@@ -838,11 +910,20 @@ def slow_down(held, axes, q, h):
 
 
 @device
+def goes_by_rows(held, axes):
+    """Return whether only the motion of goals relative to their targets needs to stop, see ``time_of_rows``.
+
+    That holds for several goals without a limit of the jerk, of which none is far. A single goal leads all joints.
+    """
+    return axes[0, TOP_JERK] >= NO_LIMIT and not any_far(held[6]) and not is_alone(held[5])
+
+
+@device
 def begin_tick(held, axes, q, h):
     """Take the proposed velocities from the state of all axes, and slow them down to the limits of end effectors."""
     tick, columns, states, rates = held[3], held[4], held[6], held[9]
-    elsewhere = any_far(states) or distance_of_answer(tick, axes, columns) > ELSEWHERE
-    if not any_far(states):
+    elsewhere = any_far(states) or goes_by_rows(held, axes) or distance_of_answer(tick, axes, columns) > ELSEWHERE
+    if not elsewhere:
         rates[0, :] = F(0)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
@@ -901,11 +982,14 @@ def solve_tick(held, axes, together, q, time, levels, stays):
         w = tick.reference[j] if far else row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time  # constant acceleration
         tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
     solved, bracket = F(0), (F(0), F(0), F(0), F(0))
+    by_rows, fixed = goes_by_rows(held, axes), F(-1)
     for step in range(MOST_STEPS):
-        fixed = F(-1)
-        if step > NEWTON_STEPS:  # if two axes alternate as the slowest one, Newton's steps do not converge
+        if by_rows:
+            fixed = go_to_rows(held, axes, together, q, time, fixed)
+        elif step > NEWTON_STEPS:  # if two axes alternate as the slowest one, Newton's steps do not converge
             fixed, bracket = bracketed_time(tick, axes, columns, time, bracket)
-        go_to_sample(held, axes, together, q, time, fixed)
+        if not by_rows:
+            go_to_sample(held, axes, together, q, time, fixed)
         stop_lengths(tick, axes, columns, time)
         if promises:
             keep_room(tick, axes, columns)
