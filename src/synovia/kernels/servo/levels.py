@@ -922,8 +922,9 @@ def goes_by_rows(held, axes):
 def begin_tick(held, axes, q, h):
     """Take the proposed velocities from the state of all axes, and slow them down to the limits of end effectors."""
     tick, columns, states, rates = held[3], held[4], held[6], held[9]
-    elsewhere = any_far(states) or goes_by_rows(held, axes) or distance_of_answer(tick, axes, columns) > ELSEWHERE
-    if not elsewhere:
+    by_targets = any_far(states) or goes_by_rows(held, axes)
+    elsewhere = by_targets or distance_of_answer(tick, axes, columns) > ELSEWHERE
+    if not by_targets:
         rates[0, :] = F(0)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
