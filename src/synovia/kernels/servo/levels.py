@@ -57,6 +57,7 @@ from synovia.kernels.layout import (
     PARTS,
     POSE_COLUMN,
     POSITION,
+    RAW_FEED,
     REASON,
     RECOVERING,
     REFERENCE,
@@ -922,15 +923,19 @@ def goes_by_rows(held, axes):
 def begin_tick(held, axes, q, h):
     """Take the proposed velocities from the state of all axes, and slow them down to the limits of end effectors."""
     tick, columns, states, rates = held[3], held[4], held[6], held[9]
-    by_targets = any_far(states) or goes_by_rows(held, axes)
+    by_rows, jumps = goes_by_rows(held, axes), False
+    by_targets = by_rows or any_far(states)
     elsewhere = by_targets or distance_of_answer(tick, axes, columns) > ELSEWHERE
-    if not by_targets:
-        rates[0, :] = F(0)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
+        jumps = jumps or (row[FEED] == F(0) and row[RAW_FEED] != F(0))
         if elsewhere:  # the answer is elsewhere: its motion moves the goals differently there
             row[FEED] = row[FEED_ACCELERATION] = F(0)
         tick.reference[j] = row[NEXT]
+    if by_rows and not jumps:
+        copy(rates[1], rates[0])
+    elif not by_targets:
+        rates[0, :] = F(0)
     copy(q, tick.pose)
     if limits_tools(held) and tool_part(held, tick.reference, q, h) > CRUISE:
         slow_down(held, axes, q, h)
