@@ -29,7 +29,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
 
 EXACT = F(4e-14)  # fraction of the size: a face at most this far inside the boundary is on it
-CURVED = F(1e-10)  # the same if a core is curved, so that no face is exact
+CURVED = F(1e-10)  # used instead of EXACT if a core is curved, so that no face is exact
 LEVEL = F(2e-14)  # fraction of the size: a point at most this far above a face is in its plane
 FLAT = F(1e-12)  # fraction of the size: a thinner set has no volume
 TIED = F(1e-12)  # fraction of the size: faces whose offsets differ less are in one plane

@@ -100,8 +100,7 @@ def touching(shapes, vertices, links, frames, pairs, placed, corners):
     """Count for each pair of links the poses in which they touch, and add this number to the pair.
 
     Args:
-        shapes: All shapes, each in the frame of its joint; those of one link are neighbours. A sphere around each link
-            follows.
+        shapes: All shapes, each in the frame of its joint, ordered by link; then a sphere around each link.
         vertices: Points of hulls, each in the frame of its shape.
         links: Joint, first shape and number of shapes of each link.
         frames: World frames of all joints in each pose, (T, joints, 12).

@@ -217,7 +217,7 @@ def to_pose_step(work, h):
 def take_step(problem, work, targets, q, h, count, damping):
     """Move q by one step of the first ``count`` levels with the additional ``damping``; return its longest part.
 
-    Its loops may be open afterwards. Frames and residuals of q are in work.
+    The loops of q may be open afterwards. Before the call, ``work`` must hold the frames and residuals of q.
     """
     copy(work.e, h.e)
     assemble_levels(problem, work, targets, q, h)

@@ -72,7 +72,7 @@ class Wrist(NamedTuple):
     """The ball at the tip of a limb, and its target rotation in the world."""
 
     row: np.int64  # -1 without a wrist
-    before: tuple[float, float, float, float]  # its world rotation without its own motion, at swivel angle 0
+    before: tuple[float, float, float, float]  # world rotation of the ball before its own motion, at swivel angle 0
     wanted: tuple[float, float, float, float]  # target rotation in the world
 
 
@@ -108,10 +108,11 @@ def limit_excess(problem, frames, q, row, aimed, line, wrist, angle):
 
 @device
 def nearest_allowed_swivel(problem, frames, q, row, aimed, line, wrist, wanted):
-    """Return (the swivel nearest to ``wanted`` that keeps root and wrist within their limits, whether there is one).
+    """Return the allowed swivel nearest to ``wanted`` (radians), and whether one was found.
 
-    Ball limits allow only some arcs of the full circle. Search them in steps of 5 degrees to both sides of ``wanted``,
-    then bisect the edge of the first arc down to rounding. Arcs narrower than a step may be missed.
+    A swivel is allowed if it keeps root and wrist within their limits, which leave only some arcs of the full circle.
+    Search in steps of 5 degrees to both sides of ``wanted``, then bisect the edge of the first arc down to rounding.
+    Arcs narrower than a step may be missed.
 
     Args:
         problem: The problem.
