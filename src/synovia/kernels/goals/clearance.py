@@ -342,7 +342,7 @@ def find_contacts(clear, problem, frames, t):
 
 @inline
 def lacking(clear, problem, t, slot):
-    """Return the clearance error of a slot: the distance of goal t plus the tolerance minus the gap; negative if met."""
+    """Return the clearance error of a slot: distance of goal t plus the tolerance minus the gap; negative if met."""
     return clear.data[t, CLEAR_DISTANCE] + problem.tolerance - clear.contacts[slot, GAP_SIZE]
 
 
