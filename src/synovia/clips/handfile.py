@@ -131,7 +131,7 @@ def _names_in(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return [entry.removesuffix(".npy") for entry in archive.namelist() if entry.endswith(".npy")]
-    except Exception:  # damaged archives raise a dozen exception types
+    except Exception:  # noqa: BLE001  damaged archives raise a dozen exception types
         return []
 
 

@@ -40,9 +40,9 @@ _SHOULDER: Final = 10.0
 class PlantedFoot:
     """A foot, and the frames in which it stands in the clip.
 
-    head: Row of the ankle.
+    Args:
+        head: Row of the ankle.
         points: Rows of all joints of the foot.
-        points: Rows of all its points.
         stands: Mask of the frames in which the foot is planted, (T,).
     """
 
