@@ -39,7 +39,7 @@ _Three = tuple[float, float, float]
 
 
 class Key(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
-    """Where a joint should be at a time."""
+    """Target of a joint at a time."""
 
     time: Annotated[float, Meta(ge=0, description="Seconds from the first frame.")]
     position: Annotated[_Three, Meta(description="World position in the length unit of the model's file.")] | None = (
@@ -49,7 +49,7 @@ class Key(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, k
 
 
 class TrackEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
-    """One joint's targets over time. All its keys give the same: positions, rotations, or both."""
+    """Targets of one joint over time. All keys have the same parts: positions, rotations, or both."""
 
     joint: Annotated[str | int, Meta(description="Name of a joint, link or site, else a role, or a row.")]
     keys: Annotated[list[Key], Meta(description="In the order of their times; none to stay at the start.")] = []
@@ -71,7 +71,7 @@ class TrackFile(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Track:
-    """Goals and their targets over time, for ``IK`` and ``IK.track``.
+    """Goals with their targets over time, for ``IK`` and ``IK.track``.
 
     Args:
         goals: The goals.
@@ -164,7 +164,7 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
             turns = interpolate_rotations(rotations, at, times) if rotations else None
     except InputError:
         raise
-    except ValueError as error:  # SciPy raises this if distances or slopes of keys overflow
+    except ValueError as error:  # SciPy raises ValueError if distances or slopes of keys overflow
         raise InputError(f"no curve passes through the keys ({error})") from error
     if not all(np.isfinite(part).all() for part in (places, turns) if part is not None):
         raise InputError("keys", expected="keys further apart in time", hint="the curve through them overflows")
