@@ -35,7 +35,7 @@ if numba is not None:
             "shape": _packed(builder, shape),
             "strides": _packed(builder, strides),
         }
-        out = ir.Constant(model.get_value_type(), None)  # no owner
+        out = ir.Constant(model.get_value_type(), None)  # the view has no owner
         for name, value in parts.items():
             out = builder.insert_value(out, value, model.get_field_position(name))
         return out

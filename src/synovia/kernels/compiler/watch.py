@@ -174,7 +174,7 @@ def interrupted(watch):
 
 @apart
 def is_over(watch):
-    """Check the work left, the clock and signals; return whether to stop."""
+    """Check the remaining work, the clock and signals; return whether to stop."""
     if watch[STOP_REASON] != F(0):
         return True
     more = watch[WORK_LEFT] + watch[WORK_RESERVE]

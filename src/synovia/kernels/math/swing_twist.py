@@ -17,8 +17,8 @@ from synovia.kernels.math.rotations import PI, quat_apply, quat_conj, quat_exp, 
 from synovia.kernels.math.vectors import norm, scale
 
 EDGE = F(1e-9)  # excess (radians) that still counts as inside
-FOLDED = PI - F(4e-6)  # largest swing near another limit: beyond, rounding changes its direction and twist by EDGE
-ROUNDS = 100  # most Newton steps for the multiplier of the ellipse; a few are usual, about 40 on a very thin ellipse
+FOLDED = PI - F(4e-6)  # largest swing of a limited ball: beyond, rounding changes swing direction and twist by EDGE
+ROUNDS = 100  # largest number of Newton steps for t of the ellipse; a few are usual, about 40 on a very thin ellipse
 
 
 @inline
@@ -190,7 +190,7 @@ def unfold(limit, k, sx, sy):
 def project(limit, k, q):
     """Return the allowed rotation nearest to q: the nearest swing vector in the plane, and the nearest twist.
 
-    The plane of swing vectors ends at half a turn. A swing slightly beyond half a turn appears on the opposite side. It
+    The plane of swing vectors ends at half a turn. A swing slightly beyond half a turn appears on the opposite side and
     is projected onto the limit there, although the limit that it passed is nearer. See ``unfold`` for swings just below
     half a turn.
     """
