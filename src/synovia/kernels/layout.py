@@ -2,7 +2,7 @@
 
 No other file defines packed arrays. This file holds plain numbers and loads no compiler, so that all code can use it.
 A name that ends in ``WIDTH`` is the number of columns of a table. The other names are columns of a table, indices into
-a flat array, or values where the comment says so. If a comment names no row, the column holds a property of its row.
+a flat array, or values where the comment says so.
 
 The tables are declared at the end: ``PROBLEM`` (a packed problem), ``WORK`` (scratch memory), ``ANSWER`` (a row of the
 answer), and the scratch memory of single solvers. Only the declaration of a table gives its size.
@@ -127,7 +127,7 @@ GIVEN = 16  # bits POSITION and ROTATION of the given parts; parts that are not 
 TRANSFORM_WIDTH = 16
 TARGET_WIDTH = 17
 
-# --- A row of the answer: its head -----------------------------------------------------------------------------------
+# --- Head of a row of the answer -------------------------------------------------------------------------------------
 STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
 FINISH = 5  # number of steps of a final descent by another method
 STOPPED_BY = 6  # DEADLINE_PASSED, SIGNAL, SPENT or NO_GAIN if that ended the solve early, else 0
@@ -152,7 +152,7 @@ REFUSED = -1
 LEFT = -1  # STATUS of a row that a SIMD batch leaves to the ordinary kernel
 
 # --- The watch: the head of the scratch memory, see ``compiler.watch`` -----------------------------------------------
-WORK_LEFT = 0  # work until the next look at the clock
+WORK_LEFT = 0  # remaining work until the clock is read
 DEADLINE = 1  # time of the deadline (seconds of ``watch.now``), 0 for none
 NEXT_SIGNAL_CHECK = 2  # time of the next check for signals
 STOP_REASON = 3  # reason that ended the solve, 0 for none
@@ -256,8 +256,8 @@ AXIS_WIDTH = 27
 # Values of REASON
 AT_POSITION, AT_VELOCITY, AT_ACCELERATION, AT_JERK, RECOVERING = 1, 2, 3, 4, 5
 EMERGENCY = 6  # recovering with more acceleration than allowed, to stay within the position limits
-# Goals of a tick, one row for each. With MODE, a goal follows its moving target, is held at its target, or is far from
-# it, so that the joints move to the answer
+# Goals of a tick, one row for each. By its MODE, a goal follows its target, is held at its target, or is so far from it
+# that the joints move to the answer
 FOLLOWED, HELD_STILL, FAR = 0, 1, 2  # values of MODE
 MODE = 0
 AWAY, TURNED_AWAY = 1, 2  # distance and angle of the goal from its target before the tick: length units, radians
@@ -363,7 +363,7 @@ MONOMIAL_ROW, POWER = 0, 1  # row of the tree whose joint value is raised to the
 MONOMIAL_WIDTH = 2
 
 # --- Learned starts, see ``proposals.propose`` ------------------------------------------------------------------------
-FREE_TURN, FREE_TWIST = 1, 2  # bits of PROPOSAL_FORM: the target determines the first joint; it determines the last one
+FREE_TURN, FREE_TWIST = 1, 2  # bits of PROPOSAL_FORM: the target determines the first joint, or the last joint
 DIVIDES_BY, FIRST_PROPOSAL = 0, 1  # feature by which node i divides; first proposal of leaf i
 NODE_NUMBERS = 2
 SEEN_ROTATION = 0  # x and y axes of the last row's rotation without its own joint, see ``proposals.propose.seen``

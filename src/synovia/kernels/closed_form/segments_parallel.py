@@ -74,7 +74,7 @@ def parallel_candidates(problem, work, q, R, t, every):
     there, last_axis = sub(add(apply(R, w), t), o0), apply(R, z5)
     base, tilt = turn_of(scale(F(-1), z0), there, h), turn_of(z4, z5, h)  # D w turned back about z1, z6 about z5
     base_middle, tilt_middle = sincos(base.middle), sincos(tilt.middle)
-    # seen along h, the lower bone turned by φ ± ω is at ± ω of the upper one
+    # seen along h, the lower bone turned by φ ± ω is at the angle ± ω from the upper bone
     bend = distance_curve(upper, lower, h, F(-math.inf), F(math.inf))
     upper2 = dot(upper, upper) - dot(upper, h) * dot(upper, h)
     half, half_sc = half_width(base, norm(there), dot(h, sub(w, o0)))

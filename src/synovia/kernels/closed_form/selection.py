@@ -111,7 +111,7 @@ def pick(problem, work, targets, q, table, count):
         away = distance(problem, q, table, i)
         if away < near:
             best, near = i, away
-    if count > 0:  # the nearest is nearly always right
+    if count > 0:  # the nearest candidate nearly always meets the goals
         cost, meets = try_candidate(problem, work, targets, q, table, best)
         if meets:
             return cost, True
