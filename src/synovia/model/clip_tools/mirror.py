@@ -17,10 +17,11 @@ from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
-_NEAR: Final = 0.05  # fraction of the body's size: a joint this near to another's mirror image may be its counterpart
-# cosine of the angle within which a direction is along an axis of the world
+# fraction of the body's size: joints that are nearer to each other's mirror images may be counterparts
+_NEAR: Final = 0.05
+# cosine between a direction and an axis of the world; directions with larger values are along this axis
 _NEARLY: Final = float(np.cos(np.radians(10.0)))
-_STEEP: Final = 0.5  # length of the horizontal part of a unit vector: below this, the vector is steep
+_STEEP: Final = 0.5  # length of the horizontal part of a unit vector: vectors with a shorter part are steep
 _ALIGNED: Final = 0.999  # absolute entry of a map D: above this, D maps an axis to an axis
 # words in names of the left and the right side
 _RIGHT: Final = {"left": "right", "l": "r", "lleg": "rleg", "larm": "rarm"}
