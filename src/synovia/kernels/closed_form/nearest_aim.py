@@ -30,7 +30,7 @@ from synovia.kernels.math.vectors import axpy, dot, norm, reject, sub
 
 WORST = F(4)  # squared distance of opposite unit vectors
 COLUMNS, RINGS = 18, 5  # number of directions of the disc, and of samples on each in addition to the centre
-WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # step sizes: the first, the last to compare candidates, the last of all
+WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # step sizes: first, last while comparing candidates, last
 ROUNDS = 400  # largest number of rounds of the compass search
 BETTER = F(5e-4)  # radians: another minimum must aim better by this, so that answers do not flicker between equals
 Z = (F(0), F(0), F(1))

@@ -137,7 +137,7 @@ def attempt(problem, work, targets, q):
         cost, met = pick(problem, work, targets, q, open_branches(work).candidates, count)
         if met or every:
             break
-        copy(work.trial, q)  # the start
+        copy(work.trial, q)  # restore the start
         forward(problem.tree, q, work.frames)
     return 1, cost
 

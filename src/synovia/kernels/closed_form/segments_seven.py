@@ -43,7 +43,7 @@ HALVINGS = 4  # number of times that this step is halved; descent finds narrower
 EDGE = F(1e-12)  # largest excess of a cosine over 1 that is rounding
 SLACK = F(1e-9)  # largest excess over a limit (radians) that is rounding
 COINCIDENT = F(1e-7)  # sine of the angle between the first and third axis below which they count as one axis
-STEPS, RESTARTS = 60, 100  # largest numbers of steps of a descent, and of descents
+STEPS, RESTARTS = 60, 100  # largest number of steps of a descent; largest number of descents
 
 
 class SevenHinges(NamedTuple):
@@ -205,7 +205,7 @@ def branches(problem, work, targets, q):
             count = candidates_on_either_side(problem, q, arm, g, low, high, open_branches(work).candidates)
     step = COARSEST
     for level in range(HALVINGS + 1):
-        if count == 0 and level == 1:  # a nearly stretched or folded arm has its narrow window here
+        if count == 0 and level == 1:  # a nearly stretched or folded arm has solutions only near these angles
             stretched = math.atan2(arm.elbow[2], arm.elbow[1])
             for turn in (stretched, stretched + PI):
                 g, fits = nearest_turn(turn, F(0), low, high)

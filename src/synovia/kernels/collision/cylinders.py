@@ -24,7 +24,7 @@ NUDGE = F(0.05)  # angle (radians) between the best direction so far and further
 STARTS = 2  # number of lowest samples of the sphere that start a descent to both edges
 PARALLEL = F(1e-10)  # sine of the angle between axes that count as parallel
 LEVEL = F(1e-9)  # cosine below which a direction is normal to an axis
-ROUND = F(1e-300)  # keeps divisions finite
+ROUND = F(1e-300)  # smallest divisor, so that divisions stay finite
 
 
 @inline
@@ -79,7 +79,7 @@ def lowest_on_circle(a, b, s, m):
     width = F(2) * F(math.pi) / F(SAMPLES)
     best, where = F(math.inf), m
     for k in range(SAMPLES):
-        middle = (F(k) + F(0.5)) * width  # intervals end at the edges
+        middle = (F(k) + F(0.5)) * width  # of an interval; intervals end where f has an edge
         low, high = F(k) * width, F(k + 1) * width
         side = math.copysign(F(1), beta * math.sin(middle))
         first, _ = slope_on_circle(b, s, beta, m, q, low, side)

@@ -100,7 +100,7 @@ def put_face(corners, faces, n, i, j, k):
     normal = cross(e, f)
     length = norm(normal)
     faces[n, FACE_CORNERS], faces[n, FACE_CORNERS + 1], faces[n, FACE_CORNERS + 2] = F(i), F(j), F(k)
-    if length <= F(1e-14) * norm(e) * norm(f):  # no area
+    if length <= F(1e-14) * norm(e) * norm(f):  # the face has no area
         store(faces, n, FACE_NORMAL, (F(0), F(0), F(0)))
         faces[n, FACE_OFFSET] = math.inf
         return

@@ -215,7 +215,7 @@ def put_crossings(corners, carrier, owner, m, f, limit, count):
             w = cross(m, v)
             across = dot(u, w)
             if across * across <= BORDER * dot(u, u) * dot(v, v):
-                continue  # parallel
+                continue  # the edges are parallel
             s = dot(sub(b, a), w) / across
             t = dot(sub(a, b), cross(m, u)) / -across
             if F(0) <= s <= F(1) and F(0) <= t <= F(1):

@@ -101,7 +101,7 @@ def is_invalid(targets, g, parts):
     """Return whether one of the given parts (bits) of a target is not finite or not a rigid transform."""
     R, p = target_frame(targets, g)
     if parts & POSITION:
-        inside = abs(p[0]) <= FARTHEST and abs(p[1]) <= FARTHEST and abs(p[2]) <= FARTHEST  # before squaring
+        inside = abs(p[0]) <= FARTHEST and abs(p[1]) <= FARTHEST and abs(p[2]) <= FARTHEST  # else squares overflow
         if not (inside and dot(p, p) <= FARTHEST * FARTHEST):
             return True
     if parts & ROTATION:

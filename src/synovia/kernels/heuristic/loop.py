@@ -13,7 +13,7 @@ from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import perturb
 
-COARSE_STEPS = 20  # steps from a random start: enough to rank the minima
+COARSE_STEPS = 20  # largest number of steps from a random start: enough to rank the minima
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too small to see
 
 

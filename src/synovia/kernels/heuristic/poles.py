@@ -39,7 +39,7 @@ from synovia.kernels.tree.problem import copy, pose_goals_only
 from synovia.kernels.tree.turn import add_direction, turn_ball, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
-TRIALS = 30  # bisections in the search for the largest angle that limits and pose goals allow
+TRIALS = 30  # number of bisections in the search for the largest angle that limits and pose goals allow
 DONE = F(0.99)  # fraction of the wanted angle; below it, a limit has cut the rotation
 SMALLEST_SWEEP = F(1e-3)  # fraction of the angle tolerance: sweeps end when the largest rotation is smaller
 AT_JOINT = F(1e-9)  # fraction of the length scale: a tip nearer to its joint counts as at the joint

@@ -97,7 +97,7 @@ def descend_levels(problem, work, targets, q, h, count):
     damping = F(0)
     worse_steps = 0
     cost_of_step = work_of_levels(problem)
-    met = False  # the best pose meets all goals
+    met = False  # whether the best pose meets all goals
     for k in range(problem.max_steps + 1):
         worst, lack = evaluate_closed(problem, work, targets, q, h, False)
         reached = worst <= INSIDE and count > levels

@@ -58,9 +58,9 @@ from synovia.kernels.tree.problem import copy, open_row
 from synovia.kernels.tree.variables import draw, start_random
 
 PASSES = 6  # largest number of passes over all levels
-BEFORE = 1  # row of the stored poses that holds the pose before a polish; there are no finalists yet
+BEFORE = 1  # row of the stored poses for the pose before a polish; finalists use this row only later
 MIN_GAIN = F(1e-8)  # smallest gain of a level, relative to 1 + error, for which another pose replaces the best
-COARSE_STEPS = 15  # steps from a random start: enough to rank the minima
+COARSE_STEPS = 15  # largest number of steps from a random start: enough to rank the minima
 EQUAL_COST = F(0)  # relative difference of costs below which two coarse descents found the same minimum
 ERROR_STEP = F(1e-3)  # errors (length scales, radians) of coarse descents are rounded down to multiples of this
 MAX_ERROR_STEPS = F(1e4)  # number of these multiples that are distinguished; larger errors are equal

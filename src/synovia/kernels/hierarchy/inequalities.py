@@ -202,7 +202,7 @@ def write_slacks(general, problem, q, frames, targets, h, first):
             low, high, active = slack_bounds(problem, q, frames, targets, i, side, h.edges[slot + side])
             write_slack(h, first + slot + side, row + side, w * low, w * high, active)
         if general.ints[i, KIND] == SUPPORT and h.edges[slot] + h.edges[slot + 1] > F(-2):
-            h.e[row + (0 if h.edges[slot] < F(0) else 1)] = F(0)  # right side of the unused edge, if there is one
+            h.e[row + (0 if h.edges[slot] < F(0) else 1)] = F(0)  # for the row of an unused edge, if there is one
         slot += slots(general, i)
 
 

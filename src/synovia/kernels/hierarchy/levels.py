@@ -46,8 +46,8 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.linear import solve_part
 
-MAX_CHANGES = 200  # changes of the active set in one level, in addition to one per column
-MAX_RELEASES = 2.0  # releases of the same bound in one level; more could cycle
+MAX_CHANGES = 200  # largest number of changes of the active set in one level, in addition to one per column
+MAX_RELEASES = 2.0  # largest number of releases of the same bound in one level; more could cycle
 MULTIPLIER_NOISE = F(1e-10)  # smaller multipliers, relative to the largest gradient, are rounding
 TOUCHING = F(1e-9)  # distance (radians or length scales) from a bound that counts as touching
 MOVE_NOISE = F(1e-14)  # smaller moves towards a bound (radians, length scales) are rounding
@@ -116,7 +116,7 @@ def advance_to_bound(h, max_move):
     longest = F(0)
     for k in range(free):
         if h.v[ACTIVE_SIDE, k] != F(0):
-            h.v[DIRECTION, k] = F(0)  # pinned
+            h.v[DIRECTION, k] = F(0)  # pinned columns do not move
         longest = max(longest, abs(h.v[DIRECTION, k]) / h.v[STEP_STIFFNESS, k])
     cut = longest > max_move
     share = max_move / longest if cut else F(1)

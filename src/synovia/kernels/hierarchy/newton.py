@@ -259,6 +259,6 @@ def newton_level(h, H, first, last, damping, max_move, force):
     unlock_rows(h, first, last, kept, count - kept)
     for r in range(kept, count):
         for k in range(n):
-            h.R[r, k] /= math.sqrt(soft)  # R in units of the least stiffness, see ``rebuild_basis``
+            h.R[r, k] /= math.sqrt(soft)  # R in units of ``soft``, see ``rebuild_basis``
     h.state[STIFF_COUNT] = F(count)
     h.state[BASIS_STALE] = F(1)

@@ -37,13 +37,13 @@ MIN_GAIN, MAX_LOSS = (
     F(1e-12),
 )  # relative to 1 + error: smallest gain of the polished level, largest loss of a level above
 UPPER_LOSS = F(1e-11)  # smaller losses of the levels above, over all steps, are rounding
-MAX_RESTORATIONS = 5  # restoration steps of the levels above after one step of the last level
+MAX_RESTORATIONS = 5  # largest number of restoration steps of the levels above after one step of the last level
 RESTORATIONS_AT_BOUNDS = 3  # this many restoration steps, the first ones, keep the active bounds
 AT_BOUND = F(1e-5)  # distance (radians, length scales) from a bound at which it is active: swings end slightly before π
 MIN_DAMPING, MAX_DAMPING = F(1e-4), F(1e7)  # if the short step with the largest damping does not help, no step does
 INCREASE, DECREASE = F(10), F(0.2)
 SHRINK, EXPAND = F(0.3), F(3)  # factors of the largest move after a rejected and an accepted step
-UPPER_SHARE = F(1e-4)  # damping of the levels above relative to that of the last level
+UPPER_SHARE = F(1e-4)  # damping of the levels above, relative to the damping of the last level
 SMALL_STEP = F(1e-6)  # shorter steps (radians, length scales) hardly disturb the levels below
 MAX_KEPT_DAMPING = F(1)  # largest damping that a converged level keeps
 MIN_STEP = F(1e-10)  # shorter steps (radians, length scales) are rounding

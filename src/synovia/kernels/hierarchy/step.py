@@ -43,7 +43,7 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited, step_unit
 
-POSTURE_DAMPING = F(10)  # factor of the posture's damping relative to that of the levels
+POSTURE_DAMPING = F(10)  # damping of the posture, relative to the damping of the levels
 EQUAL_ERRORS = F(1e-9)  # errors (length scales, radians) that differ by less are equal
 LEVEL_WEIGHT = F(1e-2)  # weight of the squared error of a level relative to the level above
 STAY_WEIGHT = F(0.01)  # weight of staying in place, relative to the largest weight of the posture

@@ -103,7 +103,7 @@ def nearest_on_ellipse(x, y, a, b):
             break
         u = a * x / (t + a * a)
         v = b * y / (t + b * b)
-    k = F(1) / math.sqrt(u * u + v * v)  # exactly onto the curve
+    k = F(1) / math.sqrt(u * u + v * v)  # scale the point exactly onto the ellipse
     return a * u * k, b * v * k
 
 
@@ -140,7 +140,7 @@ def signed_excess(limit, k, q):
     a, b = half_angles(limit, k, sx, sy)
     f = math.sqrt((sx / a) * (sx / a) + (sy / b) * (sy / b))
     swing = (f - F(1)) * min(a, b)
-    if f > F(1):  # the true distance, because on a thin ellipse the radial one magnifies rounding
+    if f > F(1):  # use the true distance: on a thin ellipse, the radial distance magnifies rounding
         u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
         swing = math.sqrt((abs(sx) - u) * (abs(sx) - u) + (abs(sy) - v) * (abs(sy) - v))
     lower, upper = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]

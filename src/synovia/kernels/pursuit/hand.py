@@ -69,12 +69,12 @@ LANDMARKS = 21
 TABLES = (
     Table("numbers", (HAND_WIDTH,)),  # settings, and the placement of the points on the hand
     Table("landmarks", (LANDMARKS, 3)),  # the tracked points; NaN for points that are not seen
-    Table("confidence", (LANDMARKS,)),  # above 0 where a point is seen
-    Table("fingers", ("fingers", FINGER_NUMBERS)),  # thumb first
+    Table("confidence", (LANDMARKS,)),  # confidence of each point, above 0 if the point is seen
+    Table("fingers", ("fingers", FINGER_NUMBERS)),  # one row for each finger, the thumb first
     Table("targets", ("goals", TARGET_WIDTH)),  # targets of a frame; those of other goals and gripper tips are given
     Table("weights", ("goals",)),
     Table("settings", (2, PURSUIT_SETTINGS)),  # settings of a frame without pinches, and with pinches
-    Table("q", (3, "values")),  # poses
+    Table("q", (3, "values")),  # the poses FREE_Q, HAND_Q and BEFORE_Q
 )
 SIZES = ("fingers", "goals", "values")
 _open = cutter(record("PackedHand", TABLES), TABLES, SIZES)

@@ -40,7 +40,7 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_row, open_work, pose_goals_only, with_steps
 
 POLISH_STEPS = 200
-COARSE_STEPS = 12  # steps from a random start: enough to rank the minima
+COARSE_STEPS = 12  # largest number of steps from a random start: enough to rank the minima
 ROUNDS = 16  # rounds of 25 restarts; one round finds about half of the answers that 100 attempts missed
 DAMPING_SHARE, DECREASE, INCREASE = F(0.6), F(0.7), F(4)  # first damping relative to √cost, and factors of the damping
 STATIONARY = F(1e-5)  # gradient relative to the residual below which a pose is stationary
