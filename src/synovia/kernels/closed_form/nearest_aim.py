@@ -78,7 +78,7 @@ def swing_at(limit, k, u, v):
 
 @inline
 def target_seen(limit, k, sight, u, v):
-    """Return the target in the frame of the swung joint."""
+    """Return the target in the frame of the joint after the swing of a point (u, v) of the disc."""
     sx, sy = swing_at(limit, k, u, v)
     return quat_apply(quat_exp((-sx, -sy, F(0))), sight.target)
 

@@ -53,7 +53,7 @@ class Shoulder(NamedTuple):
 
 @inline
 def shoulder_of(frames, x, w):
-    """Return the first three axes."""
+    """Return the ``Shoulder`` of an arm whose wrist is at w and has the target position x."""
     z1, z2, z3 = axis(frames, 0), axis(frames, 1), axis(frames, 2)
     o1, o2, o3 = origin_of(frames, 0), origin_of(frames, 1), origin_of(frames, 2)
     b = sub(o2, o1)

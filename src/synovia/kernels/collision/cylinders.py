@@ -149,7 +149,7 @@ def lowest_of_edges(a, b, s, n):
 
 @inline
 def lower(a, b, s, n, best, where):
-    """Return the lower of f(n), f(-n) and the best so far, and its direction."""
+    """Return the lowest of f(n), f(-n) and the best f so far, and its direction."""
     along = dot(n, s)
     same = rim(a, n)[0] + rim(b, n)[0] - abs(along)
     return (same, scale(-math.copysign(F(1), along), n)) if same < best else (best, where)

@@ -46,7 +46,7 @@ def put(solids, i, j, c, d, corners, n):
 
 @inline
 def copy_corner(corners, k, n):
-    """Copy corner k to place n."""
+    """Copy corner k to corner n."""
     store(corners, n, CORNER, load(corners, k, CORNER))
     store(corners, n, CORNER_FIRST, load(corners, k, CORNER_FIRST))
 
@@ -111,7 +111,7 @@ def put_face(corners, faces, n, i, j, k):
 
 @inline
 def toggle_edge(edges, n, i, j):
-    """Add an edge of a removed face, or delete it if the face on its other side is removed too; return the number."""
+    """Add an edge of a removed face, or delete it if both its faces are removed; return the new number of edges."""
     for k in range(n):
         if edges[k, EDGE_FROM] == j and edges[k, EDGE_TO] == i:
             edges[k, EDGE_FROM], edges[k, EDGE_TO] = edges[n - 1, EDGE_FROM], edges[n - 1, EDGE_TO]
@@ -122,9 +122,9 @@ def toggle_edge(edges, n, i, j):
 
 @device
 def remove_visible(faces, count, edges, w, nearest, slack):
-    """Remove the faces visible from the point w, and list the edges around them; return the numbers of both.
+    """Remove the faces visible from the point w, and list the edges around them; return the numbers of faces and edges.
 
-    The second number is -1 if there are too many edges.
+    The number of edges is -1 if there are too many.
     """
     n, k = 0, 0
     borders = 0

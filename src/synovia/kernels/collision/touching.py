@@ -63,7 +63,7 @@ def touch(solids, i, j, corners):
 
 @inline
 def meet(placed, i, j):
-    """Return whether the bounding spheres of two rows meet."""
+    """Return whether the bounding spheres of two rows of ``placed`` meet."""
     way = sub(load(placed, i, ORIGIN), load(placed, j, ORIGIN))
     reach = (placed[i, EXTENT] + placed[j, EXTENT]) * (F(1) + CLOSE)
     return dot(way, way) <= reach * reach

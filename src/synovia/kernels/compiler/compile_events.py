@@ -336,5 +336,5 @@ def _compile(dispatcher: Any, signature: Any) -> Any:
 
 
 def _report_fallback(error: Exception) -> None:
-    """Report that kernels are compiled the ordinary way."""
+    """Report that kernels are compiled by numba's ordinary linking, and why."""
     announce(f"kernels are compiled by numba's own linking, in twice the time ({type(error).__name__}: {error})")

@@ -295,5 +295,5 @@ def changer(kind: Any, *names: str) -> Any:
 
 
 def _cut(source: Any, start: int, shape: Sequence[int]) -> Any:
-    """Return a view of a flat array with a shape, from a start on."""
+    """Return a view with a given shape of a flat array, beginning at element ``start``."""
     return source[start : start + math.prod(shape)].reshape(shape)

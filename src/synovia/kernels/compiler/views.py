@@ -41,7 +41,7 @@ if numba is not None:
         return out
 
     def _packed(builder, values):
-        """Return LLVM integers as an array."""
+        """Return the LLVM array of some LLVM integers."""
         out = ir.Constant(ir.ArrayType(_WORD, len(values)), ir.Undefined)
         for k, value in enumerate(values):
             out = builder.insert_value(out, value, k)

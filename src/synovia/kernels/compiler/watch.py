@@ -153,7 +153,7 @@ def begin_work(watch, most):
 
 @inline
 def stopped(watch, work):
-    """Add the work of a step, and return whether to stop."""
+    """Count the work of a step, and return whether to stop."""
     watch[WORK_LEFT] -= work
     if watch[WORK_LEFT] > F(0):
         return False

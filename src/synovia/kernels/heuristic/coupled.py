@@ -54,7 +54,7 @@ def is_shared(problem, k):
 
 @device
 def is_last_row(problem, i):
-    """Return whether no row after row i has its variable."""
+    """Return whether no row after row i has the same variable."""
     for j in range(i + 1, problem.tree.ints.shape[0]):
         if moves_row(problem, problem.tree.ints[i, VARIABLE], j):
             return False

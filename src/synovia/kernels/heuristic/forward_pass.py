@@ -117,7 +117,7 @@ def prepare_passes(problem, work, targets, q):
 
 @inline
 def add_candidate(points, i, place, w):
-    """Add a weighted candidate for the place of joint i. FABRIK divides the sum by the sum of weights."""
+    """Add a candidate for the place of joint i with the weight w. FABRIK divides the sum by the sum of weights."""
     store(points, i, PLACE, axpy(w, place, load(points, i, PLACE)))
     points[i, WEIGHT_SUM] += w
 

@@ -48,7 +48,7 @@ def work_of_levels(problem):
 
 @inline
 def evaluate_closed(problem, work, targets, q, h, exactly):
-    """Evaluate q after a step, as ``evaluate_levels``; close its loops first if their closure error is too large.
+    """Evaluate q after a step by ``evaluate_levels``; if the closure error is too large, close the loops first.
 
     The next step also reduces the closure error, so closing the loops after each step would do the same work twice.
     The loops are closed if their closure error makes the errors of the goals meaningless, if the goals are met, or if

@@ -224,10 +224,13 @@ def is_better(problem, work, targets, start, q, h):
 
 @algorithm
 def first_polish(problem, work, targets, q):
-    """Polish q; if the start is as good, return the start, so that solving an answer again returns it unchanged.
+    """Polish q; if the start is as good, write the start to q, so that solving an answer again returns it unchanged.
 
     If q comes from a restart, the start is polished too. With a largest move, q stays unchanged, and counts as
     converged if it is near the start.
+
+    Returns:
+        (steps taken, 1 if q converged, else 0).
     """
     h = open_hierarchy(problem, work)
     start = vector(work.watch, OTHERS, q.shape[0])

@@ -77,7 +77,7 @@ def restrict_step(problem, q, box, saved):
 
 @apart
 def is_near_start(problem, q, start):
-    """Return whether every joint is near its start: then the largest move does not restrict the pose."""
+    """Return whether every joint is so near its start that the largest move does not restrict the pose."""
     near = NO_MOVE * problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
@@ -93,7 +93,7 @@ def is_near_start(problem, q, start):
 
 @apart
 def enforce_largest_move(problem, q, saved):
-    """Move every ball that has rotated too far back to its largest move."""
+    """Rotate every ball that exceeds its largest move back to this limit."""
     for k in range(problem.variables.shape[0]):
         largest = problem.moves[k]
         if problem.variables[k, BLOCK] == SCALAR:

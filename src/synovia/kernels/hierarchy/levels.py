@@ -171,7 +171,7 @@ def release_bounds(h, scale, release_all):
 
 @apart
 def bound_multipliers(h):
-    """Project GRADIENT onto the complement of the basis; its fixed columns are then the multipliers of their bounds.
+    """Project GRADIENT onto the complement of the basis; its entries at fixed columns become the bounds' multipliers.
 
     Returns:
         The largest entry before the projection.
@@ -186,7 +186,7 @@ def bound_multipliers(h):
 
 @apart
 def add_level_rows(h, first, last):
-    """Extend the basis by the rows of a level; return its number of rows."""
+    """Extend the basis by the rows of a level; return the number of rows of the basis."""
     base = int(h.state[BASIS_COUNT])
     count = base
     for i in range(first, last):

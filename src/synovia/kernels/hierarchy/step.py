@@ -215,7 +215,7 @@ def to_pose_step(work, h):
 
 @apart
 def take_step(problem, work, targets, q, h, count, damping):
-    """Move q by one step of the first ``count`` levels with the additional ``damping``; return its longest part.
+    """Move q by one step of the first ``count`` levels with the additional ``damping``; return the step's longest part.
 
     The loops of q may be open afterwards. Before the call, ``work`` must hold the frames and residuals of q.
     """

@@ -25,7 +25,7 @@ class Turn(NamedTuple):
 
 @inline
 def spin(z, p, sc):
-    """Return p rotated about a unit axis by the angle with this sine and cosine (Rodrigues)."""
+    """Return p rotated about the unit axis z by the angle with (sine, cosine) ``sc`` (Rodrigues)."""
     s, c = sc
     return add(axpy(c, p, scale(s, cross(z, p))), scale((F(1) - c) * dot(z, p), z))
 

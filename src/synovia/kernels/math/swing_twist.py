@@ -72,7 +72,7 @@ def to_limit_frame(limit, k, q):
 
 @inline
 def from_limit_frame(limit, k, q):
-    """Return the inverse of ``to_limit_frame``."""
+    """Return the rotation q, given in the frame of limit k, in the joint's rest frame."""
     frame = limit_frame(limit, k)
     return quat_mul(quat_mul(frame, q), quat_conj(frame))
 

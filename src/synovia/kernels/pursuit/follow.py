@@ -234,7 +234,7 @@ def go(problem, work, p, weights, settings, q):
 
 @entry
 def pursue(ints, floats, targets, weights, settings, memory, scratch, out):
-    """Follow a clip.
+    """Follow the targets of a clip, frame by frame.
 
     Args:
         ints: The packed problem, see ``tree.problem``.

@@ -330,7 +330,7 @@ def step_hand(ints, floats, count, hand, memory, scratch):
 
 @entry
 def judge_hand(ints, floats, count, hand, scratch):
-    """Classify a pose that was changed after ``step_hand``; see there. Return the outcome of the frame."""
+    """Return the outcome of a frame whose pose was changed after ``step_hand``, where the arguments are described."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     h = open_hand(problem, count, hand)
     forward(problem.tree, h.q[HAND_Q], work.frames)

@@ -81,7 +81,7 @@ def hessian(problem, work, targets, q):
 
 @device
 def predicted_fall(work, damping):
-    """Return the fall of the cost that the quadratic model predicts: 2 g·y - y·H y; JᵀJ may replace H."""
+    """Return the fall of the cost that the quadratic model predicts: 2 g·y - y·H y, with JᵀJ for H if H is not used."""
     total = F(0)
     full = work.H.shape[0] > 0
     for i in range(work.g.shape[0]):

@@ -30,7 +30,7 @@ SINGLE_AIM = F(0.95)  # error to reach in single precision, in tolerances: round
 
 @inline
 def pull(P, V, i, length):
-    """Move point i of every lane to a bone's length from V, on the line to its old position; set V to this point."""
+    """Move point i of every lane to a bone's length from V, on the line to its old position; set V to the new point."""
     K = P.dtype.type
     k = (3 * i) & FORWARD
     for l in range(LANES):

@@ -90,7 +90,7 @@ def turn_ball(tree, variables, limits, turn_variable, i, wanted, q, frames):
 
 @device
 def turn_hinges(tree, variables, limits, turn_variable, paths, first, last, wanted, q, frames, axes):
-    """Turn the hinges of a path until its last joint has the target orientation, or as close to it as they get."""
+    """Rotate the hinges of a path until its last joint is as close to the target orientation as possible."""
     o = F(0)
     for _ in range(STEPS):
         e = log_rotation(matmul_t(wanted, walk(tree, paths, first, last, q, frames)))
