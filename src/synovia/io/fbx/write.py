@@ -42,10 +42,10 @@ from synovia.model.motion import Motion
 from synovia.text import listed
 
 ENDING: Final = ".fbx"
-_STILL: Final = 1e-7  # rounding of float32: a smaller difference from rest needs no curve
-_FLAT: Final = 1e-9  # relative determinant of a linear map; a map with a smaller determinant counts as singular
+_STILL: Final = 1e-7  # rounding of float32; a property that differs less from rest needs no curve
+_FLAT: Final = 1e-9  # relative determinant of a linear map, below which the map counts as singular
 _APART: Final = (4e-6, 4e-7)  # fractions of the smallest and the largest coordinate that separate two bones in float32
-_HELPER: Final = " scale"  # name ending of joints that readers add below nodes whose scale is not inherited
+_HELPER: Final = " scale"  # ending of names of joints that readers add below nodes without inherited scale
 
 
 class _Target(NamedTuple):

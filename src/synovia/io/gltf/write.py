@@ -33,7 +33,7 @@ from synovia.model.motion import Motion
 from synovia.text import listed
 
 _FLOAT: Final = 5126
-_STILL: Final = 1e-7  # rounding of float32: a smaller difference from rest needs no channel
+_STILL: Final = 1e-7  # rounding of float32; a property that differs less from rest needs no channel
 
 
 def write_gltf(
@@ -49,7 +49,7 @@ def write_gltf(
     The clip has the local translations and rotations of the nodes in float32, with one key a frame, or a single key if
     the node is at rest. They give every joint its position and rotation in the motion. Below a nonuniform scale, bones
     change their length in other programs; there, keyed translations keep the joints in place. Meshes, materials, other
-    clips and unknown parts are copied; other clips get keys at rest as the head of this module says. The clip is the
+    clips and unknown parts are copied; other clips get keys at rest, see the docstring of this module. The clip is the
     first of the file, and ``extras`` marks it as written last.
 
     Args:
@@ -156,7 +156,7 @@ def write_gltf_pose(
 ) -> tuple[str, ...]:
     """Write a copy of a glTF or GLB file whose nodes have a pose of its skeleton, or a new file (``fresh.py``).
 
-    Its clips stay as they are; programs that play none show the pose.
+    The clips of the file stay unchanged; programs that play no clip show the pose.
 
     Args:
         pose: The pose. Its skeleton is that of ``into``, with or without an added free root.
@@ -203,8 +203,8 @@ def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is not a usable glTF.
-        InputError: If it has other joints.
+        FormatError: If the file is not a usable glTF.
+        InputError: If the file has other joints than the skeleton.
     """
     document = read_document(path)
     scene = below_frame(read_scene(document), document, skeleton)
@@ -305,7 +305,7 @@ def _values(joint: Joint, motion: Array) -> Array:
 def _parts(document: Document) -> tuple[dict[str, Any], bytes]:
     """Return the JSON of a file, which callers may change, and the binary chunk that its first buffer uses."""
     for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
-        document.root.items(key)  # also checks elements that no joint needs
+        document.root.items(key)  # checks all elements, also those that no joint needs
     buffers = document.root.items("buffers")
     chunk = b""
     if document.chunk is not None and buffers and not buffers[0].has("uri"):  # otherwise no buffer uses the chunk
@@ -460,7 +460,7 @@ class NewClip:
         self._first = float(times[0])
 
     def add_track(self, node: int, what: str, values: Array) -> None:
-        """Add the values of one property of one node, (T, width), or (1, width) if it is at rest."""
+        """Add the values of one property of one node, (T, width), or (1, width) if the property is at rest."""
         if len(values) == 1:
             self.add_rest(self.animation, self._first, node, what, values)
         else:
@@ -515,7 +515,7 @@ def _check_references(content: dict[str, Any], source: Path, target: Path) -> No
     """Raise an error for a copy in another folder if the source refers to buffers or images next to it.
 
     Raises:
-        InputError: If there are such files.
+        InputError: If the source refers to such files.
     """
     named = [
         entry["uri"]

@@ -30,8 +30,8 @@ from synovia.model.loops.loop import LARGEST_POWER, Coupling, Loop, Tie
 from synovia.model.loops.tables import moved_by
 
 _MOST_ROWS: Final = 600  # largest number of constraint equations of all loops of a model; more take too long to close
-_SAMPLES: Final = 201  # number of samples of a leader's range
-_BEYOND: Final = 1e-3  # fraction of the follower's travel added at both ends, because extremes may be between samples
+_SAMPLES: Final = 201  # number of positions at which a leader's range is sampled
+_BEYOND: Final = 1e-3  # fraction of the follower's travel that is added at both ends; extremes may be between samples
 _FREELY: Final = ", so the joints in it move freely"
 
 

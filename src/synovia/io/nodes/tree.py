@@ -12,8 +12,8 @@ import numpy as np
 
 from synovia.model.geometry import Array, quat_to_matrix
 
-UNIFORM: Final = 1e-4  # relative spread of scale components; a smaller spread counts as rounding by the exporter
-_SINGULAR: Final = 1e-6  # ratio of singular values of a bind matrix; below it, the matrix has no orientation
+UNIFORM: Final = 1e-4  # relative spread of the components of a scale, up to which the scale counts as uniform
+_SINGULAR: Final = 1e-6  # ratio of singular values below which a bind matrix has no orientation
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -158,7 +158,7 @@ def mesh_places(path: Path, shape: Element) -> list[Path]:
 
     Raises:
         FileError: If the element has no valid file name.
-        FormatError: If it has no file name at all.
+        FormatError: If the mesh element has no file name at all.
     """
     named = unquote(shape.text("filename")).strip()
     home = path.resolve().parent
