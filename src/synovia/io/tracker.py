@@ -266,7 +266,7 @@ def _velocity_notes(values: Array, velocities: NDArray[Any] | None, fps: float) 
 
     Args:
         values: Joint values, (T, J).
-        velocities: Joint velocities in the file, (T, J); None if it has none.
+        velocities: Joint velocities in the file, (T, J); None if the file has none.
         fps: Frame rate of the file.
     """
     if velocities is None or velocities.shape != values.shape or velocities.dtype.kind not in "fiu":

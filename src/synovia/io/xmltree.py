@@ -41,9 +41,9 @@ class Element:
         tag: Name of the element, with the prefix if there is one.
         attributes: Attributes of the element.
         file: The file, for messages.
-        line: Line of the file where it begins.
+        line: Line of the file where the element begins.
         children: Direct children of the element.
-        content: The first characters of the text directly inside it, enough for a name.
+        content: The first characters of the text directly inside the element, enough for a name.
         notes: Sentences about skipped parts of the file, in order; all elements of a file share this list.
     """
 

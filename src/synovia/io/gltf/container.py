@@ -30,7 +30,7 @@ _HARMLESS: Final = (
 
 
 class Document:
-    """The JSON of a file and lazy access to its buffers.
+    """The JSON of a file, and its buffers, which are read only when needed.
 
     Args:
         path: The file.

@@ -3,7 +3,7 @@
 If a clip does not key a property, programs such as Blender leave it as the previous clip set it. So a new clip keys all
 joints, also those at rest. The other clips of a copy get a key at rest for each property that only other clips move. By
 the specification this changes nothing: properties without keys are at rest. Blender opens a file with its first clip,
-so the new clip is first. Nothing else in the copy changes. Functions that read such a file back are here, too.
+so the new clip is first. Nothing else in the copy changes. Functions that read such a file back are also here.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ def _moved(clips: Iterable[Animation], scene: Scene) -> dict[tuple[int, str], No
 
 
 def _at_rest(scene: Scene, others: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Array]:
-    """Return the values at rest, (1, width), of translations and rotations of all nodes, and of other properties."""
+    """Return the values at rest, (1, width), of all translations and rotations, and of the properties ``others``."""
     keys = [(row, what) for row in range(len(scene.names)) for what in ("translation", "rotation")]
     return {(row, what): rest_of(scene, row, what) for row, what in (*keys, *others)}
 
@@ -293,7 +293,7 @@ def rest_of(scene: Scene, row: int, what: str) -> Array:
 
 
 def _values(joint: Joint, motion: Array) -> Array:
-    """Return the joint values for a transform from its rest frame, (4, 4); ignore parts that the joint cannot move."""
+    """Return the values of a joint for a transform from its rest frame, (4, 4); ignore parts that it cannot follow."""
     quat = matrix_to_quat(motion[:3, :3])
     if joint.kind is Kind.HINGE:
         return np.array([2.0 * np.arctan2(quat[:3] @ joint.axis, quat[3])])
@@ -334,7 +334,7 @@ def node_tracks(motion: Motion, scene: Scene, *, what: str = "motion") -> dict[t
     rest = Rest(scene)
     rows = _same_joints(motion.skeleton, scene, motion.name, what=what)
     extra = len(motion.skeleton) - len(scene.names)
-    # No node can have the scale of an added root; translations reproduce it in the same way.
+    # No node of the file can have the scale of an added root; translations reproduce it, as below a nonuniform scale.
     scaled_root = bool(extra and motion.stretch is not None and np.any(motion.stretch[:, 0] != 1.0))
     exact = rest.sheared | scaled_root
     places = motion.positions() if exact.any() else None

@@ -1,7 +1,7 @@
 """Read the collision shapes of the links of a URDF; meshes count as their convex hulls.
 
 Notes list shapes that cannot be read. They also list unreadable <visual> shapes of links without <collision>: such a
-link has an extent, but it is unknown.
+link has an extent, but the extent is unknown.
 
 References:
     https://wiki.ros.org/urdf/XML/link
