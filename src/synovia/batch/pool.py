@@ -249,7 +249,7 @@ def serve(asked: Iterator[bytes], answers: BinaryIO) -> None:
 
 
 def _answer(answers: BinaryIO, content: object) -> None:
-    """Write a pickle."""
+    """Write an answer as a pickle."""
     try:
         data = pickle.dumps(content)
     except Exception:  # noqa: BLE001  an error with attributes that cannot be pickled

@@ -58,12 +58,9 @@ def find_ends(motion: Motion) -> Ends:
     """Find the calibration frames at the ends of a clip.
 
     A jump is a step of 5 % of the body's size that is three times as long as the largest step of the half second next
-    to it.
-    If the pose is neither a T-pose nor the rest pose, it must be three times as long as the largest step of the whole
-    clip.
-    Frames before the first and after the last jump are calibration frames if the body holds still in them. Frames at an
-    end
-    in which a T-pose is held for half a second are calibration frames too.
+    to it. If the pose is neither a T-pose nor the rest pose, it must be three times as long as the largest step of the
+    whole clip. Frames before the first and after the last jump are calibration frames if the body holds still in them.
+    Frames at an end in which a T-pose is held for half a second are calibration frames too.
 
     Args:
         motion: The clip.
@@ -88,8 +85,7 @@ def find_shared_ends(motion: Motion, other: Motion, *, trim: bool) -> tuple[Ends
     """Find the frames to cut off two clips of one motion, such as a clip and its source, so that frames correspond.
 
     If one clip has already lost the calibration frames that the other clip still has, the other loses them too. Two
-    clips of
-    equal length lose the same frames: those that are calibration frames in at least one of them.
+    clips of equal length lose the same frames: those that are calibration frames in at least one of them.
 
     Args:
         motion: A clip.

@@ -107,8 +107,7 @@ def fit_positions(
     """Fit the motion of a skeleton so that its joints or markers follow points over time.
 
     Loops of the skeleton are closed after the fit: joints that move no point, such as rods, follow. Where these cannot
-    close
-    a loop, the other joints change too, and the errors include this change.
+    close a loop, the other joints change too, and the errors include this change.
 
     Args:
         positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
@@ -218,10 +217,9 @@ def _held_back(body: Skeleton, points: Points, q: Array, pieces: list[tuple[int,
     """Return joint values (T, nq) in which joints rotate half as far in frames where no point determines them.
 
     A point determines the joints that move it. In the frames of a piece before the first and after the last frame in
-    which
-    such a point was seen, the fit extrapolates the rotation of the joint. The extrapolation goes too far on average,
-    because
-    limbs slow down and turn back, and noise in the rotation grows with time. Points that were seen do not move.
+    which such a point was seen, the fit extrapolates the rotation of the joint. The extrapolation goes too far on
+    average, because limbs slow down and turn back, and noise in the rotation grows with time. Points that were seen do
+    not move.
 
     Args:
         body: The skeleton.
@@ -286,10 +284,8 @@ def _slide_weights(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return the weight of each column's pull, and a mask of the joint values (nq,) whose pull is to rest.
 
     In some files, joints inside the body can slide, but most of them hardly do. The guess does not restrict slides. The
-    less
-    a joint slides in the guess, the higher is the weight of its slide. A point that was not seen is then determined by
-    its
-    neighbours.
+    less a joint slides in the guess, the higher is the weight of its slide. A point that was not seen is then
+    determined by its neighbours.
     """
     body = model.skeleton
     columns, at = prior.slides(model)
@@ -348,8 +344,7 @@ def _liveliest(points: Points, piece: tuple[int, int], rate: float) -> tuple[int
     """Return (first, end) of the frames of a piece with the most motion, from which noise and prior are learned.
 
     A prior learned from slow frames would hold back all other frames. Motion is measured by the sum of squared
-    accelerations
-    of the points, averaged over time as for the guess.
+    accelerations of the points, averaged over time as for the guess.
     """
     first, end = piece
     if end - first <= SAMPLE:
@@ -379,10 +374,8 @@ def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> b
     """Return whether the points have no noise, so that the joints can follow them closely.
 
     Bones of fixed lengths cannot follow noise in all directions: if N coordinates are seen in a frame, the joints
-    cannot
-    follow N - rank J of them, where J is the Jacobian. If N - rank J is almost 0, the joints could follow noise too.
-    Noise
-    moves points back and forth, so the test fit then has some smoothness.
+    cannot follow N - rank J of them, where J is the Jacobian. If N - rank J is almost 0, the joints could follow noise
+    too. Noise moves points back and forth, so the test fit then has some smoothness.
     """
     first, last = _middle(piece)
     part = terms.window(first, last, fixed=0)

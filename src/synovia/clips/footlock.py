@@ -105,15 +105,11 @@ def foot_lock(
     """Remove foot sliding from a clip and keep the feet above the floor, with the smallest and smoothest change.
 
     A joint of a foot is in contact while it is low and slow compared with its other frames. Least squares solves all
-    frames
-    at once. Its terms keep joints in contact still, and the soles of the feet above the floor. Further terms keep the
-    change
-    of root and legs small, above all the acceleration of the change. So legs and pelvis share the correction, and it
-    begins
-    and ends smoothly. A leg that is too short misses its place slightly instead of snapping straight.
-    Loops are closed after this: joints that the legs leave free, such as rods, follow. Where a loop cannot close, feet
-    move,
-    and ``slide`` reports the remaining slide.
+    frames at once. Its terms keep joints in contact still, and the soles of the feet above the floor. Further terms
+    keep the change of root and legs small, above all the acceleration of the change. So legs and pelvis share the
+    correction, and it begins and ends smoothly. A leg that is too short misses its place slightly instead of snapping
+    straight. Loops are closed after this: joints that the legs leave free, such as rods, follow. Where a loop cannot
+    close, feet move, and ``slide`` reports the remaining slide.
 
     With a ``world``, the feet are then put on the ground below them: on steps, ramps and stones, or on the floor. The
     root rises and sinks with the feet. ``retarget`` does the same; its documentation describes how footholds are

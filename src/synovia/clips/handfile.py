@@ -81,10 +81,8 @@ def read_hand(path: Path) -> HandFile:
     """Read the points of a hand: from an archive with an array (T, 21, 3), or with ``read_points`` from other files.
 
     In an archive, the array is called ``joints``, ``points``, ``landmarks``, ``keypoints`` or ``positions``, or it is
-    the
-    only array of this shape. The archive may also have ``confidence``, ``fps`` and ``side``. Points may also be stored
-    as one
-    row per frame, (T, 63).
+    the only array of this shape. The archive may also have ``confidence``, ``fps`` and ``side``. Points may also be
+    stored as one row per frame, (T, 63).
 
     Raises:
         FileError: If the file cannot be read.

@@ -83,10 +83,8 @@ def fit_keypoints(
     Landmarks are rotated upright, whatever their axes. The body follows their directions with its own bone lengths. If
     all names are joints of ``body``, or there are no names and as many points as joints, the joints follow their own
     points instead, as in ``fit_positions``; only the upward axis is corrected. If the hips are at the origin in all
-    frames,
-    the path is computed from planted feet and, in flight, from gravity. ``notes`` of the result lists what was
-    recognised
-    and changed, and which parts of a path are uncertain.
+    frames, the path is computed from planted feet and, in flight, from gravity. ``notes`` of the result lists what was
+    recognised and changed, and which parts of a path are uncertain.
 
     With ``"holistic"`` (33 landmarks of the body, then 21 of the left and 21 of the right hand, as in MediaPipe
     Holistic), hands and fingers follow their landmarks. With ``"hand"`` (21 landmarks of one hand), the fingers of that

@@ -23,7 +23,7 @@ from synovia.text import DOUBT, first_few
 
 Bools = NDArray[np.bool_]
 FAR: Final = 3.0  # multiple of the median error; a limit may cause errors larger than this
-# seconds of frames with such errors from which points contradict limits; noise affects only single frames
+# seconds: if such errors last as long as this, points contradict a limit; noise affects only single frames
 LASTS: Final = 0.1
 CLOSER: Final = 0.6  # limits are the cause if a fit without limits has at most this share of the errors
 AT: Final = 1e-4  # radians, or fraction of a half-angle: largest distance from a limit of a value at the limit

@@ -237,8 +237,7 @@ def _hand(
     """Return points of a hand as ``_head`` does: the knuckles of index and little finger, or the middle of the hand.
 
     At rest, the index finger is in front: arms are stretched to the sides with palms down, or hang with the palms to
-    the
-    body.
+    the body.
     """
     hand = rows[f"{side}_hand"]
     wrist = marks.middle(f"{side}_wrist")

@@ -1,13 +1,11 @@
 """A Gaussian prior of a motion, learned from the same points that the motion is fitted to (empirical Bayes).
 
 In the model, a column is a joint value or a component of a rotation. The deviation of each column from its mean, and
-its
-acceleration, are Gaussian, each with its own variance. The noise of the points is Gaussian. A factor of each frame, its
-liveliness, multiplies the variances of accelerations, because a jolt moves the whole body at once. So a knee that bends
-about one axis where it is seen does the same where it is hidden, and a joint at rest is averaged over time. Learning
-alternates two steps: fit the motion under the current prior; choose the variances of highest evidence, given the fit
-and
-its uncertainty.
+its acceleration, are Gaussian, each with its own variance. The noise of the points is Gaussian. A factor of each frame,
+its liveliness, multiplies the variances of accelerations, because a jolt moves the whole body at once. So a knee that
+bends about one axis where it is seen does the same where it is hidden, and a joint at rest is averaged over time.
+Learning alternates two steps: fit the motion under the current prior; choose the variances of highest evidence, given
+the fit and its uncertainty.
 
 References:
     MacKay (1992), *Bayesian interpolation*, for variances from the number of values that the points determine well;

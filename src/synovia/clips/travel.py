@@ -1,13 +1,10 @@
 """Find the path of a body whose joints are known relative to its hips, from planted feet and gravity in flight.
 
 Relative to the hips, a planted foot moves backwards as fast as the hips move forwards. If no foot is planted, the
-centre
-of mass keeps its horizontal velocity and falls with gravity. ``find_flights`` finds these flights. Heights and
-velocities
-of the centre of mass then follow from linear least squares, with a prior on accelerations. The scale of the prior in
-each
-frame is the acceleration in that frame, so that steady motion is smoothed and sudden stops stay sharp. Feet that slide
-are outliers; their weight decreases step by step (graduated non-convexity).
+centre of mass keeps its horizontal velocity and falls with gravity. ``find_flights`` finds these flights. Heights and
+velocities of the centre of mass then follow from linear least squares, with a prior on accelerations. The scale of the
+prior in each frame is the acceleration in that frame, so that steady motion is smoothed and sudden stops stay sharp.
+Feet that slide are outliers; their weight decreases step by step (graduated non-convexity).
 
 References:
     Blake & Zisserman (1987), *Visual Reconstruction*, for graduated non-convexity; Geman & McClure (1985) for the
@@ -73,8 +70,8 @@ class Travel:
     Args:
         path: Positions of the middle of the hips, (T, 3), length units; the floor has height 0.
         flights: The times without contact.
-        adrift: Mask of the intervals (from each frame to the next) without a planted foot that are not flights, (T -
-            1,).
+        adrift: Mask of the intervals (from each frame to the next) without a planted foot that are not flights,
+            (T - 1,).
         wander: Possible error of the horizontal path from the flights, metres. The speed in a flight follows from the
             feet at take-off and landing, and these two speeds may differ.
         metre: Length units per metre of the person.
@@ -293,8 +290,7 @@ def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) 
     """Return the possible error of the horizontal path from flights, metres.
 
     The error of the displacement in a flight is about its duration times the standard deviation of the velocities
-    before and
-    after it, as the sole points show them. The errors of the flights are independent.
+    before and after it, as the sole points show them. The errors of the flights are independent.
 
     Args:
         ways: As in ``_velocities``.

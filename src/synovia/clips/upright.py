@@ -1,8 +1,7 @@
 """Find which axis of landmarks points up, whether they are mirrored, and whether they have any depth.
 
 As in other clips, the direction from feet to shoulders, and lines that stay horizontal, show which axis points up.
-Toes,
-nose and bent knees show the forward direction; with left and up, it distinguishes a body from its mirror image.
+Toes, nose and bent knees show the forward direction; with left and up, it distinguishes a body from its mirror image.
 """
 
 from __future__ import annotations
@@ -78,8 +77,7 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
 
     Raises:
         InputError: If the points lie in a plane, the up axis is uncertain, or the points are mirrored and several
-            causes
-            are possible.
+            causes are possible.
 
     """
     for value, name, known in ((up, "up", AXES), (mirror, "mirror", MIRRORS)):
@@ -122,8 +120,8 @@ def check_sides(marks: Landmarks) -> None:
     """Raise an error for landmarks in which left and right of arms or legs are exchanged.
 
     Signs of an exchange: The lines of shoulders and hips have opposite directions. Bone lengths vary, but are constant
-    if
-    ends of left and right bones are exchanged. Elbows or knees are nearly always closer to the other shoulder or hip.
+    if ends of left and right bones are exchanged. Elbows or knees are nearly always closer to the other shoulder or
+    hip.
 
     Raises:
         InputError: If left and right are exchanged.

@@ -95,9 +95,9 @@ def read_track(path: Path) -> Track:
     """Read the goals of a TOML or JSON file and their targets in every frame.
 
     Raises:
-        FileError: If it cannot be read.
-        FormatError: If it is malformed or a value cannot be used; the message names the place in the file.
-        UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
+        FileError: If the file cannot be read.
+        FormatError: If the file is malformed or a value cannot be used; the message names the place in the file.
+        UnsupportedError: If the name of the file ends neither in ``.toml`` nor in ``.json``.
     """
     where = str(path)
     file = TypedFile(TrackFile, "track file", SCHEMA, _LARGEST, _fields, forms=ROTATION_FORMS).read(path)

@@ -34,8 +34,7 @@ class Field:
             ``"values"``, or for clearance goals ``"pairs"``.
         text: Description of the field in the schema.
         take: Returns the field's value for a goal: an array, a matrix (3, 3) for a rotation, or a plain value; None to
-            omit
-            it.
+            omit it.
         argument: Name of the constructor's argument, if it differs from ``name``.
         held: Returns the value of the argument. None if a file can store every value.
         default: Its default, which files omit.

@@ -62,8 +62,7 @@ class Reduced:
         variables: (k, 3) joint variables.
         limits: (k, 11) limits of each variable.
         preferences: (k, 2) preferred value and stiffness of each variable. The preferred value of a rotation is its
-            rest
-            rotation, stored as 0.
+            rest rotation, stored as 0.
         owner: (k,) joint of each variable.
         goals: Tables of the goals.
         posture: (k, 5) weight and reference value of each variable in rest goals.

@@ -306,7 +306,7 @@ class ClosedForm(Solver):
             seen.add(row)
 
     def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
-        """Return settings of full-body if there is a clearance goal; they solve if branches violate it."""
+        """Return settings of full-body, for use if all branches violate a clearance goal; None without such goals."""
         if tied:
             raise self.opens_loops()
         return {"seed": self.search.seed} if keeps_clear(goals) else None

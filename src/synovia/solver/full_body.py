@@ -73,7 +73,7 @@ class FullBody(IteratingSolver):
         (False, True)
     """
 
-    progress: ClassVar[tuple[int, float]] = (10, 0.8)  # a longer limit, because levels of low priority improve last
+    progress: ClassVar[tuple[int, float]] = (10, 0.8)  # more steps than usual: levels of low priority improve last
     name: ClassVar[str] = "full-body"
     supports_priorities: ClassVar[bool] = True
     supported_goals: ClassVar[frozenset[str]] = KERNEL_GOALS | {"rest", "clearance"}

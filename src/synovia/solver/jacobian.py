@@ -288,7 +288,7 @@ class JacobianTranspose(JacobianMethod):
 
     name: ClassVar[str] = "transpose"
     method: ClassVar[int] = 0
-    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # a longer limit, because the transpose method converges slowly
+    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # more steps than usual: the transpose method is slow
 
     max_steps: int = 1000
     attempts: int = 50

@@ -116,8 +116,7 @@ class Body:
         """Return the forward and top directions of a head or an eye in its frame, from the clip.
 
         They are the means of the hips' forward direction and of up over the clip. None for other joints, and if the
-        rest pose
-        stands or the file has a forward axis, because the goal then finds both directions itself.
+        rest pose stands or the file has a forward axis, because the goal then finds both directions itself.
         """
         roles = self.given.role_rows
         looks = row in {roles.get(role) for role in ("head", "left_eye", "right_eye")}

@@ -38,7 +38,7 @@ _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
 _SHOWN: Final = 3  # largest number of joints of a layer whose changes are reported separately
 _FADES: Final = 4  # frames: jerks are not reported in shorter fades
-# acceleration of a joint from which a jerk is reported, relative to that of a smooth fade and of the clip
+# ratio of a joint's acceleration to that of a smooth fade and of the clip; a larger ratio is reported as a jerk
 _SUDDEN: Final = 2.0
 _HELPERS: Final = 2  # largest number of other joints that a note lists as moving with a limb
 _NOTHING: Final = 1e-9  # radians, or fraction of the body's size: smaller changes count as no change
@@ -164,10 +164,8 @@ def edit(
 
     Layers are applied in order, each to the result of the layers before. Frames in which no layer acts keep their joint
     values bit for bit. In the other frames, joints stay as near to the clip as the goals allow. First only limbs with
-    goals
-    move; the whole body moves if these limbs do not reach. Feet without goals keep their places, so that planted feet
-    do
-    not slide.
+    goals move; the whole body moves if these limbs do not reach. Feet without goals keep their places, so that planted
+    feet do not slide.
 
     Joint values of the clip that are outside limits are kept, and a finding reports them.
 

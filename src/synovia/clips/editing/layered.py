@@ -2,8 +2,7 @@
 
 In a fade, targets of goals move on straight lines and shortest arcs between the clip and the targets of the layer. If
 joints would jerk on this path, as in a limb that was straight, or cannot follow it, only feet are solved in the fade.
-The
-joint changes of the nearest frame of the layer are then faded instead. Goals without intermediate targets, such as
+The joint changes of the nearest frame of the layer are then faded instead. Goals without intermediate targets, such as
 bounds, always fade in this way.
 
 References:
@@ -46,7 +45,7 @@ _TIPS: Final = float(np.radians(20.0))  # radians: largest rotation of hips that
 _LEAD: Final = 8  # largest number of steps from the clip to the targets of the first frame; fewer for a weight below 1
 _JERK: Final = 1.8  # largest allowed acceleration of a joint, relative to that of a smooth fade and of the clip
 _WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds: half widths of the averages that smooth jerks, one for each pass
-_UNEVEN: Final = 1.2  # the same ratio; frames above it are smoothed together with the frames that jerk
+_UNEVEN: Final = 1.2  # the same ratio; frames with a larger ratio are smoothed together with frames that jerk
 # ratio of the jerk after a pass to the jerk before it; above this ratio, no further pass is made
 _SMOOTHER: Final = 0.97
 _STILL_MET: Final = 2.0  # number of tolerances within which a goal of a layer below still counts as met
@@ -402,20 +401,16 @@ class LayerOnClip:
         """Yield the stages of a solve. The result is that of the first stage that reaches all goals.
 
         In the first stage, only limbs with goals move. Then the whole body moves, and feet keep their places. If goals
-        of the
-        trunk are missed, a further stage may lift feet that are not planted. Joints that the clip never moves, and that
-        no goal
-        rotates, move only in the last stages. If goals of layers below are still missed, a layer with only clearance
-        goals drops
-        these goals.
+        of the trunk are missed, a further stage may lift feet that are not planted. Joints that the clip never moves,
+        and that no goal rotates, move only in the last stages. If goals of layers below are still missed, a layer with
+        only clearance goals drops these goals.
 
         Args:
             asked: The goals of the layer.
             every: The goals of the layer, then the goals of layers below.
             preferred: Number of preferred goals, see ``_preferred``; they follow the goals in ``every``. Each stage is
-                tried
-                with them first. The last stage also has them: its result is used if the hips rotate too far without
-                    them.
+                tried with them first. The last stage also has them: its result is used if the hips rotate too far
+                without them.
             near: Links that are too close in the clip; their limbs move like limbs with goals.
         """
         parents = self._skeleton.parents
@@ -505,10 +500,8 @@ class LayerOnClip:
         """Return poses (n, nq) nearest to the clip; where joints jerk, nearest to the clip plus a smoothed change.
 
         The goals leave some motion of the joints free. Solving each frame nearest to the clip lets this motion change
-        quickly:
-        for example, a nearly straight limb may bend to another side. Solving around a smoothly displaced clip keeps
-        this motion
-        smooth, and the goals are still met.
+        quickly: for example, a nearly straight limb may bend to another side. Solving around a smoothly displaced clip
+        keeps this motion smooth, and the goals are still met.
 
         Args:
             problems: The problems.

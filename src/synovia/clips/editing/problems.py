@@ -28,7 +28,7 @@ from synovia.tracking.around import Around
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 _REST_STEP: Final = 1e-3  # radians: the steps of a frame end after a smaller step; the rounding error is then invisible
-_USUAL: Final = 30.0  # frames per second; at higher rates, this threshold is divided by the square of the rate's ratio
+_USUAL: Final = 30.0  # frames per second; at higher rates, ``_REST_STEP`` is divided by (fps / _USUAL)²
 _FOLLOWING: Final = 1  # number of priorities by which goals are lowered so that feet have precedence
 
 
@@ -156,8 +156,7 @@ class Problems:
             before: Reference and pose of the frame that precedes the first one, (nq,) each; None for the clip itself.
             kept: Indices of the goals.
             must: Mask of the frames that must reach their goals, (n,), as ``needed`` returns it; with None, all misses
-                are
-                    accepted, and improved as far as possible.
+                are accepted, and improved as far as possible.
             lead: Whether to approach the targets of the first frame step by step from the goals' poses in the clip.
         """
         stage = self._stage

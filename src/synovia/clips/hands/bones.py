@@ -206,8 +206,7 @@ def _segments(
     """Return the joints that move each segment of a finger, the joint that moves its tip, and the tip in this joint.
 
     No segment begins at a joint that is in the same place as the next joint (as in groups of hinges), or at a bone
-    inside the
-    palm.
+    inside the palm.
     """
     rows = [skeleton.index(key) for key in finger.joints]
     end, offset = skeleton.index(finger.tip), np.array(finger.offset)
@@ -305,10 +304,8 @@ def _of_thumb(side: str, inner: Array, ways: Array, others: tuple[Array, list[tu
     """Return the axes about which the segments of a thumb with ball joints bend, (n, 3), in the frame of the palm.
 
     If the bones of the thumb lie in the frames of their joints as those of the fingers do, the thumb bends about the
-    same
-    axis of these frames. If all frames were parallel in the pose in which they were made, the thumb bends across the
-    palm
-    of that pose. Otherwise, it bends across the palm at rest.
+    same axis of these frames. If all frames were parallel in the pose in which they were made, the thumb bends across
+    the palm of that pose. Otherwise, it bends across the palm at rest.
 
     Args:
         side: Side of the hand.

@@ -26,8 +26,7 @@ SMOOTHNESS: Final = 1e-3
 _NO_BOUND: Final = 100.0  # radians per step; larger than any step of a hinge
 # Bounds for the base of a thumb and for a knuckle. Sines of the next segment's bend: below the first, the plane of the
 # bend is unknown; above the second, it is clear. Radians of roll into this plane: up to the third, the roll is fully
-# used;
-# from the fourth on, it is ignored.
+# used; from the fourth on, it is ignored.
 _THUMB: Final = (0.12, 0.35, 0.7, 1.05)
 _KNUCKLE: Final = (0.2, 0.6, 0.3, 0.5)
 

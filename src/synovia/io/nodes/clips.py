@@ -20,7 +20,7 @@ from synovia.text import listed
 
 # Fraction of the skeleton's size: a larger translation makes a joint free. Exporters bake a translation for every bone,
 # with errors up to 3e-5 if scale is animated too. Such noise must not make joints free, as inverse kinematics skips
-# these.
+# free joints.
 TRANSLATES: Final = 1e-4
 TURNS: Final = 1e-6  # smallest change of a quaternion that counts as a rotation, larger than the rounding of float32
 STRETCHES: Final = 1e-5  # smallest relative change of scale that counts, larger than errors of exporters

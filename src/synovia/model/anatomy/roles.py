@@ -195,10 +195,8 @@ def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> 
     """Return the joints whose name has a word on one side; several joints if the file has several bodies.
 
     Of joints in line, return only one. Of hinges, such as those of a robot's hip, it is the last, because it carries
-    the
-    bone. Of other joints, it is the first one whose name differs from that of the last only in its number: such joints
-    are
-    parts of one bone.
+    the bone. Of other joints, it is the first one whose name differs from that of the last only in its number: such
+    joints are parts of one bone.
     """
     left = [row for row, word in enumerate(words) if word is not None and (word.side, word.word) == (side, alias)]
     out: list[int] = []

@@ -33,11 +33,11 @@ _FEW_STEPS: Final = 20  # largest number of steps to close a pose near a closed 
 _WALK: Final = 0.1  # radians or length units: largest step of an independent joint on a path
 _LONGEST: Final = 6.3  # radians or length units: largest length of a path for which the number of steps still increases
 _DRAWS: Final = 20  # largest number of draws for one random pose
-# a frame is closed with small steps if closing it at once moves it farther than this multiple of its own step
+# ratio of the motion of a closed frame to the wanted motion; above it, the frame is closed again in small steps
 _LEAPS: Final = 3.0
 _NEXT_SEED: Final = 0x9E3779B1
 _PROBES: Final = 3  # number of poses near the rest pose that determine mobility
-_ASIDE: Final = 0.05  # distance of these poses from the rest pose, as a fraction of the path to random poses
+_ASIDE: Final = 0.05  # distance of the ``_PROBES`` poses from the rest pose, as a fraction of the path to random poses
 _WELL: Final = 0.1  # smallest independent share of a column for a joint that is a well-conditioned dependent joint
 
 
