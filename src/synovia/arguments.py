@@ -80,7 +80,7 @@ def whole_number(name: str, value: Any, least: int, most: int) -> int:
     """Check that a value is a whole number in a range, and return it.
 
     Raises:
-        InputError: If the value is no whole number in the range.
+        InputError: If the value is not a whole number in the range.
     """
     try:
         number = least - 1 if isinstance(value, bool) else operator.index(value)
@@ -114,7 +114,7 @@ def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
 
 
 _PACKAGE: Final = "synovia."
-_LONGEST: Final = 6  # largest number of items to show
+_LONGEST: Final = 6  # largest number of items of a list that are shown
 
 
 def as_call(thing: object, values: Mapping[str, Any] | None = None) -> str:

@@ -24,7 +24,7 @@ from typing import IO, Any, Final, Self
 
 from synovia.errors import SynoviaError
 
-_TRIES: Final = 2  # number of attempts, because a process may be killed for lack of memory
+_TRIES: Final = 2  # largest number of attempts, because a process may be killed for lack of memory
 _KILLED: Final = -9  # exit code of a process killed by SIGKILL
 _PATIENCE: Final = 5.0  # seconds to wait for a process to end after it closed its pipe
 
@@ -107,7 +107,7 @@ class CompilerProcess:
             for _ in range(_TRIES):
                 try:
                     seconds = None if self._stopped else self._ask(name, wait)
-                except OSError as error:  # no process can be started
+                except OSError as error:  # if no process can be started
                     problem = str(error)
                     self._ended()
                     break
@@ -148,14 +148,14 @@ class CompilerProcess:
         process = self._process
         if process.stdin is None or process.stdout is None:
             raise TypeError("expected pipes")
-        with suppress(OSError, ValueError):  # the process was killed
+        with suppress(OSError, ValueError):  # if the process was killed
             process.stdin.write(json.dumps({"entry": name, "wait": wait}) + "\n")
             process.stdin.flush()
             for line in process.stdout:
                 try:
                     answer = json.loads(line)
                     seconds, warnings = float(answer["seconds"]), answer["warnings"]
-                except (ValueError, TypeError, KeyError):  # a line of another origin, such as a ``sitecustomize``
+                except (ValueError, TypeError, KeyError):  # if the line has another origin, such as a ``sitecustomize``
                     continue
                 if warnings:
                     raise SynoviaError(str(warnings[0]))
@@ -166,7 +166,7 @@ class CompilerProcess:
         """Wait for the process, or kill it after a timeout; return why it ended, and whether it was killed."""
         process, errors = self._process, self._errors
         self._process = self._errors = None
-        if errors is not None and process is None:  # the process could not be started
+        if errors is not None and process is None:  # if the process could not be started
             errors.close()
         if process is None or errors is None:
             return "", False
@@ -257,7 +257,7 @@ class Compilers:
                 result.set_result(process.compile(name, wait=self._wait))
             except SynoviaError as error:
                 with self._lock:
-                    del self._results[name]  # allow another attempt
+                    del self._results[name]  # so that another attempt is possible
                 result.set_exception(error)
 
 

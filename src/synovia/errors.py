@@ -27,11 +27,12 @@ __all__ = [
 ]
 
 _MANY: Final = 1000  # for more names, only prefixes are compared: difflib takes up to 0.3 ms per pair
-_LONGEST_NAME: Final = 100  # characters; longer names are not compared by difflib, which is quadratic
+_LONGEST_NAME: Final = 100  # largest number of characters of names that difflib compares, because its time is quadratic
 _LONGEST_VALUE: Final = 120
 _LONGEST_PART: Final = 1000  # characters of a part of a message, which may contain a name or a path
-_LOWER_WORD: Final = re.compile(r"^[a-z]+(?=[ ,]|$)")  # code such as ``sy.solve`` or ``root=`` is not capitalised
-# The value in the repr of a NumPy scalar
+# matches a first word that is not code such as ``sy.solve`` or ``root=``, which is not capitalised
+_LOWER_WORD: Final = re.compile(r"^[a-z]+(?=[ ,]|$)")
+# Matches the value in the repr of a NumPy scalar
 _NUMPY: Final = re.compile(r"""\bnp\.(?:str_|bytes_|bool|u?int\d+|float\d+)\(("[^"]*"|'[^']*'|[^()'"]*)\)""")
 _E = TypeVar("_E", bound="SynoviaError")
 
@@ -177,7 +178,7 @@ def install_command(extra: str) -> str:
         url = str(source.get("url", ""))
     except (PackageNotFoundError, ValueError, OSError, AttributeError):
         source, url = {}, ""
-    if not url:  # installed from an index, or not installed
+    if not url:  # if installed from an index, or not installed
         return f'pip install "synovia[{extra}]"'
     if "dir_info" in source:  # a clone
         folder = url2pathname(urlsplit(url).path)
@@ -217,7 +218,7 @@ def _short(value: object) -> str:
         plain = plain[:_LONGEST_VALUE]
     try:
         text = " ".join(repr(plain).split())
-    except ValueError:  # a whole number of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         text = f"a number of {plain.bit_length()} bits" if isinstance(plain, int) else type(plain).__name__
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
@@ -247,7 +248,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if not names:
         return "There are none"
     if len(names) <= _MANY and len(name) <= _LONGEST_NAME:
-        import difflib  # only when something is wrong
+        import difflib  # imported only when an error is raised
 
         folded = {other.lower(): other for other in names if len(other) <= _LONGEST_NAME}
         near = [folded[key] for key in difflib.get_close_matches(name.lower(), list(folded), n=3, cutoff=0.6)]

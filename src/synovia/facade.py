@@ -172,7 +172,7 @@ class IK(ChecksArguments):
             if problem.moves is not None:
                 floats = problem.floats_of(start.values[None], first)
         try:
-            workspace = problem.idle.pop()  # atomic, so two threads never share a workspace
+            workspace = problem.idle.pop()  # ``pop`` is atomic, so two threads never share a workspace
         except IndexError:
             workspace = problem.new_workspace()
         try:
@@ -387,7 +387,7 @@ def _solve_usable(
 def _refusal(
     problem: CompiledProblem, starts: Any, targets: Any, others: Any, bad: Mapping[int, int], b: int
 ) -> SynoviaError:
-    """Return the error for which problem b of a batch was skipped: an invalid target or start."""
+    """Return the error for which problem b of a batch was skipped: of an invalid target or start."""
     if b in bad:
         return problem.error_of_targets(b, bad[b], targets, others)
     return problem.error_of_start(b, starts)

@@ -44,8 +44,8 @@ class LayerTarget:
     """Target positions and rotations of a joint in the frames of a layer.
 
     Args:
-        position: (1, 3) for all frames, or (n, 3); None to leave positions free.
-        rotation: (1, 3, 3) or (n, 3, 3); None to leave rotations free.
+        position: (1, 3) for all frames, or (n, 3) with one for each frame; None to leave positions free.
+        rotation: (1, 3, 3) for all frames, or (n, 3, 3); None to leave rotations free.
     """
 
     position: Array | None = None
@@ -53,12 +53,12 @@ class LayerTarget:
 
     @property
     def parts(self) -> int:
-        """The constrained parts: POSITION, ROTATION or both."""
+        """Parts of the target that are given: POSITION, ROTATION or both."""
         return POSITION * (self.position is not None) | ROTATION * (self.rotation is not None)
 
     @property
     def parts_of(self) -> tuple[Array | None, Array | None]:
-        """The positions and the rotations of the targets; None for a part without targets."""
+        """The positions and the rotations of the targets; None for a part that is not given."""
         return self.position, self.rotation
 
     def at(self, frames: NDArray[np.int64], first: int, last: int) -> Array:
@@ -185,7 +185,7 @@ class Layer(ChecksArguments):
     def span(self, count: int) -> tuple[int, int]:
         """Return the first and the last frame that the layer changes, fades included, in a clip of ``count`` frames."""
         first, last = self.bounds(count)
-        fade = max(self.blend - 1, 0)  # a fade begins with the weight 0, which changes nothing
+        fade = max(self.blend - 1, 0)  # without the outermost frame, whose weight is 0
         return max(first - fade, 0), min(last + fade, count - 1)
 
     @property
@@ -436,7 +436,7 @@ def _as_target(value: Any, what: str, count: int | None) -> LayerTarget:
         if np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(initial=0.0) > 1e-3:
             raise InputError(f"last row of {what}", value=frames[0, 3].tolist(), expected="0 0 0 1")
         return LayerTarget(frames[:, :3, 3].copy(), _as_rotations(frames[:, :3, :3], what))
-    if shape == (3, 3):  # three positions, or one rotation
+    if shape == (3, 3):  # (3, 3) may be three positions or one rotation
         square = as_numbers(given, shape, what)
         turns = float(np.abs(square @ square.T - np.eye(3)).max()) < 1e-3
         if turns and count == 3:

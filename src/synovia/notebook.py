@@ -22,7 +22,7 @@ class Picture(Protocol):
 
 
 Draw = Callable[[Any, tuple[int, int]], Picture]  # called with an object and the size in pixels
-_draw: list[Draw] = []  # at most one function
+_draw: list[Draw] = []  # the registered function; at most one
 
 
 def draw_with(draw: Draw) -> None:

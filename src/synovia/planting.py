@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _M = TypeVar("_M")
-_plant: list[Callable[[Any, Callable[[int, int], object] | None], Any]] = []  # at most one function
+_plant: list[Callable[[Any, Callable[[int, int], object] | None], Any]] = []  # the registered function; at most one
 
 
 def plant_with(plant: Callable[[Any, Callable[[int, int], object] | None], Any]) -> None:

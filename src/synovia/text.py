@@ -14,17 +14,17 @@ from typing import Any, Final, cast
 
 from synovia.errors import FormatError
 
-_MOST_PARTS: Final = 16  # largest number of parts of a dotted key; tomllib's time and memory are quadratic in it
+_MOST_PARTS: Final = 16  # largest number of parts of a dotted key; time and memory of tomllib are quadratic in it
 _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+')"""
 # Search only where a key may begin; a search from every position would take quadratic time.
 _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
 # Tables of a file: lines with a name in brackets, and values in braces. tomllib needs a kilobyte for each.
 _TABLE: Final = re.compile(r"^[ \t]*+\[{1,2}[^\[\]\n,]*+\]{1,2}[ \t]*+(?:#.*+)?\r?$|=[ \t]*+\{", re.MULTILINE)
-_FREE_TABLES: Final = 24_000  # number of tables allowed in a file of any size
-_BYTES_A_TABLE: Final = 64  # file size in bytes for each additional table
+_FREE_TABLES: Final = 24_000  # number of tables that a file of any size may have
+_BYTES_A_TABLE: Final = 64  # bytes of the file for each further table
 # A number with this many characters is refused, because tomllib needs 140 bytes for each character.
 _LONG_VALUE: Final = re.compile(r"(?<![^\s=\[,])[+-]?[0-9][0-9A-Za-z_.+:-]{65536}")
-_BITS: Final = 10_000  # largest size of an integer in bits; Python prints up to 4300 digits
+_BITS: Final = 10_000  # largest size of an integer in bits; Python cannot print more than 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _LISTED: Final = 4  # largest number of names in a note
 DOUBT: Final = "Look at it: "  # prefix of notes with a doubt about a clip; its verdict is then never "good"
@@ -113,7 +113,7 @@ def parse_json(text: str, where: str, *, finite: bool = True) -> object:
         raise FormatError(
             "text", where=where, value=half, expected="Unicode", hint="it contains half of a surrogate pair"
         ) from error
-    except ValueError as error:  # a whole number of thousands of digits
+    except ValueError as error:  # an integer with thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
     return value
 
@@ -146,7 +146,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         raise FormatError("the content is nested too deeply", where=where) from error
     except tomllib.TOMLDecodeError as error:
         raise FormatError(f"is not TOML: {error}", where=where) from error
-    except ValueError as error:  # a whole number of thousands of digits
+    except ValueError as error:  # an integer with thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
     if (long := _LONG_NUMBER.search(text)) and _holds_long_number(content):
         line = text.count("\n", 0, long.start()) + 1  # or a later line, if this match is inside a string
@@ -170,7 +170,8 @@ def _holds_long_number(content: dict[str, Any]) -> bool:
 
 def toml_text(value: str) -> str:
     """Return a text in TOML syntax, in quotes."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # allowed in JSON, but not in TOML
+    # DEL is allowed in JSON texts, but not in TOML
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def toml_key(name: str) -> str:

@@ -69,7 +69,8 @@ def judged(judgement: Judgement) -> dict[str, Figure]:
     """
     warnings = judgement.warnings
     causes = dict.fromkeys(f"{one.limb.replace('_', ' ')}: {one.cause}" for one in warnings)
-    deciding = [one.frames for one in warnings if one.level == warnings[0].level]  # the worst warnings come first
+    # frames of the worst warnings, which come first
+    deciding = [one.frames for one in warnings if one.level == warnings[0].level]
     frames = {frame for some in deciding for frame in some}
     bad = len(frames) if all(deciding) else len(judgement.figures.motion)
     feet, limbs = judgement.figures.feet, judgement.figures.limbs

@@ -22,13 +22,14 @@ from synovia.batch.work import Portion, Result, Task
 from synovia.errors import SynoviaError
 from synovia.io.base import optional_package
 
-_MOST_ACTORS: Final = 100_000  # never reached: the cluster limits the number
-_PATIENCE: Final = 5.0  # seconds to wait for the answer of a cluster
+_MOST_ACTORS: Final = 100_000  # larger than any number of actors that a cluster allows
+_PATIENCE: Final = 5.0  # seconds to wait until a cluster answers
 _HELLO: Final = (
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"  # preface of HTTP/2, which gRPC uses, and empty settings
 )
 _SETTINGS: Final = b"\4"  # frame type of the first frame in the answer
-_BLOCKS: Final = 4000  # largest number of blocks; Ray hands a block of portions to an actor, and repeats a lost block
+# largest number of blocks; a block is the unit that Ray assigns to an actor, and repeats if it is lost
+_BLOCKS: Final = 4000
 
 
 class Cluster:

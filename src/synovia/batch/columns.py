@@ -64,7 +64,7 @@ class Batch:
         elif self._is_frame:
             self.names = [str(name) for name in given.columns]
             self.size = len(given)
-            if self.names != list(given.columns):  # some column names are numbers
+            if self.names != list(given.columns):  # if some column names are numbers
                 self._given = given.rename(columns=str)
         elif isinstance(given, Mapping):
             self._given = {str(name): value for name, value in cast("Mapping[Any, Any]", given).items()}
@@ -219,7 +219,7 @@ def _cells(cells: Any) -> Array:
                 except OverflowError:
                     out[i] = np.inf
         if np.isnan(out).all() and not all(map(_is_missing, cells)):
-            raise  # the column holds no numbers at all
+            raise  # the column holds no numbers
         return out
 
 
@@ -265,14 +265,14 @@ def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:
         except (TypeError, ValueError) as error:
             wrong = error
     if none and wrong is not None:
-        raise wrong  # the column holds no lists of this length at all
+        raise wrong  # the column holds no lists of this length
     return out
 
 
 class _Part(NamedTuple):
     """Columns that give the position or the rotation of a goal."""
 
-    word: str  # key of ``_LISTS``, "x" for x, y, z, or "qx" for a quaternion
+    word: str  # key of ``_LISTS``: "x" for x, y, z, or "qx" for a quaternion
     columns: tuple[str, ...]
 
 
@@ -442,7 +442,7 @@ class StartColumns:
         good = np.flatnonzero(wrong < 0)
         try:
             q[good] = checked_q(self.skeleton, q[good], "start")
-        except InputError:  # the batch has invalid rows; check row by row to find these
+        except InputError:  # if the batch has invalid rows, find them row by row
             for row in good.tolist():
                 try:
                     q[row] = checked_q(self.skeleton, q[row], "start")
@@ -453,7 +453,7 @@ class StartColumns:
 
 
 def _orthonormal(turn: Array) -> Bools:
-    """Return which matrices (B, 3, 3) are rotations."""
+    """Return a mask of the matrices (B, 3, 3) that are rotations."""
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(np.einsum("bji,bjk->bik", turn, turn) - np.eye(3)).max((1, 2), initial=0.0)
         return (off <= ROUNDED) & (np.linalg.det(turn) > 0.0)

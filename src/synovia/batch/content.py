@@ -18,7 +18,8 @@ from typing import Final, NamedTuple
 from synovia.io.load import companions_of, is_bundled, load_model
 
 _SECOND: Final = 10**9  # nanoseconds in a second
-_COARSE: Final = 2 * _SECOND  # nanoseconds; smallest age at which a disk with whole-second times shows a later change
+# nanoseconds: smallest age of a file at which a disk that stores whole seconds would show a later change
+_COARSE: Final = 2 * _SECOND
 Stamp = tuple[int, int, int, int, int]
 Stamps = Mapping[str, "Stamp | None"]
 NO_STAMPS: Final[Stamps] = dict[str, "Stamp | None"]()

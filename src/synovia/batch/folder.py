@@ -26,8 +26,8 @@ from synovia.errors import FileError, SynoviaError
 from synovia.io.base import write_bytes
 from synovia.text import counted
 
-_PAUSE: Final = 10.0  # seconds between two writes of the ledger
-_SHARE: Final = 20.0  # least ratio of the time between two writes of the ledger to the time that one write takes
+_PAUSE: Final = 10.0  # smallest time between two writes of the ledger, seconds
+_SHARE: Final = 20.0  # smallest ratio of this time to the time that one write of the ledger takes
 
 
 class Event(NamedTuple):
@@ -120,11 +120,11 @@ def run_folder(
                 todo = plan.todo(force=force, retry_failed=retry_failed)
                 scratch = output / (UNFINISHED if shard is None else f"{UNFINISHED}.{shard.tag}")
                 if shard is None:
-                    _remove(*output.glob(f"{UNFINISHED}.*-of-*"))  # left by runs of shards that were killed
+                    _remove(*output.glob(f"{UNFINISHED}.*-of-*"))  # folders of runs of shards that were killed
                 plan.work(engine or Local(), todo, scratch, fail_fast=fail_fast, notice=notice)
             finally:
                 if plan.begun:
-                    with suppress(FileError):  # the disk is full; the log already has all rows
+                    with suppress(FileError):  # if the disk is full; the log already has all rows
                         if shard is None:
                             ledger.part_with(ledger.rows.keys() - {item.output for item in mine})
                         ledger.write()
@@ -205,8 +205,8 @@ class _Plan:
             FileError: If an output would replace a foreign file, or an output of another command or another input.
         """
         ledger = self._ledger
-        held: dict[str, bool] = {}  # whether the row of an output is valid if its input is unchanged, by output
-        others: list[str] = []  # outputs made from another file; allowed if its content is the same
+        held: dict[str, bool] = {}  # whether the row of an output would be valid with an unchanged input, by output
+        others: list[str] = []  # outputs made from another file, which is allowed if its content is equal
         strangers: list[str] = []
         unread: list[Path] = []
         for item in self._items:
@@ -267,7 +267,7 @@ class _Plan:
             return True
 
     def _refuse(self, *outputs: str, verb: tuple[str, str], why: str) -> None:
-        """Refuse a run that would replace outputs; do nothing without outputs.
+        """Raise an error for a run that would replace outputs; do nothing without outputs.
 
         Raises:
             FileError: If there are outputs.
@@ -279,7 +279,7 @@ class _Plan:
             raise FileError(what, where=str(self._output), hint=hint)
 
     def _refuse_commands(self) -> None:
-        """Refuse to replace outputs of another command.
+        """Raise an error if outputs of another command would be replaced.
 
         Raises:
             FileError: If outputs of another command would be replaced.

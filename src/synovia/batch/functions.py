@@ -212,7 +212,7 @@ def _answer(ik: IK, size: int, solved: Any, wrong: Any, reasons: Sequence[str]) 
     good = wrong < 0
 
     def spread(values: Any, empty: float) -> Any:
-        """Return a value for each row of the batch, ``empty`` for invalid rows."""
+        """Return a value for each row of the batch; ``empty`` for invalid rows."""
         if solved is not None and good.all():
             return values
         out = np.full(size, empty, np.int32 if isinstance(empty, int) else np.float64)

@@ -17,7 +17,7 @@ from synovia.errors import FileError, InputError
 from synovia.io.base import similar_names
 
 _SHOWN: Final = 3  # largest number of names in a message
-_CLOSED: Final = ".closed"  # ending of the output, never written, for a folder that cannot be opened
+_CLOSED: Final = ".closed"  # ending of the output for a folder that cannot be opened; such an output is never written
 # names in the output folder that are reserved for the run, in upper or lower case
 _RESERVED: Final = re.compile(r"(?i:ledger(\.\d+-of-\d+)?\.(csv|log|parquet)|summary\.html|\.unfinished(\..*)?)")
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|[nrt\\])")
@@ -87,7 +87,7 @@ def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending
     """
     known = frozenset(endings)
     found: dict[str, Path] = {}
-    closed: dict[str, str] = {}  # names of folders that cannot be opened, with the reasons
+    closed: dict[str, str] = {}  # reasons why folders cannot be opened, by name
     for source in sources:
         for name, path in _found(source, output, known, closed, alone=len(sources) == 1):
             if name in found and found[name] != path:
@@ -222,7 +222,7 @@ def _files_below(
     if folder.resolve() == left_out:
         raise InputError("output folder", value=str(output), expected="a folder other than the input folder")
     refused: list[OSError] = []
-    seen = {folder.resolve()}  # visited folders, because a link may lead to a folder above
+    seen = {folder.resolve()}  # folders that were visited, because a link may lead to a folder above
     for place, folders, files in os.walk(folder, onerror=refused.append, followlinks=True):
         here = Path(place)
         for name in list(folders):

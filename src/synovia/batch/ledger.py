@@ -33,17 +33,17 @@ from synovia.io.base import read_text, write_bytes
 NAME: Final = "ledger"
 PAGE: Final = "summary.html"
 UNFINISHED: Final = ".unfinished"
-_LONGEST_HEAD: Final = 2**16  # largest length of the header line, characters
+_LONGEST_HEAD: Final = 2**16  # largest number of characters of the header line
 _FIRST: Final = ("input", "status", "verdict", "error", "notes")
 _LAST: Final = ("output", "output_sha256", "sha256", "settings")
 _ALWAYS: Final = frozenset({"input", "status", "error", "output", "sha256", "settings"})  # columns of every ledger
 _NAMES: Final = ("input", "output")
 _PAGE_MARK: Final = b"<!-- ledger "
 _LOG_MARK: Final = b'{"event"'
-_MARKED: Final = 400  # number of bytes at the start of a file that show whether a run wrote the file
-_SOME: Final = frozenset({"verdict", "notes"})  # figures that are among the first columns
+_MARKED: Final = 400  # number of bytes at the start of a file by which files of a run are recognised
+_SOME: Final = frozenset({"verdict", "notes"})  # figures that have columns among the first ones
 _STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
-_REPLACED: Final = "replaced"  # event: a row is no longer valid
+_REPLACED: Final = "replaced"  # event after which a row is no longer valid
 _INSTEAD: Final = "move it, or give another folder, or --force to replace it"
 
 
@@ -193,9 +193,10 @@ class Ledger:
         self._tag = "" if shard is None else f".{shard.tag}"
         self._log_path = folder / f"{NAME}{self._tag}.log"
         self.rows: dict[str, Row] = {}
-        self.claimed: dict[str, str | None] = {}  # input by output, for all outputs of this ledger; None if unknown
-        self.commands: dict[str, str] = {}  # command by the hash of the run's settings
-        self._seen: dict[str, _Seen] = {}  # latest log data by output
+        # input of each output of this ledger, by output; None if it is unknown
+        self.claimed: dict[str, str | None] = {}
+        self.commands: dict[str, str] = {}  # command of a run, by the hash of its settings
+        self._seen: dict[str, _Seen] = {}  # latest data of the log, by output
         self._foreign: set[str] = set()  # in the run of a shard: outputs whose rows are in the main ledger
         _check_names(folder, self._tag, force=force)
         self.is_new = not self._log_path.exists()
@@ -260,7 +261,8 @@ class Ledger:
 
     def _replay(self, line: bytes) -> None:
         """Apply a line of the log; ignore a line that is damaged, or that was cut when a process was killed."""
-        if line[:1] != b"{" or b"}" not in line[-2:]:  # quick test: decoding 100 000 such lines takes a second
+        # a quick test, because decoding 100 000 damaged lines takes a second
+        if line[:1] != b"{" or b"}" not in line[-2:]:
             return
         with suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             event = json.loads(line)
@@ -560,7 +562,7 @@ def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
                 raise FileError("another run is using this folder", where=str(path.parent), hint=hint)
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # a killed process left an incomplete line
+                if file.read(1) != b"\n":  # if a killed process left an incomplete line
                     file.write(b"\n")
         except FileError:
             raise

@@ -27,12 +27,12 @@ from synovia.batch.inputs import escaped
 from synovia.batch.work import CRASHED, Portion, Result, Task, work_on
 from synovia.errors import SynoviaError
 
-ATTEMPTS: Final = 3  # number of processes that may die on one portion
-_STARTS: Final = 20  # largest number of starts of a process, because it may be killed from outside before it is ready
-_FROM_OUTSIDE: Final = (-9, -15)  # exit codes of processes that were killed, as when memory is short
+ATTEMPTS: Final = 3  # number of processes that may die on one portion before it fails
+_STARTS: Final = 20  # largest number of starts of a process, which may be killed from outside before it is ready
+_FROM_OUTSIDE: Final = (-9, -15)  # exit codes of processes that the system killed, for example when memory is short
 _LISTEN: Final = 0.2  # seconds between checks for Ctrl-C
 _READY: Final = "ready"
-_LAST_WORDS: Final = 4000  # number of last bytes of stderr to report for a process that died
+_LAST_WORDS: Final = 4000  # number of last bytes of stderr that are reported for a process that died
 # a task uses one thread: the pool has a process for each core
 _ALONE: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -225,7 +225,7 @@ class Worker(threading.Thread):
         if self.ident is not None:
             self.join()
         if self._process is not None:
-            with suppress(ValueError):  # the pipe is already closed
+            with suppress(ValueError):  # if the pipe is already closed
                 self._ending(self._process)
 
 
@@ -249,7 +249,7 @@ def serve(asked: Iterator[bytes], answers: BinaryIO) -> None:
 
 
 def _answer(answers: BinaryIO, content: object) -> None:
-    """Write a pickle."""
+    """Write an answer as a pickle."""
     try:
         data = pickle.dumps(content)
     except Exception:  # noqa: BLE001  an error with attributes that cannot be pickled
@@ -271,7 +271,7 @@ def _awaited(stream: BinaryIO) -> Iterator[bytes]:
     def read() -> None:
         while len(head := stream.read(8)) == 8:
             waiting.put(stream.read(*struct.unpack("<Q", head)))
-        os._exit(0)  # the caller no longer waits for an answer
+        os._exit(0)  # ends the process, because the caller no longer waits for an answer
 
     threading.Thread(target=read, daemon=True).start()
     while True:

@@ -18,8 +18,8 @@ from synovia.batch.work import Figure
 from synovia.errors import FileError, FormatError, InputError, restated
 from synovia.ik.status import Status
 
-_AHEAD: Final = 2  # number of blocks that another thread prepares in advance
-_ANSWER: Final = 48  # bytes per value of an answer: as an array, and as a Python object for writing text
+_AHEAD: Final = 2  # number of blocks that another thread prepares before they are needed
+_ANSWER: Final = 48  # bytes of memory per value of an answer: in an array, and as a Python object for writing text
 _T = TypeVar("_T")
 
 
@@ -51,7 +51,7 @@ def _count_of(path: Path) -> int | None:
         with Source(path) as source:
             return source.count
     except (FileError, FormatError):
-        return None  # the ledger reports the reason later
+        return None  # the ledger reports the reason later, so the number is unknown here
 
 
 def figures_of(counts: Counter[str]) -> dict[str, Figure]:

@@ -23,10 +23,10 @@ from synovia.errors import FileError, MissingExtraError, SynoviaError
 from synovia.io.base import write_bytes
 from synovia.io.load import formats
 
-_PICTURES: Final = 12  # number of results with a picture, the worst ones
-_MOST: Final = 2000  # largest number of rows in each table; the ledger has all
+_PICTURES: Final = 12  # number of results with a picture; these are the worst results
+_MOST: Final = 2000  # largest number of rows in each table of the page; the ledger has all rows
 _LEAST: Final = 1e-4  # smaller figures are rounding errors; the table shows them as "< 0.0001"
-_FIGURES: Final = 7  # largest number of columns with numbers, so that the table fits a screen
+_FIGURES: Final = 7  # largest number of columns with numbers, so that the table fits on a screen
 _VERDICTS: Final = ("failed", "look", "good")
 _MEANINGS: Final = {
     "not done": "There is no result",
@@ -271,9 +271,9 @@ def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | No
         except MissingExtraError:
             raise
         except FileError:
-            if shown is None and output.exists():  # the disk is full: a later run draws the picture
+            if shown is None and output.exists():  # if the disk is full; a later run then draws the picture
                 raise
-        except (SynoviaError, ValueError):  # another program changed the file
+        except (SynoviaError, ValueError):  # if another program changed the file
             continue
     return None
 

@@ -33,15 +33,16 @@ BLOCK: Final = 2**16  # largest number of rows in a block, and in a row group of
 BLOCK_BYTES: Final = 2**23  # bytes of memory that a block may use, estimated before reading
 PART: Final = 2**18  # number of rows in one part of a large table
 MOST_COLUMNS: Final = 2**15
-_CELL: Final = 64  # size of a short Python string, bytes
+_CELL: Final = 64  # size of a short Python string in memory, bytes
 _LONGEST_LINE: Final = 2**22  # largest number of characters in a row of text
-_UNPACKED: Final = 2**25  # bytes that any file may unpack at once, in addition to twice the size of the file
-_PAGE: Final = 2**20  # bytes; default size of a column page in Parquet
-_COMPRESSED: Final = 2**13  # largest number of compressed columns in an archive: all are unpacked at the same time
+_UNPACKED: Final = 2**25  # bytes that any file may unpack at once; twice the size of the file is added
+_PAGE: Final = 2**20  # default size of a page of a column in Parquet, bytes
+# largest number of compressed columns in an archive, because all of them are unpacked at the same time
+_COMPRESSED: Final = 2**13
 ENDINGS: Final = (".parquet", ".arrow", ".npz", ".csv")
 _ARROW: Final = (".arrow", ".feather")
 _ARROW_MAGIC: Final = 8  # bytes before the messages of an Arrow file
-_BUFFER: Final = 2**20  # bytes of a column to read at once
+_BUFFER: Final = 2**20  # bytes of a column that are read at once
 _KINDS: Final = "biufcmMSU"  # NumPy's kinds of numbers, times and texts
 _WIDEST: Final = 2**13  # largest size in bytes of a row of an array
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
@@ -83,7 +84,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         """Open the file and read the names of the columns."""
         self.path = path
-        self.count: int | None = None  # number of rows; None if the file does not store it
+        self.count: int | None = None  # number of rows; None if the file does not store the number
         self.names: list[str] = []
         self._close = ExitStack()
         ending = path.suffix.lower()
@@ -131,7 +132,7 @@ class Source:
             for block in blocks:
                 none = False
                 yield block
-        if none:  # yield one empty block, so that the answer still has its column names
+        if none:  # yield one empty block, so that the answer has its column names
             yield {name: np.zeros(0) for name in self.names}
 
     def _open_csv(self) -> _Reader:
@@ -147,7 +148,7 @@ class Source:
             del first, last  # CSV files are never divided into parts
             most = rows_at_once(_CELL * len(self.names) + answer_bytes)
             rows: list[list[str]] = []
-            letters = 0  # number of characters in this block
+            letters = 0  # number of characters in the current block
             lines.taken = 0
             for row in reader:
                 letters += lines.taken
@@ -224,7 +225,7 @@ class Source:
         return read
 
     def _check_row(self, row_bytes: float) -> None:
-        """Refuse a table with rows that need too much memory.
+        """Raise an error for a table whose rows need too much memory.
 
         Raises:
             FormatError: If a row is larger than ``BLOCK_BYTES``.
@@ -234,7 +235,7 @@ class Source:
             raise FormatError("size of a row in bytes", where=str(self.path), value=int(row_bytes), expected=expected)
 
     def _check_unpacked(self, size: int, what: str) -> None:
-        """Refuse a file that needs much more memory at once than its size on disk.
+        """Raise an error for a file that needs much more memory at once than its size on disk.
 
         Raises:
             FormatError: If the unpacked size is above the limit.
@@ -321,7 +322,7 @@ class Source:
 
 
 class _Lines:
-    """Iterator over the lines of a text file; refuses rows that are too long.
+    """Iterator over the lines of a text file that raises an error for rows that are too long.
 
     Args:
         file: The file.
@@ -416,7 +417,7 @@ def _mean_bytes(arrow: Any, batch: Any) -> float:
 
 @contextmanager
 def _named_errors(path: Path) -> Generator[None]:
-    """Turn errors of readers into ``FormatError`` and ``FileError``."""
+    """Convert errors of readers to ``FormatError`` and ``FileError``."""
     try:
         yield
     except (SynoviaError, MemoryError):
@@ -552,7 +553,7 @@ class _NpzSink:
             if isinstance(given, list):
                 cells = cast("list[Any]", given)
                 if all(isinstance(cell, str) for cell in cells):
-                    return np.array(cells, object)  # fixed-width texts would all take the size of the longest
+                    return np.array(cells, object)  # fixed-width texts would all have the size of the longest text
             return np.asarray(cast("Any", given))
         except ValueError as error:
             hint = "use a Parquet, Arrow or CSV file for lists of different lengths"
@@ -604,7 +605,7 @@ class _ArrowSink:
         self._arrow = _arrow("pyarrow", path)
         self._writer: Any = None
         self._schema: Any = None
-        self._held: list[Any] = []  # tables of the current row group, not written yet
+        self._held: list[Any] = []  # tables of the current row group that are not written yet
 
     def write(self, block: Any) -> None:
         """Write the answers to a block."""
@@ -635,7 +636,7 @@ class _ArrowSink:
             return _arrow("pyarrow.ipc", self._path).new_file(str(self._path), schema)
         texts = [field.name for field in schema if self._arrow.types.is_string(field.type)]
         parquet = _arrow("pyarrow.parquet", self._path)
-        # dictionaries only for texts: joint values hardly repeat, so their dictionary would be larger than the data
+        # use dictionaries only for texts: joint values hardly repeat, so their dictionary would be larger than the data
         return parquet.ParquetWriter(
             self._path, schema, compression="lz4", use_dictionary=texts, write_statistics=False
         )
@@ -668,7 +669,7 @@ def _cells(column: Any) -> Any:
     if hasattr(column, "to_pylist"):
         if str(column.type).startswith(("timestamp", "date", "time")):
             column = column.cast("string")
-        # NumPy has no missing values among integers
+        # NumPy has no missing values for integers
         array = None if column.null_count else column.to_numpy()
         column = column.to_pylist() if array is None or array.dtype.kind == "O" else array
     kind = column.dtype.kind if hasattr(column, "dtype") else ""

@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
-_TAIL: Final = 8  # bytes after the metadata of Parquet: the length of the metadata, and a mark
-_Wanted = Mapping[int, Any]  # fields to read of a struct, by field number: a nested mapping, or None for a number
+_TAIL: Final = 8  # bytes after the metadata of Parquet: the length of the metadata, and a signature
+_Wanted = Mapping[int, Any]  # fields of a struct to read, by number: a nested mapping for a struct, None for an integer
 _METADATA: Final[_Wanted] = {4: {1: {3: {5: None, 6: None}}, 3: None}}  # row groups: columns with metadata; rows
 
 
@@ -78,7 +78,7 @@ class _Thrift:
     """
 
     def __init__(self, data: bytes) -> None:
-        """Begin at the start."""
+        """Start reading at the beginning of the data."""
         self._data, self._place = data, 0
 
     def byte(self) -> int:
@@ -143,7 +143,7 @@ class _Thrift:
         elif kind == 7:
             self._place += 8
         elif kind == 8:
-            size = self.whole()  # a separate line, because reading the size advances the position
+            size = self.whole()  # not part of the next line, because reading the size advances the position
             self._place += size
         elif kind in (9, 10):
             count, inner = self.many()
@@ -199,28 +199,28 @@ class _Flat:
     """
 
     def __init__(self, data: bytes) -> None:
-        """Find the root."""
+        """Find the root table."""
         self._data = data
         self.root: int = self._at("<I", 0)
 
     def _at(self, form: str, place: int) -> int:
-        """Return the number at a place of the buffer."""
+        """Return the number in a format at a position of the buffer."""
         return struct.unpack_from(form, self._data, place)[0]
 
     def field(self, table: int, number: int) -> int:
-        """Return the place of a table's field; 0 if the table lacks the field."""
+        """Return the position of a table's field; 0 if the table does not have the field."""
         fields = table - self._at("<i", table)
         within = 4 + 2 * number
         offset = self._at("<H", fields + within) if within < self._at("<H", fields) else 0
         return table + offset if offset else 0
 
     def number(self, table: int, number: int) -> int:
-        """Return a table's field as an 8-byte integer; 0 if the table lacks the field."""
+        """Return a table's field as an 8-byte integer; 0 if the table does not have the field."""
         place = self.field(table, number)
         return self._at("<q", place) if place else 0
 
     def table(self, table: int, number: int) -> int:
-        """Return the place of the table in a table's field."""
+        """Return the position of the table to which a table's field refers."""
         place = self.field(table, number)
         return place + self._at("<I", place)
 

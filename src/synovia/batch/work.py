@@ -17,11 +17,13 @@ from synovia.batch.inputs import Item, escaped
 from synovia.errors import FileError, MissingExtraError, SynoviaError
 
 DONE: Final = "done"
-FAILED: Final = "failed"  # status for an error in the input or the settings: another run fails again
-CRASHED: Final = "crashed"  # status if the process died; another run may succeed
-GONE: Final = "gone"  # status if the input was deleted after its output was made
-_ENDING: Final = 60  # last characters of an output's name to use for its unfinished file: systems limit the length
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # other files cannot be written either
+FAILED: Final = "failed"  # status of an item if its input or the settings are wrong, so that another run fails again
+CRASHED: Final = "crashed"  # status of an item if the process died; another run may succeed
+GONE: Final = "gone"  # status of an item if the input was deleted after its output was made
+# number of last characters of an output's name in the name of its unfinished file, since systems limit the length
+_ENDING: Final = 60
+# errors after which no other file can be written either
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 Figure = str | int | float | bool | None
 
 

@@ -16,12 +16,12 @@ from synovia.model.shapes.world import World
 _STEP: Final = 0.6  # leg lengths: a surface that is higher above the ground counts as a wall
 _SHORT: Final = 0.15  # leg lengths: length of the sole of a foot without toes
 _SAME: Final = 0.08  # leg lengths: if the toes move less between two contacts, both are at one place
-_EARLY: Final = 0.7  # a foot rises in this first fraction of a swing, and sinks in this last fraction
+_EARLY: Final = 0.7  # share of a swing: a foot rises to a higher place in this first part, or sinks in this last part
 _OVER: Final = 0.02  # leg lengths: clearance of a swinging foot over an edge
 _TOUCH: Final = 0.01  # leg lengths: a swinging foot that is below the ground by less is not raised
 _LOW: Final = 0.2  # quantile over time of the height of ankle or toes that is their height while the foot stands
 _HIGHEST: Final = 0.3  # leg lengths: largest raise of a foot over edges
-_LEAST: Final = 0.25  # fraction of the full raise: lower bound, so that edges near the ends of a swing ask for less
+_LEAST: Final = 0.25  # least share of the full raise that counts at any time, so that edges near the ends ask for less
 _ALONG: Final = (0.0, 0.35, 0.7, 1.0)  # sample points of a swinging sole, as fractions from ankle to toes
 _BENT: Final = 0.99  # fraction of the leg's length to which a rising body may extend a leg; more if the clip does
 _AVERAGED: Final = 0.2  # seconds: averaging window for the rise of the body

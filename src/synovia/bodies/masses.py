@@ -99,7 +99,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
 
 
 def _trunk(skeleton: Skeleton, hips: int, legs: list[int], *, lower: bool) -> tuple[int, Array]:
-    """Return the row that carries a part of a trunk without known joints, and the part's position in the row's frame.
+    """Return the row that carries a part of a trunk without known joints, and the position of the part in its frame.
 
     The lower part is between the upper legs. Other parts are in the middle of the largest branch below the hips without
     legs.

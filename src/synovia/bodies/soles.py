@@ -130,7 +130,7 @@ def soles_in(
         skeleton: The skeleton.
         feet: The feet.
         frames: World frames of the clip, (T, n, 12).
-        stands: When each foot stands, (T, feet).
+        stands: Mask of the frames in which each foot stands, (T, feet).
         up: Upward direction in the clip, (3,).
         rows: Row of each part of the body, by role; None for the recognised roles.
     """

@@ -36,7 +36,7 @@ _HOMES: Final = {
 }  # fmt: skip
 
 
-# Names of commands in other programs, for suggestions
+# Names that other programs give to commands, with the commands of Synovia to suggest
 _ALIKE: Final = {"info": "inspect", "show": "view", "play": "view", "picture": "render", "draw": "render"} | {
     "save": "convert",
     "export": "convert",
@@ -152,11 +152,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(NeedsCompilerError):
             return _run(words, alone=arguments is None)
         forget_kernels()
-        return _run(words)  # run again with compiled kernels
+        return _run(words)  # repeats the command with compiled kernels
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        with suppress(OSError):  # stderr is full
+        with suppress(OSError):  # raised if stderr cannot take the message
             error.show()
         return error.exit_code
     except SynoviaError as error:

@@ -13,7 +13,7 @@ from synovia.errors import FileError, SynoviaError
 
 NAME: Final = "synovia"
 _VARIABLE: Final = "_SYNOVIA_COMPLETE"  # environment variable that the shell sets to ask for completions
-_MOST: Final = 200  # largest number of files to offer
+_MOST: Final = 200  # largest number of files to offer as completions
 # Settings file of each shell, and the line to add; the line loads click's script at each start.
 _SETTINGS: Final = {
     "bash": (".bashrc", f'eval "$({_VARIABLE}=bash_source {NAME})"'),

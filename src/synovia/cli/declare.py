@@ -101,7 +101,7 @@ def _option(name: str, said: Option, default: Any) -> click.Option:
     if isinstance(said.kind, Flag):
         if said.kind.both:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
-            more["default"] = default  # None if neither name is given
+            more["default"] = default  # None if the caller gave neither of the two names
         else:
             more["is_flag"] = True
     else:

@@ -31,7 +31,7 @@ _MODES: Final = {
     "none": "none: {advice}",
     "small": "none; only 'synovia solve' works, for small problems, in plain Python; {advice}",
 }
-_LOOK: Final = 0.25  # seconds between two updates of the bar
+_LOOK: Final = 0.25  # seconds between two updates of the progress bar
 _GOOD: Final = "green"
 _BAD: Final = "yellow"
 _EXTRAS: Final = {

@@ -15,7 +15,7 @@ import click
 from synovia.errors import FileError
 from synovia.text import printable
 
-REACHED: Final = 0  # exit code; jobs return 1 for misses, ``main`` has the codes of errors
+REACHED: Final = 0  # exit code; jobs return 1 for missed targets, and ``main`` returns the codes of errors
 
 
 def emit(text: str) -> None:
@@ -30,7 +30,7 @@ def emit(text: str) -> None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     except OSError as error:
-        with suppress(OSError, ValueError):  # ValueError: stdout is not a real file
+        with suppress(OSError, ValueError):  # ValueError: stdout has no file descriptor
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
         if not isinstance(error, BrokenPipeError):
             raise FileError(f"standard output cannot be written ({error.strerror})") from error

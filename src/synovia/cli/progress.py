@@ -16,9 +16,9 @@ from synovia.compiling import CompileListener
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_PATIENCE: Final = 1.0  # seconds before a bar appears
-_COMPILING: Final = 2.0  # seconds of compiling before the first notice, and of a further kernel before another notice
-_BRIEF: Final = 0.5  # seconds; least compile time of a kernel before a counter appears
+_PATIENCE: Final = 1.0  # seconds of work before a bar appears
+_COMPILING: Final = 2.0  # seconds of compiling before the first notice, and before a notice for each further kernel
+_BRIEF: Final = 0.5  # seconds of compiling one kernel before a counter appears
 _TICK: Final = 0.2  # seconds between two updates of the counter
 
 
@@ -31,7 +31,7 @@ class Bar:
         count: Total number of units; 0 if unknown.
     """
 
-    shown: ClassVar[int] = 0  # number of bars at the terminal now
+    shown: ClassVar[int] = 0  # number of bars that are on the terminal now
 
     def __init__(self, text: str, unit: str = "frames", count: int = 0) -> None:
         """Store the arguments and the start time."""
@@ -98,7 +98,7 @@ class CompileNotice(CompileListener):
     def __init__(self) -> None:
         """Create the handler; the context manager attaches it."""
         super().__init__()
-        self._done: threading.Event | None = None  # set when the present compilation ends
+        self._done: threading.Event | None = None  # event of the present compilation, set when it ends
         self._thread: threading.Thread | None = None
         self._left = _COMPILING
         self._begun = 0.0

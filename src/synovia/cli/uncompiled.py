@@ -28,9 +28,9 @@ KEPT: Final = frozenset(
     | {"cli.app", "cli.command", "cli.completion", "cli.output", "cli.progress", "cli.uncompiled"}
 )
 _CHOICE: Final = "SYNOVIA_KERNELS"
-_WORK: Final = 500_000.0  # joint visits, about 20 s; only full-body comes close, which takes a minute to compile
-_LITTLE: Final = 100_000.0  # joint visits; the limit without a compiler, so that the error comes early
-_PATIENCE: Final = 3.0  # seconds before a notice
+_WORK: Final = 500_000.0  # joint visits in about 20 s; only full-body comes close, and compiling for it takes a minute
+_LITTLE: Final = 100_000.0  # joint visits; the limit if there is no compiler, so that the error comes early
+_PATIENCE: Final = 3.0  # seconds of work before a notice
 
 
 class NeedsCompilerError(Exception):

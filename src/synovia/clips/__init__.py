@@ -1,4 +1,4 @@
-"""Clips: joint values from points over time, feet that do not slide, and calibration frames at the ends."""
+"""Clips: joint values from points over time, correction of sliding feet, and calibration frames at the ends."""
 
 from synovia.clips.editing import EditChange, EditClearance, Edited, edit
 from synovia.clips.ends import Ends, find_ends, find_shared_ends

@@ -1,6 +1,6 @@
 """Calibration frames at the ends of a clip: a T-pose, or the pose of the file's zeros, before or after the motion.
 
-Recordings often begin or end with such frames. They are apart from the motion, so that the body jumps in one frame.
+Recordings often begin or end with such frames. The body jumps in one frame between these frames and the motion.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
 
-_JUMP: Final = 0.05  # fraction of the skeleton's size; smallest jump of a joint
+_JUMP: Final = 0.05  # fraction of the skeleton's size: smallest displacement of a joint at a jump
 _CLEAR: Final = 3.0  # least ratio of a jump to the largest step of the half second next to it
-_STILL: Final = 0.3  # body sizes per second; largest speed of a joint in a held pose
-_HELD: Final = 0.5  # seconds; a T-pose held this long counts even without a jump
-_NEAR: Final = 0.5  # seconds next to a jump that are compared with it
-_LIMB: Final = np.cos(np.radians(25.0))  # least cosine between arms and the shoulder line, and between legs and trunk
-_AT_REST: Final = 0.05  # radians; largest deviation of a joint from its rest value
-_SAME_RATE: Final = 1e-3  # largest relative difference of equal frame rates, which files round
+_STILL: Final = 0.3  # body sizes per second: largest speed of a joint while a pose is held
+_HELD: Final = 0.5  # seconds: a T-pose that is held for this time is a calibration pose even without a jump
+_NEAR: Final = 0.5  # seconds before or after a jump whose steps are compared with it
+# least cosine between arms and the shoulder line, and between legs and trunk, in a T-pose
+_LIMB: Final = np.cos(np.radians(25.0))
+_AT_REST: Final = 0.05  # radians: largest deviation of a joint from its rest value in the rest pose
+_SAME_RATE: Final = 1e-3  # largest relative difference of frame rates that count as equal, because files round them
 _T: Final = "the T-pose"
 _ZERO: Final = "the rest pose of the file"
 _APART: Final = "a pose apart from the motion"
@@ -34,12 +35,12 @@ _LEG: Final = ("upper_leg", "lower_leg", "foot")
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The part of a clip that remains without the calibration frames at its ends.
+    """The part of a clip that remains without calibration frames at its ends.
 
     Args:
         first: First frame of the motion.
-        end: Frame after its last one.
-        notes: A sentence for each end with calibration frames.
+        end: The frame after the last frame of the motion.
+        notes: A sentence about each end that has calibration frames.
     """
 
     first: int
@@ -47,7 +48,7 @@ class Ends:
     notes: tuple[str, ...] = ()
 
     def of(self, motion: Motion) -> Motion:
-        """Return the frames between the ends; the clip itself if it has no others."""
+        """Return the frames between the ends; the clip itself if these are all its frames."""
         if self.end - self.first == len(motion):
             return motion
         return motion[self.first : self.end]
@@ -56,9 +57,10 @@ class Ends:
 def find_ends(motion: Motion) -> Ends:
     """Find the calibration frames at the ends of a clip.
 
-    They are the frames before the first and after the last jump if the body holds still in them, and frames in which
-    a T-pose is held for half a second. A jump is a step of 5 % of the body's size, and three times the largest step of
-    the half second next to it; of the whole clip if the pose is neither a T-pose nor the rest pose.
+    A jump is a step of 5 % of the body's size that is three times as long as the largest step of the half second next
+    to it. If the pose is neither a T-pose nor the rest pose, it must be three times as long as the largest step of the
+    whole clip. Frames before the first and after the last jump are calibration frames if the body holds still in them.
+    Frames at an end in which a T-pose is held for half a second are calibration frames too.
 
     Args:
         motion: The clip.
@@ -80,10 +82,10 @@ def find_ends(motion: Motion) -> Ends:
 
 
 def find_shared_ends(motion: Motion, other: Motion, *, trim: bool) -> tuple[Ends, Ends]:
-    """Find the frames to cut off two clips of the same motion, such as a clip and its source, so that frames agree.
+    """Find the frames to cut off two clips of one motion, such as a clip and its source, so that frames correspond.
 
-    If one clip has already lost the calibration frames that the other still has, the other loses them too. Clips of
-    equal length lose the same frames, namely those that are calibration frames in either of them.
+    If one clip has already lost the calibration frames that the other clip still has, the other loses them too. Two
+    clips of equal length lose the same frames: those that are calibration frames in at least one of them.
 
     Args:
         motion: A clip.
@@ -105,7 +107,7 @@ def find_shared_ends(motion: Motion, other: Motion, *, trim: bool) -> tuple[Ends
 
 
 def _note(motion: Motion, first: int, end: int, pose: str, step: float, following: int) -> str:
-    """Return the sentence about calibration frames [first, end); ``following`` is the frame next to them."""
+    """Return the sentence about calibration frames [first, end). ``following`` is the adjacent frame of the motion."""
     frames = f"frame {first} is" if end - first == 1 else f"frames {first} to {end - 1} are"
     if step < _JUMP:
         return f"{frames} {pose}"
@@ -115,16 +117,17 @@ def _note(motion: Motion, first: int, end: int, pose: str, step: float, followin
 
 
 def _calibration(steps: Array, poses: list[tuple[str, NDArray[np.bool_]]], fps: float) -> tuple[int, str]:
-    """Return the number of calibration frames at the beginning, and the pose that they hold; 0 for none.
+    """Return the number of calibration frames at the beginning and the pose that they hold; 0 if there are none.
 
     Args:
-        steps: Largest step of a joint from each frame to the next, (T - 1,), fractions of the skeleton's size.
-        poses: Known poses, and the frames in which the body is in them.
+        steps: Largest displacement of a joint from each frame to the next, (T - 1,), fractions of the skeleton's size.
+        poses: Names of known poses, each with the mask of the frames in which the body has this pose.
         fps: Frames per second.
     """
     most = len(steps) // 2
     moves = np.flatnonzero(steps > _STILL / fps)
-    cut = int(moves[0]) if len(moves) else len(steps)  # the body holds still up to this frame
+    # number of frames, from the first on, in which the body holds still
+    cut = int(moves[0]) if len(moves) else len(steps)
     near = steps[cut + 1 : cut + 1 + max(round(_NEAR * fps), 2)]
     if cut < most and steps[cut] > max(_JUMP, _CLEAR * float(near.max(initial=0.0))):
         for name, kept in poses:
@@ -139,7 +142,7 @@ def _calibration(steps: Array, poses: list[tuple[str, NDArray[np.bool_]]], fps: 
 
 
 def _t_poses(skeleton: Skeleton, places: Array) -> NDArray[np.bool_]:
-    """Return in which frames the body is in a T-pose, (T,); in none if it has no arms and legs."""
+    """Return a mask of the frames in which the body is in a T-pose, (T,); all False if it has no arms and legs."""
     row = skeleton.role_rows
     if any(f"{side}_{part}" not in row for side in SIDES for part in (*_ARM, *_LEG)):
         return np.zeros(len(places), bool)
@@ -160,7 +163,7 @@ def _t_poses(skeleton: Skeleton, places: Array) -> NDArray[np.bool_]:
 
 
 def _rest_poses(motion: Motion) -> NDArray[np.bool_]:
-    """Return in which frames every joint but the root is at rest, (T,)."""
+    """Return a mask of the frames in which every joint except the root is at rest, (T,)."""
     skeleton, q = motion.skeleton, motion.q
     inner = [r for r, joint in enumerate(skeleton.joints) if joint.kind.q_size and skeleton.parents[r] >= 0]
     at_rest = np.full(len(q), len(inner) > 0)

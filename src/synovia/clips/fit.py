@@ -1,6 +1,6 @@
 """Fit the motion of a skeleton to points over time, such as joint positions or markers.
 
-A closed-form guess turns every joint towards its points (``guess``). Then least squares fits all frames at once
+A closed-form guess first rotates every joint towards its points (``guess``). Then least squares fits all frames at once
 (``trajectory``). If the points are noisy, a prior of the motion is learned from them first (``prior``).
 """
 
@@ -25,29 +25,33 @@ from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, part_of, solve_in_windows
 
-PULL: Final = 1e-8  # weight of the guess, which sets joints that no point determines
-LEAST: Final = 1e-10  # smallest smoothness, for the same reason
-CLEAN: Final = 1e-5  # fraction of the length scale; largest error of noise-free points without smoothing
-SURPLUS: Final = 0.05  # share of seen coordinates beyond the joints' freedoms; below, joints could follow noise
-SMOOTHNESS: Final = 1e-6  # smoothness of the test fit in that case, so that joints cannot follow noise
-BLUR: Final = 0.04  # seconds over which noisy points are averaged for the guess: noise would flip short bones
-FILLED: Final = 0.05  # weight in that guess of interpolated points, which may flip short bones
-SLIP: Final = 2e-3  # fraction of the length scale; smaller slides of joints inside the body count as noise
-TIGHT: Final = 1e-2  # weight that holds such slides
-HELD_BACK: Final = 0.5  # share of its rotation that a joint keeps beyond the frames in which points determine it
-SAMPLE: Final = 120  # frames from which noise and prior are learned
-STEPS: Final = 12  # most steps of a fit
-PRIORS: Final = 4  # most samples from which a prior is learned; one is enough if no point contradicts it
-ENOUGH: Final = 1e-3  # a fit ends when a step reduces the cost by a smaller fraction
+PULL: Final = 1e-8  # weight of the pull to the guess; it determines joints that no point determines
+LEAST: Final = 1e-10  # smallest smoothness; it also determines such joints
+# fraction of the length scale: largest root mean square error at which points count as free of noise
+CLEAN: Final = 1e-5
+# smallest share of seen coordinates in excess of the joints' freedoms; at smaller shares, joints could follow noise
+SURPLUS: Final = 0.05
+SMOOTHNESS: Final = 1e-6  # smoothness of the test fit for a smaller share, so that joints cannot follow noise
+# seconds: standard deviation of the average of noisy points for the guess, because noise would flip short bones
+BLUR: Final = 0.04
+FILLED: Final = 0.05  # weight of interpolated points in the guess, because they may flip short bones
+SLIP: Final = 2e-3  # fraction of the length scale: smaller slides of joints inside the body count as noise
+TIGHT: Final = 1e-2  # weight of the pull on such slides
+# share of its rotation that a joint keeps in frames that lie beyond those in which points determine it
+HELD_BACK: Final = 0.5
+SAMPLE: Final = 120  # number of frames from which noise and prior are learned
+STEPS: Final = 12  # largest number of steps of a fit
+PRIORS: Final = 4  # largest number of samples from which a prior is learned; one suffices if no point contradicts it
+ENOUGH: Final = 1e-3  # fraction of the cost: a fit ends when a step reduces the cost by less
 
 
 class Fitted(Motion):
     """A motion that was fitted to points.
 
     Attributes:
-        errors: Distance of each point from its observation, (T, K), length units; NaN where it was not seen. Points
-            that were never seen are left out.
-        smoothness: Weight of the joints' accelerations in the fit, median of all joints; 0 for points without noise.
+        errors: Distance of each point from its observation, (T, K), length units; NaN where the point was not seen.
+            Points that were never seen are left out.
+        smoothness: Median over the joints of the weight of their accelerations in the fit; 0 for points without noise.
         notes: Notes of the motion, then sentences about points that were recognised or changed before the fit.
         flips: Frames in which the points are upside down, turned round or mirrored relative to the other frames.
 
@@ -70,7 +74,7 @@ class Fitted(Motion):
     def made(
         cls, motion: Motion, errors: Array, smoothness: float, notes: Sequence[str] = (), flips: Sequence[int] = ()
     ) -> Fitted:
-        """Return a motion with the results of its fit."""
+        """Return a motion together with the results of its fit."""
         every = dict.fromkeys((*motion.notes, *notes))
         out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=every)
         out.errors = errors
@@ -79,7 +83,7 @@ class Fitted(Motion):
         return out
 
     def _part(self, frames: slice, fps: float) -> Self:
-        """Return a part of the clip, with its errors and its flipped frames."""
+        """Return a part of the clip, with the errors and the flipped frames of this part."""
         out = super()._part(frames, fps)
         out.errors = self.errors[frames]
         out.smoothness = self.smoothness
@@ -102,23 +106,23 @@ def fit_positions(
 ) -> Fitted:
     """Fit the motion of a skeleton so that its joints or markers follow points over time.
 
-    Loops of the skeleton are closed afterwards: joints that move no point, such as rods, follow. Where they cannot, the
-    other joints give way, and the errors include this.
+    Loops of the skeleton are closed after the fit: joints that move no point, such as rods, follow. Where these cannot
+    close a loop, the other joints change too, and the errors include this change.
 
     Args:
         positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
             seen; or a dict from joints to (T, 3).
         skeleton: The skeleton; a free joint is added above a root that is not free.
-        joints: Joint, link or site of each point, by name, role or row; None for all joints in order. Several points
-            may belong to one joint.
+        joints: Joint, link or site of each point, by name, role or row; None for all joints in order. A joint may have
+            several points.
         offsets: The points in the frames of their joints, (K, 3); None for the origins of the joints.
-        confidence: Weight of each point, (K,) or (T, K); 0 for not seen.
+        confidence: Weight of each point, (K,) or (T, K); 0 for an unseen point.
         fps: Frames per second.
         smoothness: Weight of the squared accelerations of the joints (per frame², in radians and length scales)
             relative to the squared distances (in length scales). None to learn it from the points; 0 for no smoothing.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
-        progress: Called with (steps done, all).
+        progress: Called with (steps done, number of steps).
 
     Raises:
         InputError: If a shape or a value cannot be used, or no point was seen.
@@ -139,7 +143,7 @@ def fit_positions(
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     tied = skeleton.with_root("free")
-    body = tied.with_loops([]) if tied.loops else tied  # loops are closed in the end
+    body = tied.with_loops([]) if tied.loops else tied  # loops are closed after the fit
     before = len(body) - len(skeleton)
     points = points_of(skeleton, positions, joints, offsets, confidence)
     points.rows[:] = [row + before for row in points.rows]
@@ -210,17 +214,18 @@ def positive(value: Any, what: str) -> float:
 
 
 def _held_back(body: Skeleton, points: Points, q: Array, pieces: list[tuple[int, int]]) -> Array:
-    """Return joint values (T, nq) with half the rotation of joints beyond the frames in which points determine them.
+    """Return joint values (T, nq) in which joints rotate half as far in frames where no point determines them.
 
-    A point determines the joints that move it. Before the first and after the last frame of a piece in which one of its
-    points was seen, the fit extrapolates the rotation of a joint. Limbs slow down and turn back, so this goes too far
-    on average, and noise in the rotation grows with time. No point that was seen moves.
+    A point determines the joints that move it. In the frames of a piece before the first and after the last frame in
+    which such a point was seen, the fit extrapolates the rotation of the joint. The extrapolation goes too far on
+    average, because limbs slow down and turn back, and noise in the rotation grows with time. Points that were seen do
+    not move.
 
     Args:
         body: The skeleton.
         points: The points.
         q: Joint values of the fit, (T, nq).
-        pieces: Frames between cuts.
+        pieces: Frames of the pieces between cuts.
     """
     known = np.zeros((len(q), len(body)), bool)
     for row, offset, weights in zip(points.rows, points.offsets, points.weights.T, strict=True):
@@ -253,14 +258,14 @@ def _longest(pieces: list[tuple[int, int]]) -> tuple[int, int]:
 def _start(
     model: Model, points: Points, pieces: list[tuple[int, int]], rate: float, weight: float | None
 ) -> tuple[Array, Terms, float | None]:
-    """Return the start of the fit, (T, nq), its terms, and the smoothness: 0 if the points have no noise.
+    """Return the start of the fit, (T, nq), its terms, and its smoothness: 0 if the points have no noise.
 
     Args:
         model: The problem of each frame.
         points: The points.
-        pieces: Frames between cuts.
+        pieces: Frames of the pieces between cuts.
         rate: Frames per second.
-        weight: Requested smoothness, None to learn it.
+        weight: Requested smoothness; None to learn it.
     """
     rest_q = model.skeleton.rest_q
     terms = _terms(model, points, np.repeat(rest_q[None], len(points.places), axis=0))
@@ -276,11 +281,11 @@ def _start(
 
 
 def _slide_weights(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the weight of each column's pull, and which joint values (nq,) are pulled to rest instead of the guess.
+    """Return the weight of each column's pull, and a mask of the joint values (nq,) whose pull is to rest.
 
     In some files, joints inside the body can slide, but most of them hardly do. The guess does not restrict slides. The
-    less a joint slides in the guess, the higher the weight on its slide. Then neighbours determine a point that was not
-    seen.
+    less a joint slides in the guess, the higher is the weight of its slide. A point that was not seen is then
+    determined by its neighbours.
     """
     body = model.skeleton
     columns, at = prior.slides(model)
@@ -295,7 +300,7 @@ def _slide_weights(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
 def _guess(
     model: Model, points: Points, pieces: list[tuple[int, int]], short: float, blur: float, filled: float
 ) -> Array:
-    """Return the first guess (T, nq), piece by piece, from points averaged over time; see ``guess.first_guess``."""
+    """Return the first guess (T, nq) of each piece, from points averaged over time; see ``guess.first_guess``."""
     body = model.skeleton
     out: list[Array] = []
     for piece in pieces:
@@ -330,16 +335,16 @@ def _terms(model: Model, points: Points, q: Array) -> Terms:
 
 
 def _middle(piece: tuple[int, int]) -> tuple[int, int]:
-    """Return (first, end) of the frames in the middle of a piece from which noise and prior are learned."""
+    """Return (first, end) of the middle frames of a piece, from which noise and prior are learned."""
     middle = (piece[0] + piece[1]) // 2
     return max(piece[0], middle - SAMPLE // 2), min(piece[1], middle + SAMPLE // 2)
 
 
 def _liveliest(points: Points, piece: tuple[int, int], rate: float) -> tuple[int, int]:
-    """Return (first, end) of the frames of a piece with most motion, from which noise and prior are learned.
+    """Return (first, end) of the frames of a piece with the most motion, from which noise and prior are learned.
 
-    A prior of slow frames would hold back all others. The measure is the sum of squared accelerations of the points,
-    averaged over time as for the guess.
+    A prior learned from slow frames would hold back all other frames. Motion is measured by the sum of squared
+    accelerations of the points, averaged over time as for the guess.
     """
     first, end = piece
     if end - first <= SAMPLE:
@@ -350,13 +355,13 @@ def _liveliest(points: Points, piece: tuple[int, int], rate: float) -> tuple[int
 
 
 def _most(flags: NDArray[np.bool_], pieces: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return (first, end) of the frames of a sample with the most flags, within one of the pieces."""
+    """Return (first, end) of a sample with the most marked frames, within one of the pieces."""
     parts = [_largest(flags[slice(*piece)].astype(np.float64), piece) for piece in pieces]
     return max(parts, key=lambda part: np.count_nonzero(flags[slice(*part)]))
 
 
 def _largest(values: Array, piece: tuple[int, int]) -> tuple[int, int]:
-    """Return (first, end) of the frames of a sample with the largest sum of values, (frames of the piece,)."""
+    """Return (first, end) of a sample of a piece with the largest sum of values; ``values`` has one for each frame."""
     first, end = piece
     if end - first <= SAMPLE:
         return piece
@@ -366,11 +371,11 @@ def _largest(values: Array, piece: tuple[int, int]) -> tuple[int, int]:
 
 
 def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> bool:
-    """Return whether the points have no noise: whether the joints can follow them closely.
+    """Return whether the points have no noise, so that the joints can follow them closely.
 
-    Bones of fixed lengths cannot follow noise in all directions: of N coordinates seen in a frame, the joints cannot
-    follow N - rank J. If there are almost none of these, the joints could follow noise too. Noise moves points back and
-    forth, so the test fit then has some smoothness.
+    Bones of fixed lengths cannot follow noise in all directions: if N coordinates are seen in a frame, the joints
+    cannot follow N - rank J of them, where J is the Jacobian. If N - rank J is almost 0, the joints could follow noise
+    too. Noise moves points back and forth, so the test fit then has some smoothness.
     """
     first, last = _middle(piece)
     part = terms.window(first, last, fixed=0)

@@ -1,9 +1,9 @@
-"""Find flights in a motion whose path is not known: from one contact with the floor to the next, only under gravity.
+"""Find flights in a motion whose path is unknown. In a flight, from one contact to the next, only gravity acts.
 
-As long as a foot is on the floor, its distance from the centre of mass is the height of the centre of mass. The floor
-pushes but does not pull, so this height cannot be decelerated by more than gravity. If it is, the body has left the
-floor. In flight the height is a parabola, given by its two ends: v = Δh / T + g T / 2 at the take-off. The parabola
-fits if the legs have that speed before the take-off and after the landing.
+While a foot is on the floor, the height of the centre of mass is its distance from the foot. The floor pushes but does
+not pull, so this height cannot be decelerated by more than gravity. If it is, the body has left the floor. In a flight
+of duration T, the height is a parabola through its two ends, Δh apart, with the speed v = Δh / T + g T / 2 at take-off.
+The parabola fits if the legs have its speeds before take-off and after landing.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import numpy as np
 from synovia.model.geometry import Array
 
 GRAVITY: Final = 9.81  # metres per second²
-LONGEST: Final = 0.8  # seconds in the air, as in a jump 0.8 m high
-SHORTEST: Final = 0.15  # seconds; a shorter flight is less than 3 cm high
-GROUNDED: Final = 0.08  # seconds; least time that a foot needs to push the body off again
-SPEED: Final = 0.5  # metres per second; scale of the speed differences at take-off and landing
-FALLS: Final = 4.0  # metres per second²; scale of the excess over gravity in a contact, which noise may cause
-PUSH: Final = 30.0  # metres per second²; largest acceleration of the body by the legs
-HARDER: Final = 10.0  # metres per second²; scale of the excess over that
+LONGEST: Final = 0.8  # seconds: longest flight, as in a jump 0.8 m high
+SHORTEST: Final = 0.15  # seconds: shortest flight; the body rises less than 3 cm in it
+GROUNDED: Final = 0.08  # seconds: least contact between two flights, which a foot needs to push the body off
+SPEED: Final = 0.5  # metres per second: scale of the differences of speed at take-off and landing
+FALLS: Final = 4.0  # metres per second²: scale of the deceleration beyond gravity in contact, which noise may cause
+PUSH: Final = 30.0  # metres per second²: largest upward acceleration of the body by the legs
+HARDER: Final = 10.0  # metres per second²: scale of the acceleration beyond ``PUSH``
 WORST: Final = 20.0  # largest cost of such an acceleration
-UNLIKELY: Final = 2.0  # cost of a flight, which noise alone does not outweigh
-BELOW: Final = 0.02  # metres; accepted depth of a foot below the floor in flight
-FRAME: Final = 1.0 / 30.0  # seconds of contact per unit of cost, at any frame rate
+UNLIKELY: Final = 2.0  # cost of a flight; larger than what a flight can gain by fitting noise
+BELOW: Final = 0.02  # metres: tolerated depth of a foot below the floor in flight
+FRAME: Final = 1.0 / 30.0  # seconds of contact per unit of cost
 SPAN: Final = 0.033  # seconds over which speeds and accelerations are measured
 
 
 class Flight(NamedTuple):
-    """A time without contact.
+    """A flight: a time without contact.
 
     Args:
-        first: Last frame with contact before it.
-        end: First frame with contact after it.
-        off: Largest difference between the speed of the parabola and that of the legs at its ends, metres per second.
+        first: Last frame with contact before the flight.
+        end: First frame with contact after the flight.
+        off: Largest difference of speeds at the ends of the flight between parabola and legs, metres per second.
     """
 
     first: int
@@ -44,11 +44,11 @@ class Flight(NamedTuple):
 
 
 def find_flights(heights: Array, costs: Array, fps: float) -> list[Flight]:
-    """Return the flights for which contacts and parabolas together have the lowest cost (dynamic programming).
+    """Return the flights that minimize the total cost of contacts and parabolas, by dynamic programming.
 
     Args:
         heights: Height of the centre of mass in each frame if the lower foot is on the floor, (T,), metres.
-        costs: Cost of contact from each frame to the next, (T - 1,): above 0 where no foot stands still.
+        costs: Cost of contact from each frame to the next, (T - 1,): above 0 if no foot stands still.
         fps: Frames per second.
     """
     count, dt = len(heights), 1.0 / fps
@@ -57,8 +57,10 @@ def find_flights(heights: Array, costs: Array, fps: float) -> list[Flight]:
     before, after = _speeds(heights, fps)
     pushes = _push_costs(heights, fps) * dt / FRAME
     steps = costs * dt / FRAME
-    line = heights + 0.5 * GRAVITY * (np.arange(count) * dt) ** 2  # a parabola of flight is a straight line in these
-    # State k < held: k steps of contact since the landing; state held: as many or more. A flight begins in the last one
+    # in this variable, a parabola of flight is a straight line
+    line = heights + 0.5 * GRAVITY * (np.arange(count) * dt) ** 2
+    # State k < held: k steps of contact since the landing; state held: at least ``held`` steps. Flights begin only in
+    # the last.
     cost = np.full((held + 1, count), np.inf)
     cost[held, 0] = 0.0
     came = np.zeros((held + 1, count), np.intp)
@@ -66,7 +68,7 @@ def find_flights(heights: Array, costs: Array, fps: float) -> list[Flight]:
     for b in range(1, count):
         push = pushes[b - 1] + steps[b - 1]
         cost[1:, b] = cost[:-1, b - 1] + push
-        cost[1, b] -= pushes[b - 1]  # the frame of the landing
+        cost[1, b] -= pushes[b - 1]  # the frame of the landing has no such cost
         came[1:, b] = np.arange(held)
         if cost[held, b - 1] + push < cost[held, b]:
             cost[held, b], came[held, b] = cost[held, b - 1] + push, held
@@ -103,7 +105,7 @@ def _speeds(heights: Array, fps: float) -> tuple[Array, Array]:
 
 
 def _push_costs(heights: Array, fps: float) -> Array:
-    """Return the cost (T,) of accelerations that no floor causes: downward pulls, or pushes too hard for legs."""
+    """Return the cost (T,) of accelerations that the floor cannot cause: downward pulls, or too strong pushes."""
     before, after = _speeds(heights, fps)
     acceleration = (after - before) * fps / max(1, round(SPAN * fps))
     acceleration[[0, -1]] = 0.0

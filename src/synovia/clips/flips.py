@@ -1,7 +1,7 @@
 """Find frames in which a cloud of landmarks is flipped: upside down, facing backwards, or with sides exchanged.
 
-Detectors lose the person for some frames, or confuse left and right limbs. Then the whole cloud rotates by half a turn
-from one frame to the next, which no body does.
+Detectors lose the person for some frames, or confuse left and right limbs. The whole cloud then rotates by half a turn
+between two frames, which no body does.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from synovia.clips.landmarks import Landmarks
 from synovia.clips.upright import body_up, forward_by_frame
 from synovia.model.geometry import Array
 
-_TURN: Final = np.cos(np.radians(110.0))  # cosine; a body rotates less from one frame to the next
-_FASTEST: Final = 1000.0  # degrees per second that no body rotates; at low frame rates, this angle is required
-_WIDE: Final = 0.05  # fraction of the body's length; closer shoulders or hips do not determine a direction
-_MIRRORED: Final = 0.5  # cosine; in a mirror image, face and toes point this far backwards
+_TURN: Final = np.cos(np.radians(110.0))  # cosine of an angle larger than the rotation of any body between two frames
+# degrees per second that no body reaches; at low frame rates, a flip must rotate by at least this speed
+_FASTEST: Final = 1000.0
+_WIDE: Final = 0.05  # fraction of the body's length: shoulders or hips that are closer do not determine a direction
+# cosine between forward and the direction of face and toes; beyond its negative value, the cloud is a mirror image
+_MIRRORED: Final = 0.5
 
 
 def find_flips(marks: Landmarks, fps: float) -> tuple[int, ...]:
-    """Return the frames in which the cloud is flipped relative to most of the others.
+    """Return the frames in which the cloud is flipped relative to most other frames.
 
     Args:
         marks: The landmarks, with y up.
@@ -42,10 +44,10 @@ def find_flips(marks: Landmarks, fps: float) -> tuple[int, ...]:
 
 
 def _turned(way: Array, length: float, fps: float) -> NDArray[np.bool_]:
-    """Return the frames in which a vector (T, 3) points opposite to most frames: after an odd number of flips.
+    """Return a mask of the frames in which a vector (T, 3) is flipped, compared with most of the frames.
 
     Args:
-        way: The vector; NaN where it is not seen.
+        way: The vector; NaN where it is unknown.
         length: Length of the body.
         fps: Frames per second.
     """

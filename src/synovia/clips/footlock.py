@@ -27,33 +27,33 @@ from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
-STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
+STILL: Final = 2e4  # weight of the slide of a foot in contact; that of the change of the joints' accelerations is 1
 FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, relative to the same change
 PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
-CLEAR: Final = 2e-4  # fraction of the length scale; clearance of feet above the floor, which absorbs rounding
-ROUNDS: Final = (1e-2, 1.0)  # factors of STILL and FLOOR in successive rounds
-_MISSED: Final = 0.01  # leg lengths; a planted foot farther from its place on a world has missed it
-STEPS: Final = 20  # most steps of one round
+CLEAR: Final = 2e-4  # fraction of the length scale: clearance between feet and floor, which absorbs rounding errors
+ROUNDS: Final = (1e-2, 1.0)  # factors of STILL and FLOOR, one for each round
+_MISSED: Final = 0.01  # leg lengths: a planted foot that is farther from its foothold has missed it
+STEPS: Final = 20  # largest number of steps of one round
 _STRETCHED: Final = "Feet were held on rigid bones: animated scale may still move them."
-ENOUGH: Final = 1e-3  # a round ends when a step reduces the cost by a smaller fraction
+ENOUGH: Final = 1e-3  # fraction of the cost: a round ends when a step reduces the cost by less
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FootLocked:
-    """A clip with locked feet.
+    """A clip in which feet in contact do not slide.
 
     Args:
         motion: The clip.
-        feet: Rows of the joints that can be in contact with the ground.
-        contact: When they are in contact, (T, feet).
+        feet: Rows of the joints that can touch the ground.
+        contact: Mask of the frames in which each of these joints has contact, (T, feet).
         floor: Height of the floor along ``up``, length units.
         up: The axis that points up, for example ``"y"`` or ``"-z"``.
         slide_before: Mean speed of joints in contact in the original clip, length units per second.
-        slide: The same in this clip.
+        slide: The same speed in this clip.
         depth_before: Largest depth of a foot below the floor in the original clip, length units.
-        depth: The same in this clip.
-        footholds: Footholds of each foot on a world, one for each contact; empty on a level floor.
-        missed_frames: Frames in which a planted foot does not reach its place on a world.
+        depth: The same depth in this clip.
+        footholds: Footholds of each foot on a world, one for each contact; empty without a world.
+        missed_frames: Frames in which a planted foot does not reach its foothold on a world.
 
     Example:
         >>> import synovia as sy
@@ -77,17 +77,17 @@ class FootLocked:
     missed_frames: tuple[int, ...] = ()
 
     def __getitem__(self, frames: slice) -> FootLocked:
-        """Return a part of the clip with its contacts; speeds, depths and footholds remain those of the whole clip.
+        """Return a part of the clip with its contacts. Speeds, depths and footholds remain those of the whole clip.
 
         Args:
-            frames: A slice, as of ``motion``.
+            frames: A slice, as for ``motion``.
         """
         kept, missed = range(len(self.motion))[frames], frozenset(self.missed_frames)
         lost = tuple(k for k, frame in enumerate(kept) if frame in missed)
         return replace(self, motion=self.motion[frames], contact=self.contact[frames], missed_frames=lost)
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
+        """Return the call that creates the result, without default values."""
         return as_call(self)
 
 
@@ -105,14 +105,15 @@ def foot_lock(
     """Remove foot sliding from a clip and keep the feet above the floor, with the smallest and smoothest change.
 
     A joint of a foot is in contact while it is low and slow compared with its other frames. Least squares solves all
-    frames at once. Its terms keep joints in contact still, keep the soles of the feet above the floor, and keep the
-    change of the root and the legs small, above all the acceleration of the change. So legs and pelvis share the
-    correction, corrections begin and end smoothly, and a leg that is too short gives way instead of snapping straight.
-    Loops are closed afterwards: joints that the legs leave free, such as rods, follow. Where they cannot, feet give
-    way, and ``slide`` reports the remaining slide.
+    frames at once. Its terms keep joints in contact still, and the soles of the feet above the floor. Further terms
+    keep the change of root and legs small, above all the acceleration of the change. So legs and pelvis share the
+    correction, and it begins and ends smoothly. A leg that is too short misses its place slightly instead of snapping
+    straight. Loops are closed after this: joints that the legs leave free, such as rods, follow. Where a loop cannot
+    close, feet move, and ``slide`` reports the remaining slide.
 
     With a ``world``, the feet are then put on the ground below them: on steps, ramps and stones, or on the floor. The
-    root rises and sinks with them. ``retarget`` does the same, and describes how footholds are chosen.
+    root rises and sinks with the feet. ``retarget`` does the same; its documentation describes how footholds are
+    chosen.
 
     Args:
         motion: The clip.
@@ -124,7 +125,7 @@ def foot_lock(
         world: Steps, ramps and stones in the world of the clip, on which the feet stand; None for a level floor.
             A world needs a free root.
         threads: Number of threads; None for all cores. Results are identical for any number.
-        progress: Called with (steps done, all).
+        progress: Called with (steps done, number of steps).
 
     Raises:
         InputError: If an argument cannot be used.
@@ -145,19 +146,20 @@ def foot_lock(
     found = feet_of(skeleton, feet)
     axis = find_up(skeleton, motion.q, up).certain(motion.name).nearest
     vertical = axis_vector(axis)
-    bones = motion.rigid()  # the legs that are moved are rigid
+    bones = motion.rigid()  # the correction assumes legs of constant lengths
     places = bones.positions()
     joints = [row for foot in found for row in foot.joints]
     points = [row for foot in found for row in foot.points]
     contacts = find_contacts(places[:, joints], vertical, motion.fps)
     contact, stands = contacts.stands, contacts.of([len(foot.joints) for foot in found])
     soles = soles_in(skeleton, found, bones.frames(), stands, vertical)
-    below = np.concatenate([one.below * one.surface for one in soles])  # of the soles of joints and tips
+    # depth of the soles below all joints and tips of the feet
+    below = np.concatenate([one.below * one.surface for one in soles])
     heights = places[:, points] @ vertical - below
     ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(heights, found, stands)
     goals = [PositionGoal(row) for row in points]
     model = Model(skeleton, goals, [(row,) for row in points], free_root=True, threads=threads)
-    standing = np.zeros((len(motion), len(points)), bool)  # contact of all points
+    standing = np.zeros((len(motion), len(points)), bool)  # mask of contact for all points
     standing[:, [points.index(row) for row in joints]] = contact
     terms = _terms(model, bones, standing, vertical, ground + below, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), Effort(STEPS, ENOUGH), shares=ROUNDS, progress=progress)
@@ -185,7 +187,7 @@ def foot_lock(
 
 
 class _Put(NamedTuple):
-    """A clip on a world: joint values (T, nq), footholds of each foot, and frames in which a foothold is missed."""
+    """A clip on a world: joint values (T, nq), footholds of each foot, and the frames that miss a foothold."""
 
     q: Array
     footholds: tuple[tuple[Foothold, ...], ...]
@@ -195,10 +197,10 @@ class _Put(NamedTuple):
 def _put_on(
     world: World, motion: Motion, feet: Sequence[tuple[Foot, Bools]], up: Array, floor: float, threads: int | None
 ) -> _Put | None:
-    """Put the planted feet of a clip on a world, given each foot with its contact; None if the world is level there.
+    """Put the planted feet of a clip, each given with its contact, on a world. None if the world is level there.
 
     Raises:
-        UnsupportedError: If the root cannot rise.
+        UnsupportedError: If no free joint can raise the root.
     """
     skeleton, frames = motion.skeleton, motion.frames()
     free = free_root(skeleton.joints, skeleton.parents)
@@ -218,7 +220,8 @@ def _put_on(
     points: list[FootPoint] = []
     for (foot, stand), moves in zip(feet, way.moves, strict=True):
         ankle, toe = foot.points[0], _toe(skeleton, foot)
-        local = skeleton.rest_pose().matrix(ankle).T @ np.roll(up, 1)  # shows the orientation of the foot
+        # upward direction in the frame of the ankle, which shows the orientation of the foot
+        local = skeleton.rest_pose().matrix(ankle).T @ np.roll(up, 1)
         local *= 0.1 * steps[0].leg
         aside = point_of(frames[:, ankle], local)
         share = 1.0 if toe == ankle else HEEL_SHARE
@@ -238,13 +241,13 @@ def _put_on(
 
 
 def _toe(skeleton: Skeleton, foot: Foot) -> int:
-    """Return the point of a foot that is farthest from its ankle at rest; the ankle of a foot of one point."""
+    """Return the row of a foot's point that is farthest from its ankle at rest; the ankle if it is the only point."""
     places = skeleton.rest_pose().positions
     return max(foot.points, key=lambda row: float(np.linalg.norm(places[row] - places[foot.points[0]])))
 
 
 def _depth(points: Array, below: Array, up: Array, floor: float, world: World | None) -> float:
-    """Return the largest depth of the soles below points (T, n, 3) in the ground."""
+    """Return the largest depth in the ground of the soles, which lie below the points (T, n, 3)."""
     heights = np.full(points.shape[:2], floor)
     if world is not None:
         found = world.ground(points.reshape(-1, 3), up).heights.reshape(heights.shape)
@@ -253,12 +256,12 @@ def _depth(points: Array, below: Array, up: Array, floor: float, world: World | 
 
 
 def _floor(heights: Array, feet: Sequence[Foot], stands: Bools) -> float:
-    """Return the median height of the lowest points of feet that stand.
+    """Return the median height of the lowest points of planted feet.
 
     Args:
         heights: Heights of the soles below all points of the feet, (T, n).
         feet: The feet.
-        stands: When each foot stands, (T, feet).
+        stands: Mask of the frames in which each foot is planted, (T, feet).
     """
     firsts = np.cumsum([0, *(len(foot.points) for foot in feet)])[:-1]
     lowest = np.minimum.reduceat(heights, firsts, axis=1)
@@ -266,9 +269,9 @@ def _floor(heights: Array, feet: Sequence[Foot], stands: Bools) -> float:
 
 
 def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: Array, fade: float) -> Terms:
-    """Return the terms of the least-squares problem: contacts (T, points) and lowest heights (points,) of the points.
+    """Return the least-squares terms, from contacts (T, points) and lowest heights (points,) of the points.
 
-    The change of a column decays over (smooth / pull)^¼ frames, which is the fade.
+    The change of a column decays over (smooth / pull)^¼ frames, which equals the fade.
     """
     count, points = standing.shape
     axis = int(np.argmax(np.abs(up)))
@@ -297,7 +300,7 @@ def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: Arr
 
 
 def _slide(places: Array, contact: Bools, fps: float) -> float:
-    """Return the mean speed of points between frames in which both have contact."""
+    """Return the mean speed of points between two frames in which both frames have contact."""
     way = np.linalg.norm(np.diff(places, axis=0), axis=-1) * fps
     both = contact[1:] & contact[:-1]
     return float(way[both].mean()) if both.any() else 0.0

@@ -1,7 +1,7 @@
-"""Compute joint values from points in closed form: down the tree, rotate each joint to fit the points that it moves.
+"""Compute joint values from points in closed form: from the root down, rotate each joint to fit the points it moves.
 
 The best rotation between two sets of points is that of Kabsch (1976), from a singular value decomposition of all frames
-at once. A bone with a single point leaves its twist undetermined; a small weight on the rest orientation determines it.
+at once. A bone with a single point does not determine its twist; a small weight on the rest orientation does.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import numpy as np
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
-# Fraction of the skeleton's size; much shorter bones keep their rest orientation, because noise would rotate them
+# Fraction of the skeleton's size: much shorter bones keep their rest orientation, because noise would rotate them
 NOISY: Final = 0.01
-CLEAN: Final = 1e-4  # the same for points without noise
-_NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size; a nearer point does not determine a rotation
+CLEAN: Final = 1e-4  # the same length for points without noise
+_NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size: a nearer point does not determine a rotation
 
 
 def first_guess(
     skeleton: Skeleton, rows: list[int], offsets: Array, points: Array, weights: Array, short: float = NOISY
 ) -> Array:
-    """Return joint values (T, nq) that bring points of joints close to world positions.
+    """Return joint values (T, nq) that bring points on joints close to world positions.
 
     Args:
         skeleton: The skeleton.
-        rows: Joint of each of the K points.
-        offsets: The point in its joint's frame, (K, 3).
+        rows: Row of the joint of each of the K points.
+        offsets: Position of each point in its joint's frame, (K, 3).
         points: World positions, (T, K, 3), without gaps.
         weights: Weight of each position, (T, K); small for interpolated positions, which may flip short bones.
         short: Bone length for which points and rest orientation have equal weight, as a fraction of the skeleton's
@@ -81,7 +81,7 @@ def first_guess(
 def _moved_points(skeleton: Skeleton, own: list[list[int]], offsets: Array, row: int) -> list[tuple[int, Array]]:
     """Return the points that determine a joint's rotation, as (index, position in the joint's frame at rest).
 
-    The points are its own points and, on each branch below it, those of the nearest joint with points.
+    They are the joint's own points and, on each branch below it, those of the nearest joint with points.
     """
     found = [(k, offsets[k]) for k in own[row]]
     left = [(child, skeleton.joints[child].rest) for child in skeleton.children[row]]
@@ -95,7 +95,7 @@ def _moved_points(skeleton: Skeleton, own: list[list[int]], offsets: Array, row:
 
 
 def _best_rotations(turn: Array, arms: Array, seen: Array, pull: float) -> Array:
-    """Return the rotations (T, 3, 3) that bring arms (n, 3) closest to ``seen`` (T, n, 3); ``pull`` weighs ``turn``."""
+    """Return rotations (T, 3, 3) of arms (n, 3) closest to ``seen`` (T, n, 3); ``pull`` is the weight of ``turn``."""
     if len(arms) == 0:
         return turn
     return nearest_rotations(np.einsum("tni,nj->tij", seen, arms) + pull * turn)
@@ -104,11 +104,11 @@ def _best_rotations(turn: Array, arms: Array, seen: Array, pull: float) -> Array
 def nearest_rotations(matrices: Array) -> Array:
     """Return the rotation matrices closest to matrices (..., 3, 3)."""
     u, _, vt = np.linalg.svd(matrices)
-    u[..., 2] *= np.linalg.det(u @ vt)[..., None]  # a rotation, never a reflection
+    u[..., 2] *= np.linalg.det(u @ vt)[..., None]  # avoids reflections
     return u @ vt
 
 
 def _best_angles(axis: Array, arms: Array, seen: Array) -> Array:
-    """Return the angles (T,) about an axis that bring arms (n, 3) closest to ``seen`` (T, n, 3), both local."""
+    """Return the angles (T,) about an axis that rotate arms (n, 3) closest to ``seen`` (T, n, 3), in one frame."""
     flat = arms - np.outer(arms @ axis, axis)
     return np.arctan2(np.einsum("tni,ni->t", seen, np.cross(axis, flat)), np.einsum("tni,ni->t", seen, flat))

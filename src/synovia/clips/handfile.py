@@ -24,9 +24,9 @@ FPS: Final = 30.0  # frames per second of a file without a rate
 _NAMES: Final = ("joints", "points", "landmarks", "keypoints", "positions", "hand", "arr_0")
 _SHAPE: Final = f"(T, {COUNT}, 3) or (T, {3 * COUNT})"
 _OTHERS: Final = "for other points, synovia animate --points fits a body"
-_CLIP: Final = frozenset({"schema", "q", "skeleton"})  # names of the arrays of a clip
-_MOST: Final = 16  # largest number of arrays of an archive that are examined
-_DIMENSIONS: Final = 3  # number of dimensions of an array (T, K, 3), and its last size
+_CLIP: Final = frozenset({"schema", "q", "skeleton"})  # names of arrays in the archive of a clip
+_MOST: Final = 16  # largest number of arrays of an archive that are read
+_DIMENSIONS: Final = 3  # number of dimensions of an array (T, K, 3), which is also its last size
 _OPTIONAL: Final = ("confidence", "fps", "side")
 _ARCHIVE: Final = ".npz with an array (T, 21, 3)"
 # Values that an archive may hold: a fixed number (over four minutes at 30 frames per second), and a number per byte
@@ -35,14 +35,14 @@ _ROOM: Final = (2**19, 2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HandFile:
-    """The contents of a file of a hand; None for missing parts.
+    """The contents of a file of a hand. Attributes are None for missing parts.
 
     Attributes:
         points: (T, 21, 3).
         confidence: (T, 21) or (T,).
         fps: Frames per second.
         side: ``"left"`` or ``"right"``.
-        notes: Parts of the file that were not kept.
+        notes: Sentences about parts of the file that were not kept.
     """
 
     points: Any
@@ -53,20 +53,20 @@ class HandFile:
 
 
 def holds_hand(path: Path) -> bool:
-    """Return whether a file holds 21 points of a hand, or points that no reader of clips accepts."""
+    """Return whether a file holds 21 points of a hand, or points over time that no reader of clips accepts."""
     if path.suffix.lower() not in HAND_ENDINGS:
         return False
     try:
-        if not path.is_file():  # a pipe would never end
+        if not path.is_file():  # reading from a pipe would never end
             return False
         read_hand(path)
-    except (SynoviaError, OSError):  # such as a name that is too long; who reads the file reports it
+    except (SynoviaError, OSError):  # for example a name that is too long; the reader of the file reports the error
         return _has_points(path)
     return True
 
 
 def _has_points(path: Path) -> bool:
-    """Return whether a file without a hand still holds points over time, so that ``read_hand`` reports the reason."""
+    """Return whether a file that is not a hand holds points over time, so that ``read_hand`` can report the reason."""
     if path.suffix.lower() == ".npy":
         return True
     try:
@@ -78,15 +78,15 @@ def _has_points(path: Path) -> bool:
 
 
 def read_hand(path: Path) -> HandFile:
-    """Read the points of a hand: an archive with an array (T, 21, 3), or what ``read_points`` reads, of 21 points.
+    """Read the points of a hand: from an archive with an array (T, 21, 3), or with ``read_points`` from other files.
 
     In an archive, the array is called ``joints``, ``points``, ``landmarks``, ``keypoints`` or ``positions``, or it is
-    the only one of this shape; ``confidence``, ``fps`` and ``side`` may be in the file too. Points may also be in one
-    row for each frame, (T, 63).
+    the only array of this shape. The archive may also have ``confidence``, ``fps`` and ``side``. Points may also be
+    stored as one row per frame, (T, 63).
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it does not hold 21 points.
+        FormatError: If the file does not hold 21 points.
     """
     if path.suffix.lower() == ".npz":
         content = read_arrays(path, (*_NAMES, *_OPTIONAL), _ARCHIVE, _ROOM)
@@ -134,7 +134,7 @@ def _names_in(path: Path) -> list[str]:
 
 
 def _rate(content: Mapping[str, NDArray[Any]], path: Path) -> Rate | None:
-    """Return the frame rate of an archive; None without one."""
+    """Return the frame rate that an archive stores; None if it stores none."""
     rate = content.get("fps")
     if rate is None:
         return None
@@ -144,7 +144,7 @@ def _rate(content: Mapping[str, NDArray[Any]], path: Path) -> Rate | None:
 
 
 def _side(content: Mapping[str, NDArray[Any]], path: Path) -> str | None:
-    """Return the side of the hand of an archive; None without one."""
+    """Return the side of the hand that an archive stores; None if it stores none."""
     if "side" not in content:
         return None
     found = texts_of(content["side"])
@@ -159,7 +159,7 @@ def _points(array: Any) -> Any:
 
 
 def _fits(array: Any) -> bool:
-    """Return whether an array holds 21 points over time, one row a point or a frame."""
+    """Return whether an array holds 21 points over time, with one row per point or per frame."""
     found = np.asarray(array)
     shapes = found.shape[1:] in ((COUNT, 3), (3 * COUNT,))
     return shapes and found.ndim > 1 and found.dtype.kind in "fiu"

@@ -1,8 +1,8 @@
 """Fit the motion of a body to landmarks, such as those of a pose detector, for any body and any units.
 
-``upright`` rotates the landmarks upright. ``measured`` gives the body their bone lengths, so that its joints can meet
-them. ``fit_positions`` fits this body, and its joint values move the given body. If the hips are at the origin in each
-frame, ``travel`` finds the path from feet that stand and from gravity.
+``upright`` rotates the landmarks upright. ``measured`` gives the body the bone lengths of the landmarks, so that its
+joints can meet them. ``fit_positions`` fits this measured body; its joint values then move the given body. If the hips
+are at the origin in each frame, ``travel`` computes the path from planted feet and gravity.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from synovia.model.tree import ancestors
 from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory import part_of
 
-ONE_HAND: Final = "hand"  # the preset of 21 landmarks of one hand
+ONE_HAND: Final = "hand"  # name of the preset of 21 landmarks of one hand
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
-PERSON: Final = (0.4, 1.35)  # sizes of persons relative to an adult of 1.75 m
-OWN_SIZE: Final = 1.15  # points of a body's own joints have its size, within this factor
-CENTRED: Final = 0.01  # fraction of the body's size: hips that move less are centred at the origin
-FIRST: Final = 0.6  # share of the progress for the fit within limits; a fit with wider limits may follow
-STRETCHY: Final = 0.25  # relative variation of bone lengths above which a note is added
-LIFTED: Final = 0.05  # fraction of the body's size: a floor farther from height 0 is moved there
+PERSON: Final = (0.4, 1.35)  # range of sizes of persons, relative to an adult of 1.75 m
+OWN_SIZE: Final = 1.15  # largest factor between the size of a body and of points that belong to its own joints
+CENTRED: Final = 0.01  # fraction of the body's size: hips that move less are considered fixed at the origin
+FIRST: Final = 0.6  # fraction of the progress for the fit within limits; a second fit with wider limits may follow
+STRETCHY: Final = 0.25  # relative variation of bone lengths over time; a note reports larger ones
+LIFTED: Final = 0.05  # fraction of the body's size: if the floor is farther from height 0, the clip is moved vertically
 
 
 def fit_keypoints(
@@ -83,39 +83,40 @@ def fit_keypoints(
     Landmarks are rotated upright, whatever their axes. The body follows their directions with its own bone lengths. If
     all names are joints of ``body``, or there are no names and as many points as joints, the joints follow their own
     points instead, as in ``fit_positions``; only the upward axis is corrected. If the hips are at the origin in all
-    frames, the path comes from feet that stand and, in flight, from gravity. ``notes`` of the result lists what was
+    frames, the path is computed from planted feet and, in flight, from gravity. ``notes`` of the result lists what was
     recognised and changed, and which parts of a path are uncertain.
 
     With ``"holistic"`` (33 landmarks of the body, then 21 of the left and 21 of the right hand, as in MediaPipe
     Holistic), hands and fingers follow their landmarks. With ``"hand"`` (21 landmarks of one hand), the fingers of that
-    hand of ``body`` bend; a body that is only a hand moves as a whole too. Bones of the hand have constant lengths.
+    hand of ``body`` bend; a body that is only a hand also moves as a whole. Bones of the hand have constant lengths.
     Fingers bend about the flexion axes of the body's fingers. A knuckle also moves sideways and twists a little; the
-    segments beyond it do not twist. A finger without points follows its neighbour.
+    following segments do not twist. A finger without points follows its neighbour.
 
     Args:
         positions: (T, K, 3), in any unit, NaN where a landmark was not seen.
         names: Names of the landmarks, such as ``left_knee``, ``LKnee`` or ``knee.L``; None with a preset.
-        body: The body to move; None for one that is made to measure, in metres, with y up.
+        body: The body to move; None for a body with the lengths of the landmarks, in metres, with y up.
         preset: Order of the landmarks: ``"mediapipe"``, ``"coco"``, ``"openpose"``, ``"h36m"``, ``"smpl"``,
             ``"holistic"`` or ``"hand"``. None to find it from the names, or from the number of landmarks and the
             lengths between them.
-        confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen. Landmarks of low confidence are not used:
-            limbs that are never seen, or whose names are missing, are at rest. Both shoulders or both hips suffice.
+        confidence: Weight of each landmark, (K,) or (T, K); 0 for an unseen one. Landmarks of low confidence are not
+            used: limbs that are never seen, or whose names are missing, are at rest. Both shoulders or both hips
+            suffice.
         offsets: Points in the frames of their joints, (K, 3), if they are joints of ``body``.
-        up: Axis of the points that points up, such as ``"-y"``; None to find it.
+        up: Axis of the landmarks' coordinates that points up, such as ``"-y"``; None to find it.
         mirror: How to undo a mirror image: ``"x"``, ``"y"`` or ``"z"`` negates an axis, ``"names"`` exchanges left and
-            right, ``"none"`` keeps all. None to undo it where its cause is clear.
+            right, ``"none"`` changes nothing. None to undo the mirror image if its cause is clear.
         fps: Frames per second.
         meters_per_unit: Unit of the landmarks; None to find it from the size of the person.
         smoothness: As for ``fit_positions``.
-        side: Side of the hand of 21 landmarks, ``"left"`` or ``"right"``; None to find it from how its fingers bend.
+        side: Side of the hand of 21 landmarks, ``"left"`` or ``"right"``; None to derive it from how the fingers bend.
         finger_limits: Whether fingers stay within human ranges: knuckles bend by -30 to 95° and move sideways by 25°,
-            the next joints bend by -5 to 115° and -5 to 85°; a thumb has its own.
-        rest: Pose of limbs that are never seen, such as the legs of a person at a desk: of ``body``, or of
-            ``sy.bundled("humanoid")`` without a body. None for the rest pose.
+            the next joints bend by -5 to 115° and -5 to 85°; a thumb has its own ranges.
+        rest: Pose of limbs that are never seen, such as the legs of a person at a desk. It is a pose of ``body``, or of
+            ``sy.bundled("humanoid")`` if there is no body. None for the rest pose.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
-        progress: Called with (steps done, all).
+        progress: Called with (steps done, number of steps).
 
     Raises:
         InputError: If the landmarks are not those of a body, have no depth, are not upright along any axis, or are
@@ -160,7 +161,7 @@ def fit_keypoints(
     if body is not None and joints:
         marks = _joint_marks(body, names, places, weights)
         if marks is not None and offsets is None and not 1.0 / OWN_SIZE < size_ratio(body, marks) < OWN_SIZE:
-            found = marks  # size or unit differ: only directions can be followed
+            found = marks  # size or unit differ, so the body follows only directions
     else:
         found = _recognised(places, names, weights, preset)
         marks = None
@@ -180,7 +181,7 @@ def fit_keypoints(
     if offsets is not None:
         raise InputError("offsets", expected="points of joints of the body", hint="leave them out for landmarks")
     if body is not None:
-        roles_of(body)  # refuses other bodies before any work
+        roles_of(body)  # raises an error for other bodies before the work begins
     hands = _hands(places, weights, found, mirror)
     seen = only_seen(found, up)
     found = seen.marks
@@ -196,7 +197,7 @@ def fit_keypoints(
     fit = measured(own, marks)
 
     def fitted_to(skeleton: Skeleton, progress: Progress | None) -> Fitted:
-        """Return the motion of a skeleton with the joints of the measured one."""
+        """Fit a skeleton with the joints of the measured one to the points, and return its motion."""
         points: dict[str, Any] = {**settings, "offsets": fit.offsets, "confidence": fit.weights, "progress": progress}
         return fit_positions(fit.places, skeleton, fit.rows, **points)
 
@@ -242,7 +243,7 @@ def fit_keypoints(
 
 
 def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None, fit: FitHand, name: str) -> Fitted:
-    """Return the motion of a body whose fingers follow 21 landmarks of one hand, given with their confidence."""
+    """Return the motion of a body whose fingers follow 21 landmarks of a hand; ``points`` has their confidence too."""
     places, weights = points
     if places.shape[1] != COUNT:
         raise InputError(f"preset {ONE_HAND!r} has {COUNT} points", value=places.shape[1], expected=f"(T, {COUNT}, 3)")
@@ -262,15 +263,15 @@ def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None,
 
 
 def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) -> dict[str, tuple[Array, Array]]:
-    """Return the landmarks (T, 21, 3) of the hands that are seen, and their confidence, by side.
+    """Return landmarks (T, 21, 3) and confidence of the hands that are seen, by side.
 
-    Their knuckles replace those of the body's landmarks, which are coarse, except its wrists.
+    Except for the wrists, landmarks of the hands in ``marks`` are coarse; the knuckles replace them.
 
     Args:
-        places: All points.
-        weights: Their confidence.
+        places: Positions of all points.
+        weights: Confidence of all points.
         marks: The landmarks of the body; changed in place.
-        mirror: How a mirror image is undone.
+        mirror: How to undo a mirror image.
     """
     out: dict[str, tuple[Array, Array]] = {}
     for side, part in HANDS.items() if marks.preset == "holistic" else ():
@@ -291,14 +292,14 @@ def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) 
 def _with_hands(
     body: Skeleton, q: Array, hands: Mapping[str, tuple[Array, Array]], to_body: tuple[Array, float], fit: FitHand
 ) -> tuple[Array, list[Array], list[str]]:
-    """Return joint values with hands and fingers that follow their landmarks, the distances of these, and notes.
+    """Return joint values with hands and fingers that follow their landmarks, distances to the landmarks, and notes.
 
     Args:
         body: The body.
         q: Its joint values, (T, nq).
-        hands: Landmarks and confidence by side.
-        to_body: What turns points to the axes of the body, (3, 3), and scales them to its size.
-        fit: How hands are fitted.
+        hands: Landmarks and confidence of the hands, by side.
+        to_body: Rotation from the axes of the points to those of the body, (3, 3), and scale of errors to its size.
+        fit: Settings of the fit of hands.
     """
     turn, scale = to_body
     fits = {side: fit.of(points @ turn.T, weights, side) for side, (points, weights) in hands.items()}
@@ -308,7 +309,7 @@ def _with_hands(
 
 
 def _flip_notes(flips: Sequence[int]) -> list[str]:
-    """Return a sentence about the frames in which the points are flipped; none without any."""
+    """Return a sentence about the frames in which the points are flipped; an empty list without such frames."""
     if not flips:
         return []
     count = counted(len(flips), "frame")
@@ -316,7 +317,7 @@ def _flip_notes(flips: Sequence[int]) -> list[str]:
 
 
 def _recognised(places: Array, names: Sequence[str] | None, weights: Array, preset: str | None) -> Landmarks | None:
-    """Return points as landmarks: joint centres of markers, or landmarks by name or order; None if unrecognised."""
+    """Return points as landmarks, by markers, names or order; None if the points are not recognised."""
     if names is not None and preset is None:
         markers = joints_of_markers(names, places, weights)
         if markers is not None:
@@ -325,14 +326,14 @@ def _recognised(places: Array, names: Sequence[str] | None, weights: Array, pres
 
 
 def _are_joints(body: Skeleton, names: Sequence[str] | None, count: int) -> bool:
-    """Return whether points belong to joints of a body: by names of joints or links, else by their number."""
+    """Return whether points belong to joints of a body: by the names of joints or links, else by their number."""
     if names is None:
         return count == len(body)
     return all(body.knows(name, roles=False) for name in names)
 
 
 def _joint_marks(body: Skeleton, names: Sequence[str] | None, places: Array, weights: Array) -> Landmarks | None:
-    """Return points of a body's own joints as landmarks; None if shoulders, hips or knees are missing."""
+    """Return points of a body's own joints as landmarks; None if shoulders, hips or knees are not among them."""
     rows = range(len(body)) if names is None else [body.locate(name)[0] for name in names]
     column = {row: k for k, row in enumerate(rows)}
     columns = {
@@ -347,9 +348,9 @@ def _joint_marks(body: Skeleton, names: Sequence[str] | None, places: Array, wei
 def _joints_upright(
     body: Skeleton, marks: Landmarks | None, up: str | None, mirror: str | None
 ) -> tuple[Array, list[str]]:
-    """Return the matrix (3, 3) that rotates points of a body's own joints upright, and notes.
+    """Return the matrix (3, 3) that rotates points of a body's own joints upright, with notes.
 
-    It is the identity for bodies that are not human, and for points that are upright along no axis.
+    The matrix is the identity for bodies that are not human, and for points that are not upright along any axis.
 
     Raises:
         InputError: If the points are mirrored for an unknown reason, or ``up`` or ``mirror`` cannot be applied.
@@ -377,7 +378,7 @@ def _joints_upright(
 def _to_scale(
     marks: Landmarks, body: Skeleton | None, meters_per_unit: float | None, notes: list[str], *, fingers: bool
 ) -> tuple[Skeleton, Landmarks, float]:
-    """Return the body to measure, the landmarks with its length unit and upward axis, and a scale; add notes.
+    """Return the body to measure, the landmarks in its unit and with its upward axis, and a scale; extend ``notes``.
 
     The scale is the number of the body's length units per metre of the person.
     """
@@ -405,13 +406,13 @@ def _from_y_up(body: Skeleton) -> Array:
 
 
 def _path_of(body: Skeleton) -> slice:
-    """Return the slice of q with the position of a body's free root."""
+    """Return the slice of q that holds the position of a body's free root."""
     at = body.q_slice(free_root(body.joints, body.parents) or 0).start
     return slice(at, at + 3)
 
 
 def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
-    """Return joint values (T, nq) with the free root moved by a path (T, 3) in the world."""
+    """Return joint values (T, nq) with the free root displaced by a path (T, 3) in the world."""
     row = free_root(body.joints, body.parents) or 0
     parent = body.parents[row]
     above = np.array(body.rest_pose().frames[parent, :9]).reshape(3, 3) if parent >= 0 else np.eye(3)
@@ -438,7 +439,7 @@ def _resting(body: Skeleton, q: Array, rest: Pose | None, limbs: Sequence[str]) 
 
 
 def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -> Array:
-    """Return joint values (T, nq) with the median height of the hips as at rest; centred hips stay at rest."""
+    """Return joint values (T, nq) with the median height of the hips as at rest; ``centred`` hips stay at rest."""
     rest, now = middle_of_hips(body, rest_q[None]), middle_of_hips(body, q)
     if centred:
         return _shifted(body, q, rest - now)
@@ -447,7 +448,7 @@ def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -
 
 
 def _on_floor(body: Skeleton, q: Array) -> tuple[Array, float]:
-    """Return joint values (T, nq) with the floor at height 0, and the height by which they were lifted, or 0."""
+    """Return joint values (T, nq) with the floor at height 0, and the height by which they were raised."""
     up = upward(body)
     floor = float(np.percentile((Motion(body, q, 1.0).positions() @ up).min(1), LOW))
     if abs(floor) < LIFTED * body.size:

@@ -22,16 +22,16 @@ _LEG: Final = ("hip", "knee", "ankle")
 
 
 def _both(*parts: str) -> tuple[str, ...]:
-    """Return each part on the left, then on the right."""
+    """Return the landmarks of both sides with these names: all on the left, then all on the right."""
     return tuple(f"{side}_{part}" for part in parts for side in SIDES)
 
 
 def _of(side: str, *parts: str) -> tuple[str, ...]:
-    """Return parts on one side."""
+    """Return the landmarks of one side with these names."""
     return tuple(f"{side}_{part}" for part in parts)
 
 
-# Landmarks of each preset in the order of its arrays; "" for an unused point
+# Landmarks of each preset in the order of its arrays; "" for a point that is not used
 PRESETS: Final[dict[str, tuple[str, ...]]] = {
     "mediapipe": (
         "nose", "", "left_eye", "", "", "right_eye", "", *_both("ear"), "", "",
@@ -59,9 +59,9 @@ TITLES: Final = {
     "h36m": "Human3.6M, 17 joints", "smpl": "SMPL, 24 joints", "holistic": "MediaPipe Holistic, 33 + 21 + 21 landmarks",
     "markers": "markers of motion capture",
 }  # fmt: skip
-CAMERA: Final = ("mediapipe", "coco", "openpose", "holistic")  # detectors in images, whose y axis points down
+CAMERA: Final = ("mediapipe", "coco", "openpose", "holistic")  # detectors in images, in which y points down
 
-# Landmark at the start of each role's bone
+# Landmark at which the bone of each role starts
 OF_ROLES: Final = {"head": "head"} | {
     f"{side}_{role}": f"{side}_{part}"
     for side in SIDES
@@ -71,14 +71,14 @@ OF_ROLES: Final = {"head": "head"} | {
     )
 }  # fmt: skip
 
-# Lengths that stay constant while the body moves
+# Pairs of landmarks whose distance is constant while the body moves
 BONES: Final = (
     *((f"{side}_{a}", f"{side}_{b}") for side in SIDES for limb in (_ARM, _LEG) for a, b in zip(limb, limb[1:])),  # noqa: B905, RUF007
     ("left_hip", "right_hip"), ("left_shoulder", "right_shoulder"),
 )  # fmt: skip
 NEEDED: Final = _both("shoulder", "hip", "knee")
 
-# Words in the names of landmarks in the middle of the body, then of landmarks on both sides
+# Words in the names of landmarks: first of those in the middle of the body, then of those on both sides
 _MIDDLE: Final[dict[str, tuple[str, ...]]] = {
     "hips": ("hips", "pelvis", "midhip", "hip", "root", "hipscenter", "hipcenter", "centerhip", "midhips"),
     "spine": ("spine", "spine1", "belly", "torso"),
@@ -104,12 +104,12 @@ _OF_SIDE: Final = {word: part for part, words in _SIDED.items() for word in word
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Landmarks:
-    """Landmarks over T frames.
+    """Landmarks of a person over T frames.
 
     Args:
-        places: World positions (T, 3) by landmark, NaN where it was not seen.
+        places: World positions (T, 3) by landmark; NaN where it was not seen.
         weights: Confidence (T,) by landmark.
-        preset: Name of the preset; "" if landmarks were found by name.
+        preset: Name of the preset; "" if names identified the landmarks.
     """
 
     places: dict[str, Array]
@@ -117,18 +117,18 @@ class Landmarks:
     preset: str = ""
 
     def turned(self, turn: Array, scale: float = 1.0) -> Landmarks:
-        """Return the landmarks multiplied by a matrix (3, 3) and a factor."""
+        """Return the landmarks with all positions multiplied by a matrix (3, 3) and a scale."""
         return Landmarks({key: scale * (p @ turn.T) for key, p in self.places.items()}, self.weights, self.preset)
 
     def with_middles(self) -> Landmarks:
-        """Set "hips" and "neck" to the middle of hips and shoulders, because detectors define them differently."""
+        """Set "hips" and "neck" to the middle of hips and shoulders, because detectors place these two differently."""
         for name, part in (("hips", "hip"), ("neck", "shoulder")):
             self.places[name] = self.middle(*_both(part))
             self.weights[name] = np.minimum(*(self.weights[one] for one in _both(part)))
         return self
 
     def swapped(self, parts: Sequence[str] = ()) -> Landmarks:
-        """Return the landmarks with left and right exchanged, of some parts such as ``"elbow"``, or of all parts."""
+        """Return the landmarks with left and right exchanged, for parts such as ``"elbow"``, or for all parts."""
         other = {
             key: re.sub("^(left|right)_", _other_side, key) if not parts or key.endswith(tuple(parts)) else key
             for key in self.places
@@ -140,34 +140,34 @@ class Landmarks:
         )
 
     def middle(self, *names: str) -> Array:
-        """Return the mean of some landmarks, (T, 3); NaN where a landmark was not seen or does not exist."""
+        """Return the mean position of some landmarks, (T, 3); NaN where one of them was not seen or does not exist."""
         if any(name not in self.places for name in names):
             return np.full((len(next(iter(self.places.values()))), 3), np.nan)
         return np.mean([self.places[name] for name in names], axis=0)
 
     def length(self, a: Array, b: Array) -> float:
-        """Return the median distance of two points over time; NaN if they are never seen together."""
+        """Return the median distance of points a and b over time; NaN if they are never seen together."""
         far = np.linalg.norm(a - b, axis=1)
         return float(np.nanmedian(far)) if np.isfinite(far).any() else float("nan")
 
 
 def _other_side(found: re.Match[str]) -> str:
-    """Return the prefix of the other side."""
+    """Return the prefix of the opposite side."""
     return "right_" if found[1] == "left" else "left_"
 
 
 def named_landmarks(names: Sequence[str]) -> list[str]:
-    """Return the landmark of each point by its name; "" for points that are no landmarks.
+    """Return the landmark with the name of each point; "" for points that are not landmarks.
 
-    ``LShoulder``, ``left_shoulder`` and ``shoulder.L`` are the same. A foot is the ankle if there is no ankle, else the
-    toes; a hand is the wrist if there is no wrist.
+    ``LShoulder``, ``left_shoulder`` and ``shoulder.L`` are equivalent. A foot means the ankle if no point is an ankle,
+    else the toes. A hand means the wrist if no point is a wrist.
     """
     found: list[str] = []
     for name in names:
         words = [word.lower() for word in _WORDS.findall(name.rpartition(":")[2])]
         side = next((s for s in SIDES if s in words or s[0] in words), "")
         text = "".join(word for word in words if not side or word not in (side, side[0]))
-        if not side and text[:1] in ("l", "r") and text[1:] in _OF_SIDE:  # lshoulder
+        if not side and text[:1] in ("l", "r") and text[1:] in _OF_SIDE:  # such as lshoulder
             side, text = ("left" if text[0] == "l" else "right"), text[1:]
         part = _OF_SIDE.get(text) if side else _OF_MIDDLE.get(text)
         found.append("" if part is None else f"{side}_{part}" if side else part)
@@ -182,16 +182,16 @@ def named_landmarks(names: Sequence[str]) -> list[str]:
 def as_landmarks(
     positions: Array, names: Sequence[str] | None, confidence: Array | None, preset: str | None = None
 ) -> Landmarks | None:
-    """Return points as landmarks; None if neither names nor number and lengths identify them.
+    """Return points as landmarks; None if neither names nor number and bone lengths identify them.
 
     Args:
         positions: (T, K, 3), NaN where a point was not seen.
-        names: Name of each point; None without names. Numbers as names are indices in the order of a preset.
-        confidence: (T, K), None for 1.
+        names: Name of each point; None without names. Names that are numbers are indices into a preset.
+        confidence: (T, K); None for 1.
         preset: Name of a preset; None to find it.
 
     Raises:
-        InputError: If the points do not have the number that the preset has, or two presets fit equally well.
+        InputError: If the number of points differs from that of the preset, or two presets fit equally well.
         UnknownNameError: If there is no such preset.
     """
     if preset is not None and preset not in PRESETS:
@@ -227,7 +227,7 @@ def as_landmarks(
 
 
 def _by_lengths(positions: Array) -> str:
-    """Return the preset with the same number of points and the most constant bone lengths; "" if none has.
+    """Return the preset with this number of points and the most constant bone lengths; "" if there is none.
 
     Raises:
         InputError: If two presets fit equally well.
@@ -246,7 +246,7 @@ def _by_lengths(positions: Array) -> str:
 
 
 def bone_spread(places: Mapping[str, Array]) -> float:
-    """Return the relative variation of bone lengths over time plus that between left and right; 0 for a rigid body."""
+    """Return the relative variation of bone lengths over time and between left and right, added; 0 for a rigid body."""
     lengths = {
         (a, b): np.linalg.norm(places[a] - places[b], axis=1) for a, b in BONES if a in places and b in places
     }  # fmt: skip

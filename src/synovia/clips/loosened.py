@@ -1,7 +1,7 @@
-"""Widen the limits of bodies made to measure where the points contradict them.
+"""Widen the limits of bodies made to measure where points contradict these limits.
 
-The limits of such a body are a guess about the person. Within these limits, limbs of a dancer can be far from their
-points.
+The limits of such a body are a guess about the person. Within them, the limbs of a dancer, for example, can be far from
+their points.
 """
 
 from __future__ import annotations
@@ -22,26 +22,28 @@ from synovia.model.motion import Motion
 from synovia.text import DOUBT, first_few
 
 Bools = NDArray[np.bool_]
-FAR: Final = 3.0  # factor of the median error above which a limit may hold a point back
-LASTS: Final = 0.1  # seconds of such frames that contradict limits; noise affects only single frames
-CLOSER: Final = 0.6  # largest share of these errors that a fit without limits leaves if limits are their cause
-AT: Final = 1e-4  # radians, or fraction of a half-angle; a value this near to a limit is at it
+FAR: Final = 3.0  # multiple of the median error; a limit may cause errors larger than this
+# seconds: if such errors last as long as this, points contradict a limit; noise affects only single frames
+LASTS: Final = 0.1
+CLOSER: Final = 0.6  # limits are the cause if a fit without limits has at most this share of the errors
+AT: Final = 1e-4  # radians, or fraction of a half-angle: largest distance from a limit of a value at the limit
 MARGIN: Final = np.radians(1.0)  # radians between the motion and the widened limits
-UNLIKELY: Final = np.radians(75.0)  # radians; beyond this change of a limit, points or names are probably wrong
-REPORTED: Final = np.radians(1.0)  # radians; smaller changes of limits are not reported
+UNLIKELY: Final = np.radians(75.0)  # radians: if a limit changes by more, points or names are probably wrong
+REPORTED: Final = np.radians(1.0)  # radians: smaller changes of limits are not reported
 NAMED: Final = 6  # largest number of joints that a note names
 
 
 def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) -> tuple[Fitted, list[str]]:
-    """Return a fit whose limits the points do not contradict, and sentences on the widened limits.
+    """Return a fit whose limits the points do not contradict, and sentences about the widened limits.
 
-    A point contradicts limits if it is far away in frames in which joints are at a limit, and a fit without limits is
-    closer to it in these frames. Then the fit without limits is returned, and the limits are widened to contain it.
+    A point contradicts limits if it has a large error in frames with joints at a limit, and a fit without limits is
+    much closer to it there. In this case, return the fit without limits, with limits that are widened to contain the
+    motion.
 
     Args:
         fitted: A fit within limits.
         body: The skeleton that was fitted.
-        fit: Makes the same fit with another skeleton.
+        fit: Fits another skeleton to the same points.
     """
     errors = np.nan_to_num(fitted.errors)
     bound = np.any([at_limit(fitted, row) for row in range(len(fitted.skeleton))], axis=0)
@@ -76,7 +78,7 @@ def _values(motion: Motion, row: int) -> Array:
 
 
 def at_limit(motion: Motion, row: int) -> Bools:
-    """Return in which frames a joint is at its limit, (T,)."""
+    """Return a mask of the frames in which a joint is at its limit, (T,)."""
     limit, values = motion.skeleton.joints[row].limit, _values(motion, row)
     if isinstance(limit, Interval):
         return (values[:, 0] <= limit.lower + AT) | (values[:, 0] >= limit.upper - AT)
@@ -88,7 +90,7 @@ def at_limit(motion: Motion, row: int) -> Bools:
 
 
 def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
-    """Return the limit of a joint, widened to contain values, and its largest change, radians."""
+    """Return the limit of a joint, widened to contain values, and the largest change of the limit, radians."""
     if isinstance(limit, Interval):
         low, high = float(values.min()), float(values.max())
         lower = limit.lower if low >= limit.lower else low - MARGIN
@@ -107,7 +109,7 @@ def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
     if float(beyond.max(initial=0.0)) <= 1.0:
         return SwingTwist(limit.x, limit.y, (lower, upper), limit.frame), grown
     ends = [[*x], [*y]]
-    for sides in itertools.product((0, 1), repeat=2):  # each quadrant of the ellipse has two half-angles
+    for sides in itertools.product((0, 1), repeat=2):  # each quadrant of the ellipse has its own two half-angles
         here = (swing >= 0.0) == np.array(sides, bool)
         most = float(beyond[here.all(1)].max(initial=0.0))
         factor = most + MARGIN if most > 1.0 else 1.0
@@ -122,6 +124,6 @@ def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
 
 
 def _excess(limit: SwingTwist, swing: Array) -> Array:
-    """Return the size of swings (T, 2) relative to the limit, (T,): 1 at the edge of the ellipse."""
+    """Return the size of swings (T, 2) relative to the limit, (T,); 1 is the edge of the ellipse."""
     half = np.stack([np.where(swing[:, k] >= 0.0, pair[1], pair[0]) for k, pair in enumerate((limit.x, limit.y))], 1)
     return np.linalg.norm(swing / np.maximum(half, AT), axis=1)

@@ -1,4 +1,4 @@
-"""Files of motion capture markers: TRC, which is text, and C3D, by the package ``ezc3d``."""
+"""Files of motion capture markers: TRC, which is text, and C3D, which the package ``ezc3d`` reads."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from synovia.model.geometry import Array
 from synovia.text import UNITS
 
 METERS: Final = {**UNITS, "meters": 1.0, "metres": 1.0, "dm": 0.1}
-DERIVED: Final = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")  # results that C3D files keep among the points
+# labels of computed results that C3D files store as points
+DERIVED: Final = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")
 
-LONGEST_READ: Final = 300.0  # seconds; on POSIX, the processor time is limited by the size of the file before that
-_LEAST: Final = 5, 2**30  # seconds of processor time and bytes of memory for any C3D file
-_SHARE: Final = 2.0**-18, 100  # additional seconds and bytes of memory per byte of the file
+# seconds: time limit of a read; on POSIX, the processor time has a lower limit that depends on the file's size
+LONGEST_READ: Final = 300.0
+_LEAST: Final = 5, 2**30  # limits for any C3D file: seconds of processor time, bytes of memory
+_SHARE: Final = 2.0**-18, 100  # added to these limits per byte of the file: seconds, bytes of memory
 
 
 class Markers(NamedTuple):
     """Markers: names, positions (T, K, 3) with NaN for gaps, frames per second, metres per unit (None if unknown).
 
-    Notes name parts of the file that were not kept.
+    The notes name parts of the file that were not kept.
     """
 
     names: list[str]
@@ -50,7 +52,7 @@ def read_trc(path: Path) -> Markers:
     lines = text.splitlines()
     if len(lines) < 5 or not lines[0].startswith("PathFileType"):
         raise FormatError("is not a TRC file", where=str(path), expected="a first line with PathFileType")
-    apart = "\t" if "\t" in lines[3] else ","  # some programs write commas
+    apart = "\t" if "\t" in lines[3] else ","  # some programs write commas instead of tabs
     fields = dict(zip(re.split(r"[\t, ]+", lines[1]), re.split(r"[\t, ]+", lines[2]), strict=False))
     names = [name.strip() for name in lines[3].split(apart)[2:] if name.strip()]
     if not names or not lines[3].startswith("Frame"):
@@ -146,10 +148,10 @@ def unpack_c3d(path: str) -> None:
 
 
 def _limit(size: int) -> None:
-    """Limit processor time and memory of this process by a file's size in bytes, because damaged files may need any."""
+    """Limit processor time and memory of this process by a file's size, because damaged files may need any amount."""
     try:
         resource: Any = import_module("resource")
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no such limits
         return
     spent = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     seconds = int(spent + _LEAST[0] + _SHARE[0] * size) + 1
@@ -161,11 +163,11 @@ def _limit(size: int) -> None:
 
 
 def _is_labels(key: str) -> bool:
-    """Return whether a parameter has labels of points: LABELS, LABELS2, ..."""
+    """Return whether a parameter holds labels of points: LABELS, LABELS2, ..."""
     return key == "LABELS" or (key.startswith("LABELS") and key[6:].isdigit())
 
 
 def _gaps(places: Array) -> Array:
-    """Return positions with NaN where a marker was not seen: one number is missing, or it is exactly at the origin."""
+    """Return positions with NaN where a marker was not seen: a value is missing, or it is exactly at the origin."""
     lost = ~np.isfinite(places).all(2) | (places == 0.0).all(2)
     return np.where(lost[:, :, None], np.nan, places)

@@ -1,7 +1,7 @@
 """Joint centres from markers on the skin, by the names of Plug-in Gait and similar marker sets.
 
 Hip joints lie behind and below the markers of the pelvis, at fixed fractions of its width. Knees, ankles and elbows are
-between their two markers; with only the outer marker, half a joint's width from it towards the middle of the body.
+between their two markers. If only the outer marker exists, they are half a joint's width from it, towards the middle.
 
 References:
     Bell, Pedersen, Brand (1990), *A comparison of the accuracy of several hip center location prediction methods*.
@@ -18,7 +18,7 @@ import numpy as np
 from synovia.clips.landmarks import SIDES, Landmarks
 from synovia.model.geometry import Array, unit
 
-# Names of markers without punctuation, in capitals, "*" for L or R; the first name found in the file is used
+# Names of markers in capitals without punctuation, with "*" for L or R; of several names, the first in the file is used
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "front": ("*ASI", "*ASIS"), "back": ("*PSI", "*PSIS", "SACR", "SACRAL", "VSACRAL"),
     "knee": ("*KNE", "*KNEELAT", "*KNEE", "*LKNE"), "inner_knee": ("*KNM", "*KNEM", "*KNEEMED", "*MKNE"),
@@ -29,17 +29,17 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "wrist": ("*WRA", "*WRISTLAT", "*WRIST", "*WRR"), "inner_wrist": ("*WRB", "*WRISTMED", "*WRU"),
     "hand": ("*FIN", "*HAND"), "temple": ("*FHD",), "nape": ("*BHD",),
 }  # fmt: skip
-# Fractions of the width between the front markers of the pelvis
-_HIP: Final = (0.36, 0.30, 0.19)  # position of the hip joint: to the side, down, back (Bell et al. 1990)
-_INWARD: Final = {"knee": 0.21, "ankle": 0.15, "elbow": 0.0}  # half the width of a joint
+# Fractions of the distance between the front markers of the pelvis
+_HIP: Final = (0.36, 0.30, 0.19)  # position of the hip joint: sideways, down, back (Bell et al. 1990)
+_INWARD: Final = {"knee": 0.21, "ankle": 0.15, "elbow": 0.0}  # half the width of each joint
 _BELOW: Final = 0.16  # distance of the shoulder joint below the marker on the shoulder
 
 
 def joints_of_markers(names: Sequence[str], positions: Array, weights: Array) -> Landmarks | None:
-    """Return landmarks from markers; None if the pelvis, a knee or a shoulder has none.
+    """Return the landmarks at joint centres from markers; None if the pelvis, a knee or a shoulder has no markers.
 
     Args:
-        names: Name of each marker; the name of the person before a colon is ignored.
+        names: Name of each marker; a person's name before a colon is ignored.
         positions: (T, K, 3), NaN where a marker was not seen.
         weights: Confidence, (T, K).
     """
@@ -49,7 +49,7 @@ def joints_of_markers(names: Sequence[str], positions: Array, weights: Array) ->
         for part, known in _NAMES.items():
             letter = side[0].upper()
             own = [name.replace("*", letter) for name in known]
-            own += [name.removeprefix("*") + letter for name in known if name.startswith("*")]  # ASISl
+            own += [name.removeprefix("*") + letter for name in known if name.startswith("*")]  # such as ASISl
             if (name := next((name for name in own if name in bare), None)) is not None:
                 at[f"{side}_{part}"] = bare.index(name)
     if not all(f"{side}_{part}" in at for side in SIDES for part in ("front", "back", "knee", "shoulder")):
@@ -87,7 +87,7 @@ def joints_of_markers(names: Sequence[str], positions: Array, weights: Array) ->
 
 
 def _pelvis(front: Sequence[Array], back: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """Return the unit vectors (T, 3) of the pelvis to the left, up and ahead."""
+    """Return unit vectors (T, 3) of the pelvis to the left, up and ahead."""
     left = unit(front[0] - front[1])
     ahead = 0.5 * (front[0] + front[1]) - 0.5 * (back[0] + back[1])
     ahead = unit(ahead - np.sum(ahead * left, axis=1, keepdims=True) * left)

@@ -1,4 +1,4 @@
-"""Bodies made to measure: their bones have the lengths that landmarks show."""
+"""Bodies made to measure: their bones have the lengths between landmarks."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from synovia.model.anatomy.up import Lines, find_up
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
 
-# Bones, as (first landmark, last landmark, first role, last role); the sides are averaged.
+# Bones as (first landmark, last landmark, first role, last role); lengths are averaged over both sides.
 LIMBS: Final = (
     ("hip", "knee", "upper_leg", "lower_leg"), ("knee", "ankle", "lower_leg", "foot"), ("ankle", "toe", "foot", "toes"),
     ("shoulder", "elbow", "upper_arm", "lower_arm"), ("elbow", "wrist", "lower_arm", "hand"),
 )  # fmt: skip
 NEEDED: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg", "upper_arm"))
-WIDEST: Final = 2.5  # largest factor between a bone's scale and the scale of the whole body
-UPRIGHT: Final = 0.7  # least cosine between the trunk and the up axis of a body that stands at rest
+WIDEST: Final = 2.5  # largest factor by which the scale of a bone may differ from the scale of the whole body
+UPRIGHT: Final = 0.7  # least cosine between the trunk and the up axis for a body that stands at rest
 EAR: Final = 0.22  # height of the ears above the joint of the head, as a fraction of the head's height (de Leva 1996)
 DROP: Final = 0.02  # distance of the tip of the nose below the ears, as a fraction of the body's height
 TRUNK_HEAD: Final = 0.30  # height of head and neck, as a fraction of the trunk from hip to shoulder joints
-SANE: Final = (0.05, 0.4)  # fraction of the trunk; plausible range of distances in face and hand
+SANE: Final = (0.05, 0.4)  # plausible range of distances in face and hand, as fractions of the trunk's length
 FACE: Final = 0.5  # weight of the points of face and hands, relative to the joints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A body with the lengths of landmarks.
+    """A body whose bones have the lengths between landmarks.
 
     Args:
         skeleton: The body.
         ratio: Size of the measured body relative to the given one.
-        rows: Joint of each point of the fit.
-        offsets: The points in the frames of their joints, (K, 3).
-        places: Observed positions, (T, K, 3).
-        weights: Confidence, (T, K).
+        rows: Row of the joint of each fitted point.
+        offsets: Positions of the points in the frames of their joints, (K, 3).
+        places: Observed positions of the points, (T, K, 3).
+        weights: Confidence of the observations, (T, K).
     """
 
     skeleton: Skeleton
@@ -57,7 +57,7 @@ def roles_of(skeleton: Skeleton) -> dict[str, int]:
     """Return the rows of the parts of a body.
 
     Raises:
-        InputError: If a part that landmarks need is not known.
+        InputError: If the row of a part that landmarks need is unknown.
     """
     rows = dict(skeleton.role_rows)
     if missing := [role for role in NEEDED if role not in rows]:
@@ -73,9 +73,9 @@ def upward(skeleton: Skeleton) -> Array:
     """Return the upward direction (3,) of a body at rest.
 
     Raises:
-        InputError: If the body does not stand at rest: its trunk does not continue the line of its legs.
+        InputError: If the body does not stand at rest, because its trunk does not continue the line of its legs.
     """
-    roles_of(skeleton)  # refuses a body without trunk and limbs
+    roles_of(skeleton)  # raises an error for a body without trunk and limbs
     up, lines = find_up(skeleton).vector, Lines.of(skeleton)
     trunk = lines.trunk(np.array(skeleton.rest_pose().positions))
     if float(trunk @ up) < UPRIGHT * float(np.linalg.norm(trunk)):
@@ -88,7 +88,7 @@ def upward(skeleton: Skeleton) -> Array:
 
 
 def size_ratio(skeleton: Skeleton, marks: Landmarks) -> float:
-    """Return the size of the person behind landmarks, relative to a skeleton: by the lengths of trunk and legs."""
+    """Return the size of the person with these landmarks relative to a skeleton, from the lengths of trunk and legs."""
     rows = roles_of(skeleton)
     rest = np.array(skeleton.rest_pose().positions)
     seen, own = [_trunk(marks)], [_rest_trunk(rest, rows)]
@@ -104,10 +104,10 @@ def size_ratio(skeleton: Skeleton, marks: Landmarks) -> float:
 
 
 def measured(skeleton: Skeleton, marks: Landmarks) -> Measured:
-    """Return a body with the bone lengths of landmarks; both need the same up axis.
+    """Return a body with the bone lengths of landmarks. Both must have the same up axis.
 
-    Offsets of joints are scaled along their own directions, so rest orientations and limits stay. The widths of hips
-    and shoulders are measured separately. Bones without landmarks are scaled like the bone above them.
+    Offsets of joints are scaled along their own directions, so that rest orientations and limits do not change. The
+    widths of hips and shoulders are measured separately. A bone without landmarks has the scale of the bone above it.
     """
     rows = roles_of(skeleton)
     rest = np.array(skeleton.rest_pose().frames)
@@ -131,7 +131,7 @@ def measured(skeleton: Skeleton, marks: Landmarks) -> Measured:
 def _ratios(
     skeleton: Skeleton, rows: Mapping[str, int], rest: Array, marks: Landmarks, axes: Array, ratio: float
 ) -> tuple[Array, Array]:
-    """Return the factors (n,) of each joint's offset: along the body, and of its component to the side."""
+    """Return the scale factors (n,) of each joint's offset: along the body, and of its sideways component."""
     own: dict[int, float] = {0: ratio}
     wide: dict[int, float] = {}
     legs, arms = (
@@ -165,7 +165,7 @@ def _ratios(
 def _points(
     body: Skeleton, rows: Mapping[str, int], axes: Array, marks: Landmarks
 ) -> tuple[list[int], Array, Array, Array]:
-    """Return the points of the fit: joints, offsets (K, 3), observed positions (T, K, 3) and confidence (T, K)."""
+    """Return the points to fit: joint rows, offsets (K, 3), observed positions (T, K, 3) and confidence (T, K)."""
     frames = np.array(body.rest_pose().frames)
     found: list[tuple[int, Array, Array, Array]] = []
 
@@ -205,7 +205,7 @@ def _head(
     neck, ears = marks.places["neck"], marks.middle("left_ear", "right_ear")
 
     def stretched(world: Array, seen: Array) -> Array:
-        """Return a point at the direction of ``world`` and the observed distance from the shoulders."""
+        """Return a point in the direction of ``world`` from the shoulders, at the observed distance."""
         way = world - shoulders
         return shoulders + way * (marks.length(neck, seen) / float(np.linalg.norm(way)))
 
@@ -234,10 +234,10 @@ def _head(
 def _hand(
     body: Skeleton, rows: Mapping[str, int], rest: Array, axes: Array, marks: Landmarks, side: str
 ) -> list[tuple[Array, Array, Array]]:
-    """Return points of a hand, as ``_head`` does: the knuckles of index and little finger, or the middle of the hand.
+    """Return points of a hand as ``_head`` does: the knuckles of index and little finger, or the middle of the hand.
 
-    At rest, with arms to the sides and palms down or with hanging arms and palms to the body, the index finger is in
-    front.
+    At rest, the index finger is in front: arms are stretched to the sides with palms down, or hang with the palms to
+    the body.
     """
     hand = rows[f"{side}_hand"]
     wrist = marks.middle(f"{side}_wrist")
@@ -269,19 +269,19 @@ def _hand(
 
 
 def _bounded(value: float, ratio: float) -> float:
-    """Return a ratio, clamped to limits about that of the whole body; for NaN, the ratio of the whole body."""
+    """Return the ratio of a bone, clamped to a range about the ratio of the whole body, which replaces NaN."""
     return float(np.clip(value, ratio / WIDEST, ratio * WIDEST)) if np.isfinite(value) else ratio
 
 
 def _seen_length(marks: Landmarks, first: str, last: str) -> float:
-    """Return the length of a bone between landmarks, the mean of both sides; NaN if it was never seen."""
+    """Return the distance between two landmarks, the mean of both sides; NaN if they were never seen together."""
     sides = [marks.length(marks.middle(f"{side}_{first}"), marks.middle(f"{side}_{last}")) for side in SIDES]
     seen = [length for length in sides if np.isfinite(length)]
     return float(np.mean(seen)) if seen else float("nan")
 
 
 def _rest_length(rest: Array, rows: Mapping[str, int], first: str, last: str) -> float:
-    """Return the length of a bone at rest, the mean of both sides; 0 if the body lacks it."""
+    """Return the distance between two roles at rest, the mean of both sides; 0 if the body lacks them."""
     sides = [
         float(np.linalg.norm(rest[rows[f"{side}_{first}"]] - rest[rows[f"{side}_{last}"]]))
         for side in SIDES
@@ -291,17 +291,17 @@ def _rest_length(rest: Array, rows: Mapping[str, int], first: str, last: str) ->
 
 
 def _trunk(marks: Landmarks) -> float:
-    """Return the length of the trunk, from the middle of the hips to that of the shoulders."""
+    """Return the distance from the middle of the hips to the middle of the shoulders."""
     return marks.length(marks.places["hips"], marks.places["neck"])
 
 
 def _rest_trunk(rest: Array, rows: Mapping[str, int]) -> float:
-    """Return the length of the trunk at rest, above 0."""
+    """Return the length of the trunk at rest, larger than 0."""
     low, high = (np.mean([rest[rows[f"{side}_{part}"]] for side in SIDES], 0) for part in ("upper_leg", "upper_arm"))
     return max(float(np.linalg.norm(high - low)), 1e-9)
 
 
 def _path(skeleton: Skeleton, above: int, row: int) -> list[int]:
-    """Return the joints from below ``above`` down to ``row``; none if it is not below."""
+    """Return the rows from the joint below ``above`` down to ``row``; empty if ``row`` is not below ``above``."""
     line = ancestors(skeleton.parents, row)
     return line[: line.index(above)] if above in line else []

@@ -1,4 +1,4 @@
-"""Move root and legs of a clip so that points of its feet follow paths, with the smallest and smoothest change."""
+"""Move the root and legs of a clip so that points of its feet follow paths, with the smallest and smoothest change."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
-_STANDS: Final = 1e5  # weight of a point of a planted foot, relative to the change of the joints' accelerations
+_STANDS: Final = 1e5  # weight of a point of a planted foot; that of the change of the joints' accelerations is 1
 _SWINGS: Final = 1e3  # weight of a point of a foot without contact, relative to the same change
 HEEL_SHARE: Final = 0.05  # weight of the ankle of a planted foot, relative to that of its toes
 _PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
 _BLEND: Final = 0.06  # seconds in which a correction begins or ends
-_ROUNDS: Final = (1e-2, 1.0)  # factors of these weights in successive rounds
+_ROUNDS: Final = (1e-2, 1.0)  # factors of these weights, one for each round
 _EFFORT: Final = Effort(30, 1e-3)
 
 
@@ -32,11 +32,12 @@ class FootPoint:
     Args:
         row: Row of the joint that moves the point.
         local: Position of the point in the frame of the joint, (3,).
-        path: Its path, (T, 3).
-        stands: When the foot is planted, (T,).
-        swings: Whether the point also follows its path without contact; otherwise the ankle sets the foot's
-            orientation.
-        share: Weight relative to that of other points; points of less weight give way where the ankle is at its limits.
+        path: Path of the point, (T, 3).
+        stands: Mask of the frames in which the foot is planted, (T,).
+        swings: Whether the point also follows its path in frames without contact; otherwise, the ankle determines the
+            foot's orientation.
+        share: Weight relative to that of other points. Where the ankle is at its limits, points of less weight deviate
+            more.
     """
 
     row: int
@@ -55,16 +56,16 @@ def on_feet(
     threads: int | None,
     progress: Progress | None = None,
 ) -> Array:
-    """Return joint values (T, nq) whose feet follow paths as far as limits permit; other joints keep their values.
+    """Return joint values (T, nq) whose feet follow paths as far as limits permit; other joints are unchanged.
 
     Least squares solves all frames at once, as ``foot_lock`` does, so that legs and root share the correction and the
-    path of the root stays smooth. Then loops are closed by their other joints.
+    path of the root stays smooth. After that, other joints close the loops.
 
     Args:
         skeleton: The body; its free root moves.
         q: Joint values, (T, nq).
         fps: Frames per second.
-        points: The points.
+        points: The points of the feet with their paths.
         threads: Number of threads; None for all cores.
         progress: Called with (steps done, all).
     """
@@ -92,7 +93,7 @@ def on_feet(
 
 
 def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Array:
-    """Return joint values (T, nq) with a free joint raised by lengths (T,).
+    """Return joint values (T, nq) in which a free joint is raised by lengths (T,).
 
     Args:
         skeleton: The skeleton.
@@ -110,5 +111,5 @@ def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Ar
 
 
 def point_of(frames: Array, local: Array) -> Array:
-    """Return a point (T, 3) from its place in the frame of a joint, for world frames (T, 12) of the joint."""
+    """Return the positions (T, 3) of a point fixed in the frame of a joint, for world frames (T, 12) of the joint."""
     return frames[:, 9:] + frames[:, :9].reshape(-1, 3, 3) @ local

@@ -29,12 +29,12 @@ _SHAPE: Final = "(T, K, 3): frames, points, x y z"
 _ARRAY: Final = b"\x93NUMPY"
 POINT_ENDINGS: Final = (".csv", ".tsv", ".npz", ".npy", ".trc", ".c3d")
 _OPTIONAL: Final = ("joints", "offsets", "confidence", "fps")
-_NAMES: Final = ("positions", "keypoints", "landmarks", "points", "arr_0")  # names of the array in an archive
+_NAMES: Final = ("positions", "keypoints", "landmarks", "points", "arr_0")  # names of the array of points in an archive
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointFile:
-    """The contents of a file of points; None for missing parts. ``fit_positions`` checks the shapes.
+    """The contents of a file of points. Attributes are None for missing parts. ``fit_positions`` checks the shapes.
 
     ``notes`` are sentences about parts of the file that were not kept.
     """
@@ -51,7 +51,7 @@ class PointFile:
         """Return the points for some joints.
 
         Args:
-            pairs: Name of the point, by joint; None for all points.
+            pairs: Name of the point of each joint, by joint; None for all points.
             path: The file, for messages.
 
         Raises:
@@ -76,16 +76,16 @@ class PointFile:
 
 
 def holds_points(path: Path) -> bool:
-    """Return whether a file holds points; another file may hold a clip."""
+    """Return whether a file holds points over time, and not a clip."""
     if path.suffix.lower() != ".npz":
         return path.suffix.lower() in POINT_ENDINGS
     try:
-        if not path.is_file():  # a pipe would never end
+        if not path.is_file():  # reading from a pipe would never end
             return False
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             return any(f"{name}.npy" in names for name in _NAMES) or ("joints.npy" in names and "q.npy" not in names)
-    except Exception:  # noqa: BLE001  damaged archives raise a dozen exception types; a reader reports the error
+    except Exception:  # noqa: BLE001  damaged archives raise a dozen exception types; the reader reports the error
         return False
 
 
@@ -93,8 +93,8 @@ def read_points(path: Path) -> PointFile:
     """Read the points of a file.
 
     Raises:
-        FileError: If it cannot be read.
-        FormatError: If it is not a file of points.
+        FileError: If the file cannot be read.
+        FormatError: If the file is not one of points.
     """
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
@@ -137,7 +137,7 @@ def read_points(path: Path) -> PointFile:
 
 
 def _with_confidence(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return arrays with the fourth column of positions (T, K, 4) as confidence."""
+    """Return arrays in which the fourth column of positions (T, K, 4) is moved to the confidence."""
     positions = content["positions"]
     if positions.ndim != 3 or positions.shape[2] != 4 or "confidence" in content:
         return content
@@ -145,7 +145,7 @@ def _with_confidence(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]
 
 
 def _check_shapes(content: dict[str, NDArray[Any]], path: Path) -> None:
-    """Refuse arrays with contradictory shapes."""
+    """Raise an error for arrays whose shapes contradict each other."""
     shape = content["positions"].shape
     if len(shape) != 3 or shape[2] != 3:
         raise FormatError("positions have the wrong shape", where=str(path), value=shape, expected=_SHAPE)

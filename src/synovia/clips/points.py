@@ -14,8 +14,9 @@ from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions
 
-SUDDEN: Final = 5.0  # at a cut, points move at least this many times as far as in the frames before and after
-LEAST: Final = 0.03  # fraction of the extent of the points; smallest movement at a cut
+# least ratio of the displacement of points at a cut to their displacement in the frames before and after
+SUDDEN: Final = 5.0
+LEAST: Final = 0.03  # fraction of the extent of the points: smallest displacement at a cut
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,8 +24,8 @@ class Points:
     """K points on joints over T frames.
 
     Args:
-        rows: Joint of each point.
-        offsets: The point in its joint's frame, (K, 3), length units.
+        rows: Row of the joint of each point.
+        offsets: Position of each point in its joint's frame, (K, 3), length units.
         places: Observed world positions, (T, K, 3); 0 where the point was not seen.
         weights: Confidence, (T, K); 0 where the point was not seen.
     """
@@ -38,7 +39,8 @@ class Points:
         """Fill the gaps in a range of frames by linear interpolation.
 
         Returns:
-            The points seen in these frames, their positions (frames, n, 3), and when they were seen (frames, n).
+            Indices of the points seen in these frames, their positions (frames, n, 3), and the mask of seen ones
+            (frames, n).
         """
         places, seen = self.places[first:last].copy(), self.weights[first:last] > 0.0
         times = np.arange(len(places))
@@ -54,7 +56,7 @@ class Points:
 def points_of(
     skeleton: Skeleton, positions: Any, joints: Sequence[str | int] | None, offsets: Any, confidence: Any
 ) -> Points:
-    """Convert the arguments of ``fit_positions`` to points; points that are never seen are left out.
+    """Convert the arguments of ``fit_positions`` to points; leave out points that are never seen.
 
     Raises:
         InputError: If shapes do not match, or no point was seen.
@@ -100,14 +102,14 @@ def points_of(
 
 
 def confidence_of(confidence: Any, count: int, points: int) -> Array:
-    """Return the weight of each point in each frame, (T, K): 1 without a confidence, 0 where it is NaN.
+    """Return the weight of each point in each frame, (T, K): 1 if ``confidence`` is None, 0 where it is NaN.
 
     Raises:
-        InputError: If its shape or a value is wrong.
+        InputError: If the shape or a value of the confidence is wrong.
     """
     if confidence is None:
         return np.ones((count, points))
-    if getattr(confidence, "dtype", None) == np.bool_:  # whether each point was seen
+    if getattr(confidence, "dtype", None) == np.bool_:  # a mask of seen points
         confidence = confidence.astype(np.float64)
     given = as_numbers(confidence, (-1,) * max(dimensions(confidence), 0), "confidence", finite=False)
     if given.shape not in ((points,), (count, points)):
@@ -118,10 +120,10 @@ def confidence_of(confidence: Any, count: int, points: int) -> Array:
 
 
 def pieces_of(places: Array) -> list[tuple[int, int]]:
-    """Return (first, end) of the pieces between cuts.
+    """Return (first, end) of the pieces of a clip between its cuts.
 
-    At a cut, such as that from a calibration pose to the motion, the points move many times as far as in the frames
-    before and after. Nothing may be smoothed across a cut.
+    At a cut, for example from a calibration pose to the motion, points move many times as far as in the frames before
+    and after. Motion must not be smoothed across a cut.
 
     Args:
         places: Points over time, (T, n, 3).

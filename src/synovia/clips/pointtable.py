@@ -46,8 +46,8 @@ CONFIDENCE: Final = (
     "p",
 )
 IGNORED: Final = ("presence", "timestamp_us")
-_COLUMNS: Final = 30_000  # largest number of columns
-_UNEVEN: Final = 0.2  # fraction of a step; largest deviation of frame numbers and times from whole steps
+_COLUMNS: Final = 30_000  # largest number of columns of a table
+_UNEVEN: Final = 0.2  # fraction of a step: largest deviation of frame numbers and times from multiples of a step
 _EXPECTED: Final = "time, then JOINT.x, JOINT.y, ...; or frame, landmark, x, y, z"
 _AFTER: Final = re.compile(rf"^(.+?)[._ :-]?(x|y|z|{'|'.join(CONFIDENCE)})$", re.IGNORECASE)
 _BEFORE: Final = re.compile(rf"^(x|y|z|{'|'.join(CONFIDENCE)})[._ :-]?(.+)$", re.IGNORECASE)
@@ -55,7 +55,7 @@ _APART: Final = re.compile(rf"^(.+)[._ :-](x|y|z|{'|'.join(CONFIDENCE)})$", re.I
 
 
 class PointTable(NamedTuple):
-    """Points of a table: names, positions (T, K, 3), confidence (T, K), frames per second (None if unknown), notes."""
+    """Points of a table: names, positions (T, K, 3), confidence (T, K), frames per second or None, and notes."""
 
     names: list[str]
     positions: Array
@@ -65,7 +65,7 @@ class PointTable(NamedTuple):
 
 
 def read_point_table(path: Path) -> PointTable:
-    """Read points of comma-separated text.
+    """Read points over time from comma-separated text.
 
     Raises:
         FileError: If the file cannot be read.
@@ -86,11 +86,11 @@ def read_point_table(path: Path) -> PointTable:
 
 
 def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> tuple[float | None, list[str]]:
-    """Return the frames per second of times, and notes about them; see ``frame_rate``.
+    """Return the frames per second for times (None if unknown), and notes about them; see ``frame_rate``.
 
     Args:
-        times: Times of the rows, (T,).
-        factor: Seconds per unit of time; 0 for frame numbers, which only have to increase.
+        times: Time or frame number of each row, (T,).
+        factor: Seconds per unit of time; 0 for frame numbers, which must only increase.
         frames: Frames of the rows, (T,).
         path: The file, for messages.
     """
@@ -99,9 +99,9 @@ def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> 
 
 
 def _frames_of(numbers: Array) -> NDArray[np.intp]:
-    """Return the frame of each row from its number or time, (T,), where left-out frames also have a number.
+    """Return the frame of each row, (T,), from its number or time; frames without rows are counted too.
 
-    Numbers that are not multiples of one step, or of which most are left out, only define the order of the rows.
+    Numbers that are not multiples of one step, or with most multiples missing, define only the order of the rows.
     """
     rows, steps = np.arange(len(numbers)), np.diff(numbers)
     if not len(steps) or not ((steps > 0.0) & (steps < np.inf)).all():
@@ -114,7 +114,7 @@ def _frames_of(numbers: Array) -> NDArray[np.intp]:
 
 
 def _wide(head: list[str], place: str, rows: Iterator[tuple[str, list[str]]], path: Path) -> PointTable:
-    """Return the points of a wide table."""
+    """Return the points of a wide table, which has one row per frame."""
     seen: set[str] = set()
     for name in head:
         if name in seen:
@@ -143,9 +143,9 @@ def _wide(head: list[str], place: str, rows: Iterator[tuple[str, list[str]]], pa
 
 
 def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
-    """Return the column of each part, "x", "y", "z" or "confidence", by point.
+    """Return the column of each part ("x", "y", "z" or "confidence") of each point.
 
-    The first form of names that fits all columns is used.
+    The first naming scheme that fits all columns is used.
     """
     for form, order in ((_APART, (1, 2)), (_BEFORE, (2, 1)), (_AFTER, (1, 2))):
         found = [(k, form.match(name)) for k, name in names]
@@ -164,7 +164,7 @@ def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dic
 
 
 def _named_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
-    """Raise the error for columns that do not form points.
+    """Raise the error for columns whose names do not form points.
 
     Raises:
         FormatError: Always.
@@ -185,7 +185,7 @@ def _named_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, di
 
 
 def _long(head: list[str], rows: Iterator[tuple[str, list[str]]], path: Path, most: int) -> PointTable:
-    """Return the points of a long table."""
+    """Return the points of a long table, which has one row for each point in each frame."""
     small = [name.lower() for name in head]
     place = f"{path}, line 1"
 

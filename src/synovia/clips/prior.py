@@ -1,14 +1,14 @@
 """A Gaussian prior of a motion, learned from the same points that the motion is fitted to (empirical Bayes).
 
-In the model, a column is a joint value or a component of a rotation. The deviation of each column from its mean and
-its acceleration are Gaussian, each with its own variance. The points have Gaussian noise. Each frame has a factor of
-the acceleration variances, its liveliness, because a jolt moves the whole body at once. So a knee that bends about one
-axis where it is seen does so where it is hidden, and a joint at rest is averaged over time. Learning alternates two
-steps: fit the motion under the current prior; choose the variances of highest evidence, given the fit and its
-uncertainty.
+In the model, a column is a joint value or a component of a rotation. The deviation of each column from its mean, and
+its acceleration, are Gaussian, each with its own variance. The noise of the points is Gaussian. A factor of each frame,
+its liveliness, multiplies the variances of accelerations, because a jolt moves the whole body at once. So a knee that
+bends about one axis where it is seen does the same where it is hidden, and a joint at rest is averaged over time.
+Learning alternates two steps: fit the motion under the current prior; choose the variances of highest evidence, given
+the fit and its uncertainty.
 
 References:
-    MacKay (1992), *Bayesian interpolation*, for widths from the number of values that the points determine well;
+    MacKay (1992), *Bayesian interpolation*, for variances from the number of values that the points determine well;
     Rasmussen and Williams (2006), *Gaussian Processes for Machine Learning*, ch. 5, for the evidence.
 """
 
@@ -24,32 +24,34 @@ from synovia.arguments import Progress
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory import Effort, Model, Terms, one_blas_thread, solve_in_windows, spread
 
-TURN: Final = 0.5  # initial standard deviation from the mean, radians or length scales
-BEND: Final = 0.1  # initial standard deviation of a second difference, radians or length scales
+TURN: Final = 0.5  # initial standard deviation of a column from its mean, radians or length scales
+BEND: Final = 0.1  # initial standard deviation of a second difference over time, radians or length scales
 SLIP: Final = 2e-3  # fraction of the length scale; smallest standard deviation of a slide inside the body
 NOISE: Final = 2e-3  # fraction of the length scale; initial standard deviation of the noise
-LEAST: Final = 1e-10  # smallest variance; avoids rounding errors
-ROUNDS: Final = 24  # rounds of fitting and learning
-FIRST_STEPS: Final = 8  # steps of the first fit, whose start is far from the solution; later fits take one step
-DRAWS: Final = 16  # samples of the fit's uncertainty
-FASTER: Final = 1.5  # over-relaxation: power of each change of a variance, because the rounds converge slowly
-LIKE_OTHERS: Final = 1.0  # pseudo-count of the mean over the joint and over the kind in each variance
-ALIKE: Final = 20.0  # pseudo-count that pulls the liveliness of a frame to 1
-FEWEST: Final = 5  # least number of frames for which liveliness is learned; otherwise it is 1
-UNUSUAL: Final = 4.0  # factor of the usual distance from which a point contradicts the prior
-ENOUGH: Final = 1e-3  # a fit ends when a step reduces the cost by a smaller fraction
+LEAST: Final = 1e-10  # smallest variance, which avoids rounding errors
+ROUNDS: Final = 24  # number of rounds of fitting and learning
+# number of steps of the first fit, whose start is far from the solution; later fits take one step
+FIRST_STEPS: Final = 8
+DRAWS: Final = 16  # number of samples of the fit's uncertainty
+# exponent of the ratio of a new to an old variance (over-relaxation), because the rounds converge slowly
+FASTER: Final = 1.5
+LIKE_OTHERS: Final = 1.0  # number of values that the mean over the joint and over the kind count for in each variance
+ALIKE: Final = 20.0  # number of values that a liveliness of 1 counts for in each frame
+FEWEST: Final = 5  # least number of frames from which liveliness is learned; with fewer, it is 1
+UNUSUAL: Final = 4.0  # multiple of the usual error of a point; points with larger errors contradict the prior
+ENOUGH: Final = 1e-3  # fraction of the cost: a fit ends when a step reduces the cost by less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """The prior, with variances in squared radians and squared length scales.
+    """A Gaussian prior of a motion, with variances in squared radians and squared length scales.
 
     Args:
         mean: Mean joint values, (nq,).
         stray: Variance of each column about the mean, (columns,).
-        bend: Variance of each column's second difference, (columns,), in a frame of liveliness 1.
-        lively: Liveliness of each frame, (T - 2,): the factor of ``bend``.
-        noise: Variance of each coordinate that was seen with weight 1.
+        bend: Variance of each column's second difference in a frame of liveliness 1, (columns,).
+        lively: Liveliness of each frame, (T - 2,); it multiplies ``bend``.
+        noise: Variance of the noise of each coordinate that was seen with weight 1.
     """
 
     mean: Array
@@ -59,7 +61,7 @@ class Prior:
     noise: float
 
     def widened(self, model: Model, other: Prior) -> Prior:
-        """Return a prior under which the frames of both priors are probable."""
+        """Return a prior with variances large enough for the frames of both priors."""
         apart = model.difference(self.mean[None], other.mean[None])[0]
         return replace(
             self,
@@ -69,11 +71,11 @@ class Prior:
         )
 
     def applied(self, terms: Terms, before: int = 0) -> Terms:
-        """Return terms with this prior as their pull and smoothness, in units of the noise.
+        """Return terms whose pull and smoothness are those of this prior, in units of the noise.
 
         Args:
             terms: The terms.
-            before: Number of frames of the terms before those from which the prior was learned.
+            before: Number of frames in ``terms`` that precede the frames from which the prior was learned.
         """
         count = len(terms.targets)
         lively = np.ones(max(count - 2, 0))
@@ -88,13 +90,13 @@ class Prior:
 
 @one_blas_thread
 def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tuple[Prior, Array]:
-    """Return the prior, and a trajectory (T, nq) close to the most probable one under it.
+    """Return the learned prior, and a trajectory (T, nq) close to the most probable one under it.
 
     Args:
         model: The problem of each frame.
         terms: The points; the prior replaces pull and smoothness.
         q: Trajectory to start from.
-        progress: Called with (steps done, all).
+        progress: Called with (steps done, number of steps).
     """
     prior = _first(model, q)
     kinds, joints = _kinds(model), _joints(model)
@@ -109,23 +111,23 @@ def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tu
 
 
 def usual_errors(model: Model, terms: Terms, q: Array, prior: Prior) -> Array:
-    """Return the root mean square error of each point, (K,), length scales; at least the noise."""
+    """Return the root mean square error of each point, (K,), length scales, but at least the noise."""
     far, seen = _distances(model, terms, q)
     mean = np.sum(np.where(seen, far**2, 0.0), axis=0) / np.maximum(np.count_nonzero(seen, axis=0), 1)
     return np.sqrt(np.maximum(mean, 3.0 * prior.noise))
 
 
 def contradicted(model: Model, terms: Terms, q: Array, usual: Array) -> NDArray[np.bool_]:
-    """Return the frames (T,) in which a point is far off compared with usual, also in the next or previous frame.
+    """Return a mask of the frames (T,) in which a point's error is unusually large, there and in an adjacent frame.
 
-    The prior describes the frames from which it was learned. If the clip is slow there, a hit elsewhere is so
-    improbable that it would be smoothed away.
+    The prior describes the frames from which it was learned. If the clip is slow in these frames, a hit elsewhere is so
+    improbable that the fit would smooth it away.
 
     Args:
         model: The problem of each frame.
         terms: The points.
         q: The fit, (T, nq).
-        usual: Distances of the points, (K,), see ``usual_errors``.
+        usual: Root mean square error of each point, (K,), see ``usual_errors``.
     """
     far, seen = _distances(model, terms, q)
     known = seen & (far > UNUSUAL * usual)
@@ -136,15 +138,15 @@ def contradicted(model: Model, terms: Terms, q: Array, usual: Array) -> NDArray[
 
 
 def _distances(model: Model, terms: Terms, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the distances of the points from their observations (T, K), length scales, and which were seen."""
+    """Return distances of the points from their observations (T, K), length scales, and a mask of the seen points."""
     e, _, _ = model.evaluate(q, terms.targets, derivative=False)
     return np.linalg.norm(e.reshape(len(q), -1, 3), axis=2), terms.weights[:, ::3] > 0.0
 
 
 def slides(model: Model) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the columns of the slides of joints inside the body, and their indices in q; the root is left out."""
+    """Return the columns of slides of joints inside the body, and their indices in q; the root is left out."""
     inner = model.is_length[model.number_column]
-    inner[:3] = False  # the translation of the root is free
+    inner[:3] = False  # the first three columns are the translation of the root
     return model.number_column[inner], model.number_at[inner]
 
 
@@ -161,23 +163,23 @@ def _first(model: Model, q: Array) -> Prior:
 def _mean(model: Model, q: Array) -> Array:
     """Return the mean (nq,) of a trajectory."""
     mean = q[len(q) // 2]
-    for _ in range(4):  # the mean of rotations has no closed form
+    for _ in range(4):  # repeated, because the mean of rotations has no closed form
         mean = model.move(mean[None], _deviations(model, mean, q).mean(0, keepdims=True))[0]
     return mean
 
 
 def _deviations(model: Model, mean: Array, q: Array) -> Array:
-    """Return the steps (T, columns) from the mean to a trajectory."""
+    """Return the steps (T, columns) from the mean to each frame of a trajectory."""
     return model.difference(np.repeat(mean[None], len(q), axis=0), q)
 
 
 def _updated(
     model: Model, terms: Terms, prior: Prior, q: Array, draws: Array, groups: tuple[NDArray[Any], ...]
 ) -> Prior:
-    """Return a prior of higher evidence, from a trajectory and draws (S, T, columns) of its uncertainty.
+    """Return a prior of higher evidence, from a trajectory and samples (S, T, columns) of its uncertainty.
 
-    At the variance of highest evidence, the sum of squares equals the variance times the number of values that the
-    points determine. That number is all values of the prior minus those that the uncertainty leaves open (MacKay 1992).
+    At the highest evidence, the sum of squared values equals the variance times the number of values that the points
+    determine: all values of the prior minus those that the uncertainty leaves open (MacKay 1992).
     """
     mean = _mean(model, q)
     strays = _deviations(model, mean, q) ** 2
@@ -197,7 +199,7 @@ def _updated(
 
 
 def _variances(before: Array, squares: Array, numbers: Array, groups: tuple[NDArray[Any], ...]) -> Array:
-    """Return variances (columns,) from sums of squares and the number of determined values of each."""
+    """Return variances (columns,) from each column's sum of squares and number of determined values."""
     others = np.zeros(len(before))
     for group in groups:
         mean = np.bincount(group, np.log(before)) / np.maximum(np.bincount(group), 1)
@@ -207,16 +209,16 @@ def _variances(before: Array, squares: Array, numbers: Array, groups: tuple[NDAr
 
 
 def _value_counts(prior: Prior, count: int) -> tuple[Array, Array]:
-    """Return how many values the prior has in each column: about the mean (columns,), of bends (T - 2, columns)."""
+    """Return the number of values of the prior in each column: about the mean (columns,), of bends (T - 2, columns)."""
     bend = np.diff(np.eye(count), 2, axis=0)
     bend /= np.sqrt(prior.lively)[:, None]
-    curvature, modes = np.linalg.eigh(bend.T @ bend)  # the same modes for all columns
+    curvature, modes = np.linalg.eigh(bend.T @ bend)  # all columns have the same modes
     variance = 1.0 / (1.0 / prior.stray + np.maximum(curvature, 0.0)[:, None] / prior.bend)
     return variance.sum(0) / prior.stray, (bend @ modes) ** 2 @ variance / prior.bend
 
 
 def _noise(model: Model, terms: Terms, prior: Prior, q: Array, draws: Array) -> float:
-    """Return the variance of the noise: squared errors over the number of seen coordinates that the fit leaves free."""
+    """Return the variance of the noise: squared errors over the number of seen coordinates that stay undetermined."""
     e, J, _ = model.evaluate(q, terms.targets)
     moved: Any = np.matmul(J, np.moveaxis(draws, 0, 2))
     seen = np.count_nonzero(terms.weights > 0.0)
@@ -234,7 +236,7 @@ def _kinds(model: Model) -> NDArray[Any]:
 
 
 def _joints(model: Model) -> NDArray[Any]:
-    """Return a number for each column that identifies its joint and whether it is a length."""
+    """Return a number for each column; columns have equal numbers if they belong to one joint and have one unit."""
     body = model.skeleton
     owner = np.repeat(np.arange(len(body)), [joint.kind.q_size for joint in body.joints])
     joints = np.zeros(model.columns, np.intp)

@@ -1,8 +1,8 @@
-"""Find which landmarks are seen: detectors also guess hidden landmarks, with a low confidence.
+"""Find which landmarks are seen. Detectors also estimate hidden landmarks, with a low confidence.
 
 A landmark is seen from the frame in which its confidence is high until the frame in which it is low; this hysteresis
-avoids flicker. Hips that are hidden in a whole clip, as behind a desk, are placed below the shoulders of an upright
-body, and hidden shoulders above the hips.
+avoids flicker. Hips that are hidden in a whole clip, for example behind a desk, are placed below the shoulders of an
+upright body; hidden shoulders are placed above the hips.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from synovia.clips.landmarks import SIDES, Landmarks
 from synovia.errors import InputError
 from synovia.model.geometry import Array, Bools, axis_name, axis_vector, unit
 
-_HIGH: Final = 0.4  # fraction of the confidence of well seen points, from which a point is seen
-_LOW: Final = 0.2  # the same, below which a point is no longer seen
-_WELL: Final = 0.95  # quantile of all confidences that is the confidence of well seen points
-_NEVER: Final = 0.05  # largest share of the frames in which a point that is never seen may appear
+_HIGH: Final = 0.4  # fraction of the confidence of clearly seen points; from this confidence on, a point is seen
+_LOW: Final = 0.2  # the same fraction; below this confidence, a point is no longer seen
+_WELL: Final = 0.95  # quantile of all confidences that is the confidence of clearly seen points
+_NEVER: Final = 0.05  # share of the frames; a point that seems seen in fewer frames is never seen
 _TRUNK: Final = 1.42  # length of an adult's trunk from hip to shoulder joints, in shoulder widths
 _WIDTH: Final = 0.5  # distance of the hip joints, in shoulder widths
-_DOUBTED: Final = 0.3  # weight of added hips or shoulders, relative to the points from which they are derived
+_DOUBTED: Final = 0.3  # weight of added hips or shoulders, relative to the points that determine them
 _LISTED: Final = 4  # largest number of landmarks that a note names
 _HEAD: Final = ("left_ear", "right_ear", "nose", "head_top", "head")
 _LIMBS: Final = {"arm": ("elbow", "wrist"), "leg": ("knee", "ankle", "heel", "toe")}
@@ -32,12 +32,13 @@ _LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in _LIMBS["leg"
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Landmarks without those that are hidden.
+    """Landmarks without the hidden ones.
 
     Args:
-        marks: The landmarks; if never seen, hips are below the shoulders, and shoulders above the hips.
+        marks: The seen landmarks. Hips that are never seen are placed below the shoulders, and shoulders above the
+            hips.
         limbs: Limbs that are never seen, such as ``"left_leg"``.
-        notes: Sentences about what is not seen.
+        notes: Sentences about what was not seen.
     """
 
     marks: Landmarks
@@ -51,14 +52,14 @@ class Seen:
 
 
 def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
-    """Return landmarks without those that are hidden.
+    """Return landmarks without the hidden ones.
 
     Args:
         marks: The landmarks.
         up: Axis of the points that points up; None to find it from head or legs.
 
     Raises:
-        InputError: If hips or shoulders are hidden, and nothing shows which axis points up.
+        InputError: If hips or shoulders are hidden, and no other landmark shows which axis points up.
     """
     known = np.concatenate([weights[np.isfinite(marks.places[name]).all(1)] for name, weights in marks.weights.items()])
     well = float(np.quantile(known, _WELL)) if len(known) else 1.0
@@ -108,7 +109,7 @@ def _seen(share: Array) -> Bools:
     """Return the mask of frames in which a point is seen, (T,).
 
     Args:
-        share: Confidence of the point divided by that of well seen points, (T,).
+        share: Confidence of the point divided by that of clearly seen points, (T,).
     """
     decides = (share >= _HIGH) | (share < _LOW)
     last = np.maximum.accumulate(np.where(decides, np.arange(len(share)), -1))
@@ -119,7 +120,7 @@ def still_seen(share: Array, before: Bools) -> Bools:
     """Return the mask of points that are seen in the next frame, (K,).
 
     Args:
-        share: Confidence of each point divided by that of well seen points, (K,).
+        share: Confidence of each point divided by that of clearly seen points, (K,).
         before: Mask of points that were seen in the previous frame, (K,).
     """
     return (share >= _HIGH) | (before & (share >= _LOW))
@@ -131,7 +132,7 @@ def _shown(marks: Landmarks, name: str) -> bool:
 
 
 def _upwards(marks: Landmarks, part: str, others: Sequence[str], up: str | None) -> Array:
-    """Return the axis that points up, (3,): the given axis, else from shoulders to head, or from legs to hips.
+    """Return the upward unit vector, (3,): the given axis, or from shoulders to head, or from legs to hips.
 
     Raises:
         InputError: If neither head nor legs are seen.
@@ -150,7 +151,7 @@ def _upwards(marks: Landmarks, part: str, others: Sequence[str], up: str | None)
 
 
 def _with_pair(marks: Landmarks, part: str, along: Array) -> Landmarks:
-    """Return landmarks with added hips or shoulders, at the other end of an upright trunk along an axis."""
+    """Return landmarks with added hips or shoulders, at the other end of an upright trunk in direction ``along``."""
     other = "shoulder" if part == "hip" else "hip"
     left, right = (marks.places[f"{side}_{other}"] for side in SIDES)
     across = left - right

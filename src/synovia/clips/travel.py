@@ -1,10 +1,10 @@
 """Find the path of a body whose joints are known relative to its hips, from planted feet and gravity in flight.
 
 Relative to the hips, a planted foot moves backwards as fast as the hips move forwards. If no foot is planted, the
-centre of mass keeps its horizontal velocity and falls with gravity. ``find_flights`` finds the flights. Both rules
-together then are linear least squares for heights and velocities of the centre of mass, with a prior on accelerations.
-The prior's scale in each frame is the acceleration that the frame itself shows, so steady motion is smoothed and sudden
-stops stay sharp. Feet that slide are outliers, which lose their weight step by step (graduated non-convexity).
+centre of mass keeps its horizontal velocity and falls with gravity. ``find_flights`` finds these flights. Heights and
+velocities of the centre of mass then follow from linear least squares, with a prior on accelerations. The scale of the
+prior in each frame is the acceleration in that frame, so that steady motion is smoothed and sudden stops stay sharp.
+Feet that slide are outliers; their weight decreases step by step (graduated non-convexity).
 
 References:
     Blake & Zisserman (1987), *Visual Reconstruction*, for graduated non-convexity; Geman & McClure (1985) for the
@@ -33,30 +33,34 @@ from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory.solve import solve_banded
 
 Bools = NDArray[np.bool_]
-ROUNDS: Final = 3  # rounds in which flights and path are found from each other
-HEEL: Final = 0.3  # distance of the heel behind the ankle, relative to that of the toes in front
-STANDS: Final = 20.0  # percentile of a sole point's height above the floor that is its height of standing
-RAISED: Final = 0.015  # metres; a point raised by this has 1/e of the weight
-LOW: Final = 0.02  # metres; the same scale where contact of any foot is decided
-NEAR: Final = 0.03  # metres; points that are raised by less may be planted
-OUTLIERS: Final = (np.inf, 2.0, 1.0, 0.5, 0.25, 0.2, 0.2, 0.2)  # metres per second; faster slides lose weight, by round
-EXACT: Final = 0.05  # metres per second; standard deviation of the speed of a planted foot
-WALKS: Final = 3.0  # metres per second²; standard deviation of the horizontal acceleration with contact
-DRIFTS: Final = 0.3  # metres per second²; the same in flight, because the centre of mass is an estimate
-SLIDES: Final = 0.5  # metres per second; scale of the slide in a contact, which costs its square up to ``SLIP``
-SLIP: Final = 0.6  # largest cost of a contact whose foot slides, per 1/30 s
-SMALLEST: Final = 1e-3  # metres; least noise of heights
-SCATTER: Final = 3.0  # metres per second²; least standard deviation of vertical accelerations
-FALLS: Final = 0.5  # metres per second²; the same in flight
-IMPACT: Final = 100.0  # metres per second²; the same at the ends of a flight
-ADAPTED: Final = 4  # rounds in which heights and their accelerations are found from each other
-UNSTEADY: Final = 0.3  # metres per second; faster feet are not planted
-STEADY: Final = 0.05  # seconds over which this speed is averaged
-REPORTED: Final = 0.05  # share of frames without a planted foot from which it is reported
-WANDERS: Final = 0.1  # metres; larger path errors from flights are reported
-FAR: Final = 0.1  # share of the path's extent; the same
-AROUND: Final = 0.1  # seconds before and after a flight in which its speed is measured
-HARD: Final = 0.6  # metres per second; larger errors of a flight's speeds are reported
+ROUNDS: Final = 3  # number of rounds; each computes the flights from the path, then the path from the flights
+HEEL: Final = 0.3  # distance of the heel behind the ankle, as a fraction of the distance of the toes ahead of it
+STANDS: Final = 20.0  # percentile of the heights of a sole point over time that is its height when planted
+RAISED: Final = 0.015  # metres: a point that is higher by this has 1/e of the weight of a planted point
+LOW: Final = 0.02  # metres: the same scale for deciding whether any foot has contact
+NEAR: Final = 0.03  # metres: points that are raised by less may be planted
+# metres per second: points that slide faster lose weight, by round
+OUTLIERS: Final = (np.inf, 2.0, 1.0, 0.5, 0.25, 0.2, 0.2, 0.2)
+EXACT: Final = 0.05  # metres per second: standard deviation of the speed of a planted foot
+WALKS: Final = 3.0  # metres per second²: standard deviation of the horizontal acceleration with contact
+DRIFTS: Final = 0.3  # metres per second²: the same in flight; above 0, because the centre of mass is an estimate
+# metres per second: scale of the slide of a foot in contact; its cost is the square of the relative slide, at most
+# ``SLIP``
+SLIDES: Final = 0.5
+SLIP: Final = 0.6  # largest cost of the slide of a foot in contact, per 1/30 s
+SMALLEST: Final = 1e-3  # metres: least standard deviation of the noise of heights
+SCATTER: Final = 3.0  # metres per second²: least standard deviation of the vertical acceleration with contact
+FALLS: Final = 0.5  # metres per second²: standard deviation of the vertical acceleration in flight
+IMPACT: Final = 100.0  # metres per second²: standard deviation of the vertical acceleration at the ends of a flight
+# number of rounds; each computes heights from the scale of accelerations, then this scale from the heights
+ADAPTED: Final = 4
+UNSTEADY: Final = 0.3  # metres per second: feet that are faster are not planted
+STEADY: Final = 0.05  # seconds: standard deviation of the average of this speed over time
+REPORTED: Final = 0.05  # share of frames without a planted foot above which it is reported
+WANDERS: Final = 0.1  # metres: path errors from flights are reported if they are larger than this
+FAR: Final = 0.1  # share of the path's extent: and larger than this
+AROUND: Final = 0.1  # seconds before and after a flight in which its horizontal speed is measured
+HARD: Final = 0.6  # metres per second: a larger error of a flight's vertical speeds is reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,9 +70,10 @@ class Travel:
     Args:
         path: Positions of the middle of the hips, (T, 3), length units; the floor has height 0.
         flights: The times without contact.
-        adrift: When no foot is planted although the body is not in flight, (T - 1,) from each frame to the next.
-        wander: Possible error of the horizontal path from the flights, metres: the speed in each follows from the feet
-            at take-off and landing, which may not agree.
+        adrift: Mask of the intervals (from each frame to the next) without a planted foot that are not flights,
+            (T - 1,).
+        wander: Possible error of the horizontal path from the flights, metres. The speed in a flight follows from the
+            feet at take-off and landing, and these two speeds may differ.
         metre: Length units per metre of the person.
     """
 
@@ -79,7 +84,7 @@ class Travel:
     metre: float = 1.0
 
     def notes(self) -> list[str]:
-        """Return sentences on how the path was found, and where it is uncertain."""
+        """Return sentences about how the path was found and where it is uncertain."""
         notes = ["the hips do not move in the points: their path follows from standing feet and gravity"]
         notes.append("the points do not show where the person is in the world, or how far from the camera")
         if self.flights:
@@ -108,15 +113,15 @@ class Travel:
 
     @property
     def _range(self) -> float:
-        """The extent of the path, metres."""
+        """Extent of the path, metres."""
         return float(np.ptp(self.path, axis=0).max(initial=0.0)) / self.metre
 
 
 def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Travel:
-    """Return the path of a body.
+    """Return the path of the hips of a body, with its flights.
 
     Args:
-        body: The body; it stands at rest.
+        body: The body; its rest pose stands.
         q: Joint values (T, nq). The path of the root is not used.
         fps: Frames per second.
         metre: Length units per metre of the person.
@@ -126,7 +131,7 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
     soles, masses = soles / metre, masses / metre
     stands = _standing_heights(body, up) / metre
     stands = _leveled(stands, soles @ up)
-    heights = stands - soles @ up  # (T, K): height of the hips if a point stands
+    heights = stands - soles @ up  # (T, K): height of the hips if sole point K is planted
     floor = heights.max(1)
     level = masses - np.outer(masses @ up, up)
     ways = (np.diff(level, axis=0)[:, None] - np.diff(soles - (soles @ up)[..., None] * up, axis=0)) * fps
@@ -150,20 +155,20 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
         hips = _heights(floor + masses @ up, flights, fps) - masses @ up
     ahead = np.concatenate([np.zeros((1, 3)), np.cumsum(velocity, axis=0) / fps])
     path = ahead - level + level[:1] + np.outer(hips, up)
-    for flight in flights:  # a foot is neither still nor in the air for a frame
+    for flight in flights:  # exclude the frames next to a flight, in which a foot is neither still nor in the air
         flying[max(flight.first - 1, 0) : flight.end + 1] = True
     adrift = _adrift(ways, velocity, low, fps) & ~flying
     return Travel(metre * path, flights, adrift, _wander(ways, near, flights, fps), metre)
 
 
 def middle_of_hips(body: Skeleton, q: Array) -> Array:
-    """Return the middle of the hips in each frame, (T, 3)."""
+    """Return the position of the middle of the hips in each frame, (T, 3)."""
     rows = roles_of(body)
     return Motion(body, q, 1.0).positions()[:, [rows[f"{side}_upper_leg"] for side in SIDES]].mean(1)
 
 
 def _relative(body: Skeleton, q: Array, up: Array) -> tuple[Array, Array]:
-    """Return the points of the soles (T, K, 3) and the centre of mass (T, 3), relative to the middle of the hips."""
+    """Return sole points (T, K, 3) and centre of mass (T, 3), relative to the middle of the hips."""
     rows = roles_of(body)
     frames = Motion(body, q, 1.0).frames()
     turns, places = frames[..., :9].reshape(*frames.shape[:2], 3, 3), frames[..., 9:]
@@ -176,9 +181,9 @@ def _relative(body: Skeleton, q: Array, up: Array) -> tuple[Array, Array]:
 
 
 def _soles(body: Skeleton, up: Array) -> list[tuple[int, Array]]:
-    """Return points of both soles as (joint, offset): the joint of the toes and a heel, or else the ankle.
+    """Return points of both soles as (joint row, offset): the joint of the toes and a heel, or else the ankle.
 
-    Landmarks do not show how toes bend, so points beyond the joint of the toes are not used.
+    Landmarks do not show how toes bend, so points beyond the joints of the toes are not used.
     """
     rows = roles_of(body)
     rest = np.array(body.rest_pose().frames)
@@ -197,18 +202,18 @@ def _soles(body: Skeleton, up: Array) -> list[tuple[int, Array]]:
 
 
 def _standing_heights(body: Skeleton, up: Array) -> Array:
-    """Return the heights (K,) of the points of the soles above the lowest one, at rest."""
+    """Return the heights (K,) of the sole points at rest above the lowest of them."""
     rest = np.array(body.rest_pose().frames)
     heights = [(rest[row, 9:] + rest[row, :9].reshape(3, 3) @ offset) @ up for row, offset in _soles(body, up)]
     return np.array(heights) - min(heights)
 
 
 def _leveled(stands: Array, soles: Array) -> Array:
-    """Return the heights (K,) at which points of the soles are planted, from their lowest ones in the motion.
+    """Return the heights (K,) at which the sole points are planted, from their lowest heights in the motion.
 
     Args:
-        stands: The heights at rest.
-        soles: Heights (T, K) relative to the hips.
+        stands: Heights of the sole points at rest, (K,).
+        soles: Heights of the sole points relative to the hips, (T, K).
     """
     hips = (stands - soles).max(1)
     level = np.percentile(hips[:, None] + soles, STANDS, axis=0)
@@ -216,12 +221,12 @@ def _leveled(stands: Array, soles: Array) -> Array:
 
 
 def _velocities(ways: Array, weights: Array, flying: Bools, fps: float) -> Array:
-    """Return horizontal velocities of the centre of mass from each frame to the next, (T - 1, 3).
+    """Return the horizontal velocities of the centre of mass from each frame to the next, (T - 1, 3).
 
     Args:
-        ways: Velocity of the centre of mass if a point of the soles is planted, (T - 1, K, 3).
-        weights: Likelihood of contact by the point's height, (T - 1, K).
-        flying: When no foot has contact, (T - 1,).
+        ways: Velocity of the centre of mass that results if a sole point is planted, (T - 1, K, 3).
+        weights: Likelihood of contact from the height of each point, (T - 1, K).
+        flying: Mask of the intervals in which no foot has contact, (T - 1,).
         fps: Frames per second.
     """
     if len(ways) < 2:
@@ -276,20 +281,20 @@ def _heights(floor: Array, flights: Sequence[Flight], fps: float) -> Array:
 
 
 def _noise(values: Array) -> float:
-    """Return the standard deviation of the noise of values (T,) from fourth differences, almost free of motion."""
+    """Return the standard deviation of the noise of values (T,), from fourth differences, to avoid motion."""
     bends = np.abs(np.diff(values, 4))
     return float(1.4826 * np.median(bends) / np.sqrt(70.0)) if len(bends) else 0.0
 
 
 def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) -> float:
-    """Return the possible error of the path from flights, metres.
+    """Return the possible error of the horizontal path from flights, metres.
 
-    The error of a flight's displacement is about its duration times the standard deviation of the velocities that the
-    points of the soles show. The errors of the flights are independent.
+    The error of the displacement in a flight is about its duration times the standard deviation of the velocities
+    before and after it, as the sole points show them. The errors of the flights are independent.
 
     Args:
         ways: As in ``_velocities``.
-        weights: Likelihood that points are on the floor, (T - 1, K).
+        weights: Likelihood that each sole point is on the floor, (T - 1, K).
         flights: The flights.
         fps: Frames per second.
     """
@@ -308,7 +313,7 @@ def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) 
 
 
 def _adrift(ways: Array, velocity: Array, low: Array, fps: float) -> Bools:
-    """Return when no point of the soles near the floor stands still, (T - 1,)."""
+    """Return a mask of the intervals (T - 1,) in which all sole points near the floor slide."""
     from scipy import ndimage
 
     blur: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]

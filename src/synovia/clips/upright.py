@@ -1,7 +1,7 @@
 """Find which axis of landmarks points up, whether they are mirrored, and whether they have any depth.
 
-As in other clips, the direction from feet to shoulders, and lines that stay level, show which axis points up.
-Toes, nose and bent knees point forward; together with left and up they distinguish a body from its mirror image.
+As in other clips, the direction from feet to shoulders, and lines that stay horizontal, show which axis points up.
+Toes, nose and bent knees show the forward direction; with left and up, it distinguishes a body from its mirror image.
 """
 
 from __future__ import annotations
@@ -19,20 +19,26 @@ from synovia.model.anatomy.up import SHOWN, Lines
 from synovia.model.geometry import AXES, Array, axis_vector
 
 MIRRORS: Final = ("x", "y", "z", "names", "none")
-_FROM_CAMERA: Final = {"-y": 0.3, "y": 0.25}  # prior evidence for each axis that may point up
+# prior probability of each axis to point up, for landmarks from camera images
+_FROM_CAMERA: Final = {"-y": 0.3, "y": 0.25}
 _FROM_SPACE: Final = {"y": 0.3, "z": 0.25, "-y": 0.0, "-z": 0.0}
-SURE: Final = 0.3  # mean cosine between expected and seen forward directions that decides about a mirror image
+# least mean cosine between expected and observed forward directions; smaller absolute values do not decide about
+# mirroring
+SURE: Final = 0.3
 TINY: Final = 0.02  # fraction of the body's length: shorter vectors do not determine the forward direction
-_LINES: Final = ("shoulder", "hip")  # pairs whose lines from right to left have about the same direction
+_LINES: Final = ("shoulder", "hip")  # pairs of joints whose lines from right to left have about the same direction
 _CHAINS: Final = (("shoulder", "elbow", "wrist"), ("hip", "knee", "ankle"))
-_OPPOSITE: Final = -0.5  # median cosine of the lines of shoulders and hips, below which one pair is exchanged
-_NEARER: Final = 0.97  # ratio of crossed to own bone length, below which crossed ends are closer
-_NEARLY_ALWAYS: Final = 0.95  # least share of frames with closer crossed ends
-_RIGID: Final = 0.05  # relative spread of a length over time, below which it is rigid
-_UNSTEADY: Final = 0.1  # relative spread of a bone's length over time, above which its ends may be exchanged
-_STEADIER: Final = 0.4  # largest ratio of the spread after an exchange of ends to the spread before
-_SEEN: Final = 5  # fewest frames with both bones from which exchanges are detected
-FLAT: Final = 0.02  # fraction of the body's length: smallest depth of points in space
+# median cosine between the lines of shoulders and hips; at smaller values, left and right of one pair are exchanged
+_OPPOSITE: Final = -0.5
+# largest ratio of the bone length with exchanged ends to the bone length as named for which exchanged ends are closer
+_NEARER: Final = 0.97
+_NEARLY_ALWAYS: Final = 0.95  # least share of frames in which exchanged ends are closer
+_RIGID: Final = 0.05  # largest relative standard deviation of a constant length over time
+# relative standard deviation of a bone's length over time; at larger values, its ends may be exchanged
+_UNSTEADY: Final = 0.1
+_STEADIER: Final = 0.4  # largest ratio of this deviation with exchanged ends to that with the ends as named
+_SEEN: Final = 5  # least number of frames with both bones for the detection of exchanged ends
+FLAT: Final = 0.02  # fraction of the body's length: smallest depth of points that are not in a plane
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +57,7 @@ class Upright:
 
 
 def to_y_up(up: str) -> Array:
-    """Return the rotation (3, 3) about one axis of the file from ``up`` to y."""
+    """Return the rotation (3, 3) from the ``up`` axis of a file to y, about one of its axes."""
     turns = {
         "y": ((1, 0, 0), (0, 1, 0), (0, 0, 1)), "-y": ((1, 0, 0), (0, -1, 0), (0, 0, -1)),
         "z": ((1, 0, 0), (0, 0, 1), (0, -1, 0)), "-z": ((1, 0, 0), (0, 0, -1), (0, 1, 0)),
@@ -67,11 +73,12 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
         marks: The landmarks.
         up: Axis of the points that points up, such as ``"-y"``; None to find it.
         mirror: How to undo a mirror image: the axis to negate, ``"names"`` to exchange left and right, ``"none"`` to
-            keep the points as they are; None to find it.
+            keep the points as they are; None to detect the cause.
 
     Raises:
-        InputError: If the points lie in a plane, up cannot be found, or the points are mirrored and several causes are
-            possible.
+        InputError: If the points lie in a plane, the up axis is uncertain, or the points are mirrored and several
+            causes are possible.
+
     """
     for value, name, known in ((up, "up", AXES), (mirror, "mirror", MIRRORS)):
         if value is not None and value not in known:
@@ -99,7 +106,8 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
                 " right, mirror='none' keeps all (--mirror)",
             )
         axis = axis[1:]
-        flip = np.diag(1.0 - 2.0 * np.abs(axis_vector(axis)))  # one negated axis explains both findings
+        # negating one axis resolves both the up axis and the mirror image
+        flip = np.diag(1.0 - 2.0 * np.abs(axis_vector(axis)))
         notes.append(f"{axis} pointed down and the points were a mirror image, so {axis} was negated")
         turn, marks = flip @ turn, marks.turned(flip)
     own = to_y_up(axis)
@@ -109,13 +117,14 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
 
 
 def check_sides(marks: Landmarks) -> None:
-    """Refuse landmarks with left and right exchanged in arms or legs only.
+    """Raise an error for landmarks in which left and right of arms or legs are exchanged.
 
-    Signs of an exchange: the lines of shoulders and hips have opposite directions; lengths to the other side are
-    constant while lengths on one side vary; elbows or knees are nearly always closer to the other shoulder or hip.
+    Signs of an exchange: The lines of shoulders and hips have opposite directions. Bone lengths vary, but are constant
+    if ends of left and right bones are exchanged. Elbows or knees are nearly always closer to the other shoulder or
+    hip.
 
     Raises:
-        InputError: If landmarks are exchanged.
+        InputError: If left and right are exchanged.
     """
     lines = [marks.places[f"left_{part}"] - marks.places[f"right_{part}"] for part in ("shoulder", "hip")
              if {f"left_{part}", f"right_{part}"} <= marks.places.keys()]  # fmt: skip
@@ -137,7 +146,7 @@ def check_sides(marks: Landmarks) -> None:
 
 
 def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
-    """Return whether the lower ends of two bones are exchanged: crossed lengths are shorter and more constant."""
+    """Return whether the lower ends of two bones are exchanged: exchanged, lengths are shorter and more constant."""
     ends = [[f"{side}_{part}" for side in SIDES] for part in (upper, lower)]
     if not {*ends[0], *ends[1]} <= marks.places.keys():
         return False
@@ -179,10 +188,11 @@ def _lowest(marks: Landmarks, side: str) -> Array:
 
 
 def _check_depth(marks: Landmarks) -> None:
-    """Refuse points in a plane, such as those of an image.
+    """Raise an error for points in a plane, such as those of an image.
 
     Raises:
-        InputError: If all points lie in one plane across an axis, or shoulders and legs are never seen together.
+        InputError: If all points lie in a plane that is normal to an axis, or shoulders and legs are never seen
+            together.
     """
     length = _body_length(marks)
     if not (np.isfinite(length) and length > 0.0):
@@ -198,10 +208,10 @@ def _check_depth(marks: Landmarks) -> None:
 
 
 def _up_of(marks: Landmarks) -> str:
-    """Return the axis that points up, found from the body as in ``find_up``.
+    """Return the axis that points up, by the criteria of ``find_up`` for bodies.
 
     Raises:
-        InputError: If the axis is not certain, or the body lies.
+        InputError: If the axis is uncertain, or the body lies.
     """
     low = [_lowest(marks, side) for side in SIDES]
     ends = [marks.middle(f"{side}_{part}") for part in ("hip", "shoulder") for side in SIDES]
@@ -226,7 +236,7 @@ def _up_of(marks: Landmarks) -> str:
 def forwardness(marks: Landmarks) -> float:
     """Return how well toes, face and knees agree that left × up is forward: 1 for a body, -1 for its mirror image.
 
-    The score is the weighted mean over these signs of their cosines, each weighted over time by length; 0 without any.
+    The score is the weighted mean of the cosines of these three signs, averaged over time by length; 0 without signs.
     """
     up, ahead, length = body_up(marks), _ahead(marks), _body_length(marks)
     total = weights = 0.0
@@ -243,7 +253,7 @@ def forwardness(marks: Landmarks) -> float:
 
 
 def forward_by_frame(marks: Landmarks) -> Array:
-    """Return the cosine between left × up and the sum of toe and face directions, (T,); NaN where neither is seen."""
+    """Return the cosine between left × up and the sum of toe and face directions, (T,); NaN if neither is seen."""
     up, ahead = body_up(marks), _ahead(marks)
     sign = np.nansum([way for _, way in _toes_and_face(marks)], axis=0)
     along = up / np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-300)
@@ -261,7 +271,7 @@ def _ahead(marks: Landmarks) -> Array:
 
 
 def _toes_and_face(marks: Landmarks) -> Iterator[tuple[float, Array]]:
-    """Yield weights and directions (T, 3) of feet and face, which point forward."""
+    """Yield weights and directions (T, 3) of feet and face, all of which point forward."""
     for side in SIDES:
         ankle, heel, toe = (marks.middle(f"{side}_{part}") for part in ("ankle", "heel", "toe"))
         yield 2.0, toe - np.where(np.isnan(heel), ankle, heel)
@@ -269,7 +279,7 @@ def _toes_and_face(marks: Landmarks) -> Iterator[tuple[float, Array]]:
 
 
 def _knees(marks: Landmarks) -> Iterator[tuple[float, Array]]:
-    """Yield weights and vectors (T, 3) from the middle of hip and ankle to the knee, which bends forward."""
+    """Yield weights and vectors (T, 3) from the middle of hip and ankle to the knee, which point forward."""
     for side in SIDES:
         hip, knee, ankle = (marks.middle(f"{side}_{part}") for part in ("hip", "knee", "ankle"))
         yield 1.0, knee - 0.5 * (hip + ankle)

@@ -19,9 +19,9 @@ from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
 from synovia.tracking.trajectory import all_variables
 
-_ROUNDS: Final = 3  # calls per problem; the fastest call is reported
+_ROUNDS: Final = 3  # number of calls per problem; the fastest call is reported
 _CURVES: Final = 60  # largest number of problems for the convergence curves
-_PARTS: Final = 1000  # units of progress for all work
+_PARTS: Final = 1000  # number of units of progress for all work together
 _GRID: Final = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
 _Report = Callable[[float], None]
 

@@ -12,7 +12,7 @@ from synovia.model.geometry import Array, matrix_to_quat, rotation_between
 from synovia.model.pose import inside_limits
 from synovia.servo import Servo
 
-_DAMPING: Final = 1e-4  # added to J Jᵀ, as a fraction of its largest diagonal entry
+_DAMPING: Final = 1e-4  # fraction of the largest diagonal entry of J Jᵀ that is added to its diagonal
 _GAIN: Final = 0.5  # fraction of the error that one tick removes
 
 

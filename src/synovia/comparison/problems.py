@@ -24,7 +24,8 @@ _ROLES: Final = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
 _MOST_GOALS: Final = 5
 _JAWS: Final = 3  # largest number of fingers of a gripper
 _STOPS: Final = 5  # number of random poses along the path
-_AMPLITUDE: Final = 0.5  # factor on the distance of random poses from rest: people rarely move up to their limits
+# factor of the distance of random poses from rest, because people rarely move up to their limits
+_AMPLITUDE: Final = 0.5
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,11 @@ from synovia.problem.structure import with_followers
 from synovia.text import first_few
 
 _ATTEMPTS: Final = 5
-_MOVES: Final = 1e-3  # change of a joint value below which the joint is regarded as unmoved
+_MOVES: Final = 1e-3  # smallest change of the value of a joint that counts as moved
 
 
 def rows_at_limits(solution: Solution) -> tuple[int, ...]:
-    """Return the joints at a limit that may move, as rows of the solved skeleton."""
+    """Return the rows, in the solved skeleton, of joints at a limit that may move."""
     ik = solution.ik
     rows = ik.rows_at_limits(solution.pose)
     if ik.allowed is None:

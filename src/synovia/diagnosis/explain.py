@@ -27,10 +27,10 @@ from synovia.problem.structure import above as moving_above
 from synovia.problem.structure import freedoms
 from synovia.text import counted, first_few
 
-_MOST_JOINTS = 6  # largest number of names in one sentence
-_LEANS = math.radians(25.0)  # radians; smaller leans of the trunk are not reported
-_PRESSED = 3.0  # tolerances: a pair within its distance plus this is in contact
-_POSITION_ROWS = 3  # residual rows of a position
+_MOST_JOINTS = 6  # largest number of joint names in a sentence
+_LEANS = math.radians(25.0)  # smallest lean of the trunk that is reported, radians
+_PRESSED = 3.0  # number of tolerances: a pair counts as in contact if its gap exceeds the distance by less
+_POSITION_ROWS = 3  # number of residual rows of a position
 _STALLED = "Stalled: no small step lowers the error."
 _SPENT = "Out of steps: the error was still decreasing. To continue, solve again from this pose."
 _LATE = "Out of time: the deadline stopped the solve. Allow more time, or solve again from this pose."
@@ -93,7 +93,7 @@ def explain(solution: Solution) -> list[str]:
 
 
 def _leaning(solution: Solution) -> list[str]:
-    """Return a sentence if the goals of a standing body make its trunk lean far from its posture."""
+    """Return a sentence if the goals make the trunk of a standing body lean far from its posture, in a list."""
     for goal in solution.goals:
         if not getattr(goal, "root", 0.0) > 0.0:
             continue
@@ -142,13 +142,13 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
 
 
 def _is_pinned(solution: Solution) -> bool:
-    """Return whether limits allow only one value for all joints that move a goal, so that all attempts are equal."""
+    """Return whether limits fix all joints that move a goal, so that all attempts give the same pose."""
     reduced = solution.ik.reduced
     return not any(freedoms(reduced, row) for row in range(len(reduced.rows)))
 
 
 def _causes(solution: Solution) -> list[str]:
-    """Return causes of a miss that need no search: too few joints, settings, a limited rotation towards a pole."""
+    """Return those causes of a miss that need no search: too few joints, settings, limited rotation towards a pole."""
     ik = solution.ik
     missed = [solution.goals[i] for i in solution.missed]
     lines = [*_too_few(solution), *ik.solver.reasons(missed)]
@@ -159,13 +159,13 @@ def _causes(solution: Solution) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first few names and the number of further names, as text."""
+    """Return a text with the first few names and the number of further names."""
     shown = ", ".join(repr(name) for name in names[:_MOST_JOINTS])
     return shown + (f" and {len(names) - _MOST_JOINTS} more" if len(names) > _MOST_JOINTS else "")
 
 
 def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
-    """Return the joints from one joint of goal i up to the topmost moving joint that the goal may use."""
+    """Return the rows of joints from a joint of goal i up to the topmost moving joint that the goal may use."""
     rows = ancestors(ik.skeleton.parents, row) if row >= 0 else []
     if (most := ik.goals[i].ancestors) is not None:
         rows = rows[: most + 1]
@@ -175,7 +175,7 @@ def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
 
 
 def _in_place(solution: Solution, goals: Sequence[int]) -> str:
-    """Return " while free joints stay in place", with the free joints that could move the goals; else ""."""
+    """Return the text " while free joints stay in place" if such joints could move the goals; else ""."""
     ik = solution.ik
     if ik.allowed is not None:
         return " while the joints that may not move stay as they are"
@@ -193,7 +193,7 @@ def _in_place(solution: Solution, goals: Sequence[int]) -> str:
 
 
 def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> tuple[list[str], list[str]]:
-    """Return the joints at a limit and the locked joints that move a missed goal or are named in a reason."""
+    """Return names of joints at a limit, and of locked joints, that move a missed goal or are named in a reason."""
     ik = solution.ik
     rows = {row for i in solution.missed for end in ik.goal_joints[i] for row in _chain(ik, i, end)}
     rows |= rows_in_loops(solution)
@@ -227,14 +227,14 @@ def _too_few(solution: Solution) -> list[str]:
 
 
 def _origin(solution: Solution, row: int) -> Array:
-    """Return the position of a joint before its own motion, (3,)."""
+    """Return the position of a joint's origin before its own motion, (3,)."""
     skeleton = solution.pose.skeleton
     above, rest = int(skeleton.parents[row]), skeleton.joints[row].rest
     return rest[:3, 3] if above < 0 else (solution.pose.transform(above) @ rest)[:3, 3]
 
 
 class _Span(NamedTuple):
-    """First moving joint of a chain, its position (3,), and the least and largest distance from there to the tip."""
+    """First moving joint of a chain, its position (3,), and the least and largest distance from it to the tip."""
 
     first: int
     origin: Array
@@ -243,7 +243,7 @@ class _Span(NamedTuple):
 
 
 def _span(solution: Solution, i: int) -> _Span | None:
-    """Return the distances that the chain of goal i reaches while other joints stay in place; None if its root moves.
+    """Return the distances that the chain of goal i can reach if other joints stay in place; None if its root moves.
 
     This is the bound of ``kernels.goals.reach``, which proves misses from the distances between moving joints.
     """
@@ -272,7 +272,7 @@ def _span(solution: Solution, i: int) -> _Span | None:
 
 
 def _reach_sentences(solution: Solution) -> list[str]:
-    """Return a clause for each position goal whose target is too far or too near, with the distance and its bound.
+    """Return a clause for each position goal whose target is too far or too near, with its distance and the limit.
 
     Distances are from the first moving joint of the chain. The chain reaches at most the sum of its lengths. A bone
     longer than all others together leaves an unreachable ball around that joint.
@@ -311,7 +311,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
 
 
 def _held(ik: CompiledProblem, i: int, row: int) -> str:
-    """Return a sentence if the closed form of goal i holds joints above a row that other solvers move; else ""."""
+    """Return a sentence if the closed form of goal i fixes joints above a row that other solvers move; else ""."""
     above = ancestors(ik.skeleton.parents, row)[1:]
     held = any(ik.skeleton.joints[k].kind not in (Kind.FIXED, Kind.FREE) for k in above)
     if not (held and ik.solver.closed and ik.goals[i].ancestors is None):
@@ -320,7 +320,7 @@ def _held(ik: CompiledProblem, i: int, row: int) -> str:
 
 
 def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
-    """Return the reasons as sentences."""
+    """Return sentences about the reasons of missed goals."""
     ik = solution.ik
     unit = ik.skeleton.meters_per_unit
     lines: list[str] = []
@@ -373,14 +373,14 @@ def _pair(contact: Contact) -> str:
 
 
 def _met(ik: CompiledProblem, reason: Reason) -> bool:
-    """Return whether the goal of a reason can be met without moving any target."""
+    """Return whether a goal can be met without moving any target, according to its reason."""
     ways = zip((reason.move, reason.turn), ik.tolerance, strict=True)
     known = [(way, most) for way, most in ways if way is not None]
     return bool(known) and not reason.along and all(float(np.linalg.norm(way)) <= most for way, most in known)
 
 
 def _left(ik: CompiledProblem, goal: Goal, relief: Relief) -> str:
-    """Return the error of a goal that would remain after a relief, as text."""
+    """Return a text with the error of a goal that remains after the removal of a rival or limit."""
     error, unit = relief.error, ik.skeleton.meters_per_unit
     if error.position <= ik.tolerance[0] and error.angle <= ik.tolerance[1]:
         return "the goal would be met"

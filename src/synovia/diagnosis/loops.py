@@ -1,4 +1,4 @@
-"""Explain the effect of loops on a miss: the joints that they hold, and singular poses."""
+"""Explain how loops affect a miss: the joints that they lock, and singular poses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from synovia.model.loops.tables import moved_by
 from synovia.model.tree import ancestors
 from synovia.text import first_few
 
-_STILL = 1e-6  # smallest component of a unit motion of the loops for a joint to count as moving
+_STILL = 1e-6  # smallest component of a joint in a unit motion of the loops for which the joint moves
 
 
 def loops_of_misses(solution: Solution) -> list[tuple[Tie, list[int]]]:
-    """Return the loops of a miss, each with its joints that move a missed goal."""
+    """Return the loops that affect a miss, each with those of its joints that move a missed goal."""
     ik, skeleton = solution.ik, solution.ik.skeleton
     if ik.reduced.loops is None or solution.reached:
         return []
@@ -34,12 +34,12 @@ def loops_of_misses(solution: Solution) -> list[tuple[Tie, list[int]]]:
 
 
 def rows_in_loops(solution: Solution) -> set[int]:
-    """Return all joints of the loops of a miss."""
+    """Return the rows of all joints in the loops that affect a miss."""
     return {row for tie, _ in loops_of_misses(solution) for row in moved_by(solution.ik.skeleton, tie)}
 
 
 def loop_sentences(solution: Solution) -> list[str]:
-    """Return sentences about loops that hold joints of a miss: joint values, locked joints, and singular loops."""
+    """Return sentences about loops that restrict joints of a miss: joint values, locked joints, and singular loops."""
     held = [(tie, rows) for tie, rows in loops_of_misses(solution) if rows]
     mechanism, skeleton = solution.ik.skeleton.mechanism, solution.ik.skeleton
     if not held or mechanism is None:
@@ -60,7 +60,7 @@ def loop_sentences(solution: Solution) -> list[str]:
 
 
 def _at(solution: Solution, row: int) -> str:
-    """Return a joint's name, with the value of a hinge or slide."""
+    """Return the name of a joint as text, with the value of a hinge or slide."""
     skeleton, name = solution.ik.skeleton, repr(solution.ik.skeleton.joint_names[row])
     kind = skeleton.joints[row].kind
     if kind is Kind.HINGE:

@@ -1,8 +1,8 @@
 """Find the reasons of missed goals by solving variations of the problem from the pose of the miss.
 
-- Without another goal of the same or a higher priority. If the error falls, that goal is a rival.
-- Without the limit of one joint. If the error falls, that limit hinders the goal.
-- With the goal's priority below all others. Its pose is then the nearest pose to which its target could move.
+- Solve without another goal of the same or a higher priority. If the error falls, that goal is a rival.
+- Solve without the limit of one joint. If the error falls, that limit hinders the goal.
+- Solve with the goal's priority below all others. Its pose is then the nearest pose to which its target could move.
 
 So each suggestion was tried, and works when you follow it. If moving one target is not enough, the targets of all
 missed goals move together, each to the pose of its goal in the best solution.
@@ -29,14 +29,14 @@ from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
 from synovia.problem.structure import with_followers
 
-_GAIN = 0.01  # least relative decrease of the error for a reason
-_ATTEMPTS = 40  # number of attempts to find the nearest target, not only near the current pose
-_POLISHED = 3  # number of best attempts to polish
-_MOST_LIMITS = 24  # largest number of limits to try, one solve each
+_GAIN = 0.01  # least relative decrease of the error for which a goal or limit is named in a reason
+_ATTEMPTS = 40  # number of attempts for the nearest target, so that the search is not only near the current pose
+_POLISHED = 3  # number of best attempts that are polished
+_MOST_LIMITS = 24  # largest number of limits that are tried, with one solve each
 
 
 class _Way(NamedTuple):
-    """A displacement and a rotation of a target, and the pose that then meets all goals."""
+    """A displacement and a rotation of a target, with the pose that then meets all goals."""
 
     move: Array | None = None
     turn: Array | None = None
@@ -99,9 +99,9 @@ def _reason(
 
 
 def _limits_that_count(solution: Solution, i: int) -> list[int]:
-    """Return the joints at a limit that move goal i, then those that move goals of the same or a higher priority.
+    """Return the rows of joints at a limit: first those that move goal i, then those that move goals with precedence.
 
-    The joints are rows of the solved skeleton.
+    The rows are those of the solved skeleton. Goals with precedence have the same or a higher priority.
     """
     ik = solution.ik
     goals = [i] + [k for k, goal in enumerate(ik.goals) if goal.rows and goal.rank <= ik.goals[i].rank]
@@ -116,13 +116,13 @@ def _limits_that_count(solution: Solution, i: int) -> list[int]:
 
 
 def _reliefs(ik: CompiledProblem, found: list[Relief], now: float) -> tuple[Relief, ...]:
-    """Return the removals of a goal or limit that lower the error clearly, the best first."""
+    """Return those removals of a goal or a limit that clearly lower the error, the best first."""
     useful = [relief for relief in found if size_of(ik, relief.error) < (1.0 - _GAIN) * now]
     return tuple(sorted(useful, key=lambda relief: size_of(ik, relief.error)))
 
 
 def _without_limit(skeleton: Skeleton, row: int) -> Skeleton:
-    """Return the skeleton without the limit of one joint, and with mimic joints that no longer restrict that joint."""
+    """Return the skeleton without the limit of one joint. Its mimic joints no longer restrict the joint either."""
     joints = [*skeleton.joints]
     joints[row] = dataclasses.replace(joints[row], limit=None)
     for other in () if joints[row].mimic is not None else with_followers(skeleton, [row]):
@@ -133,7 +133,7 @@ def _without_limit(skeleton: Skeleton, row: int) -> Skeleton:
 
 
 def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
-    """Return how the target of goal i would have to move and rotate so that all goals are met."""
+    """Return how the target of goal i must move and rotate so that all goals are met."""
     ik = solution.ik
     if not ik.goals[i].can_move:
         return _NOWHERE
@@ -146,9 +146,9 @@ def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
 
 
 def _together(solution: Solution, watch: Watch) -> dict[int, _Way]:
-    """Return how the targets of all goals that the best pose misses would have to move and rotate.
+    """Return how the targets of all goals that the best pose misses must move and rotate together.
 
-    The best pose is that of many attempts, or the solution's pose if none is better. Empty if a target cannot move.
+    The best pose is the best of many attempts, or that of the solution. Return an empty dict if a target cannot move.
     """
     ik = solution.ik
     best = solve_variation(solution, Variation(range(len(ik.goals))), watch, attempts=_ATTEMPTS)
@@ -160,7 +160,7 @@ def _together(solution: Solution, watch: Watch) -> dict[int, _Way]:
 
 
 def _way(tried: Solution, i: int) -> _Way:
-    """Return how a goal's target would have to move and rotate so that the pose of a solution meets the goal."""
+    """Return how the target of goal i must move and rotate so that the pose of a tried solution meets the goal."""
     from scipy.spatial.transform import Rotation
 
     goal, at, target = tried.goals[i], tried.frames[i], tried.targets[i]
@@ -175,7 +175,7 @@ def _way(tried: Solution, i: int) -> _Way:
 
 
 def reasons_as_json(solution: Solution, found: Sequence[Reason]) -> list[dict[str, object]]:
-    """Return the reasons as plain values: labels, names, length units, radians, joint values as in a pose file."""
+    """Return the reasons as plain values: labels, names, length units, radians, and joint values as in pose files."""
     goals = solution.ik.goals
 
     def plain(reliefs: Sequence[Relief]) -> list[dict[str, object]]:

@@ -20,7 +20,7 @@ from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.solver import FullBody
 
-_POLISHED: Final = 3  # number of best attempts to polish
+_POLISHED: Final = 3  # number of best attempts that are polished
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,11 +28,11 @@ class Variation:
     """Differences between a trial and the missed problem.
 
     Args:
-        places: Indices of the goals to keep.
-        goals: Goals that replace the kept goals; None for the same ones.
-        skeleton: Another skeleton, without the joints that ``root`` adds.
-        targets: Other targets of all goals of the miss, (goals, 4, 4); None for the same ones.
-        all_move: Whether all joints move, whatever ``moving`` allows.
+        places: Indices of the goals that remain.
+        goals: Goals that replace the remaining goals; None for no replacement.
+        skeleton: Skeleton to use instead, without the joints that ``root`` adds.
+        targets: Targets of all goals of the miss to use instead, (goals, 4, 4); None for no change.
+        all_move: Whether all joints may move, regardless of ``moving``.
     """
 
     places: Sequence[int]
@@ -50,8 +50,8 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
 
     Args:
         solution: The miss.
-        variation: The variation to solve.
-        watch: When to stop.
+        variation: Differences from the missed problem.
+        watch: Stops the solves.
         attempts: Number of attempts.
     """
     miss, places = solution.ik, variation.places
@@ -67,7 +67,8 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
     frame = FrameSolver(ik)
     table = frame.table(attempts)
     transforms(table)[:] = (solution.targets if variation.targets is None else variation.targets)[list(places)]
-    starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # not np.tile: its view of an empty array is read-only
+    # unlike np.tile, whose view of an empty array is read-only
+    starts = np.repeat(solution.pose.q[None], attempts, axis=0)
     for k in range(1, attempts):
         other = ik.skeleton.random_pose(k).q
         for row, joint in enumerate(ik.skeleton.joints):
@@ -84,7 +85,7 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
 
 
 def levels_of(solution: Solution) -> tuple[float, ...]:
-    """Return the squared error of each priority level, the highest priority first; met goals contribute 0."""
+    """Return the squared error of each priority level, the highest priority first; goals that are met add 0."""
     ik = solution.ik
     out = dict.fromkeys(sorted({goal.rank for goal in ik.goals}), 0.0)
     errors = solution.errors

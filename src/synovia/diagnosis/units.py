@@ -9,13 +9,14 @@ from synovia.goals.base import POSITION
 from synovia.ik.interrupts import Watch
 from synovia.ik.solution import Solution
 
-_UNITS: Final = {"centimetres": 0.01, "millimetres": 0.001}  # metres per unit, the largest unit first
-_FAR: Final = 20.0  # length scales: a larger miss may come from a target in another unit
+# metres per unit, by name of the unit, the largest unit first
+_UNITS: Final = {"centimetres": 0.01, "millimetres": 0.001}
+_FAR: Final = 20.0  # length scales: targets of larger misses may be in another unit
 _ATTEMPTS: Final = 8
 
 
 def unit_hint(solution: Solution) -> str | None:
-    """Return a question if targets seem to be in centimetres or millimetres and the model in metres, else None.
+    """Return a question if targets seem to be in centimetres or millimetres and the model in metres; else None.
 
     Such a target is missed by many length scales. The problem is solved again with the targets converted to metres, and
     the question names the first unit for which all goals are then met.

@@ -19,7 +19,7 @@ from synovia.draw.theme import Colour
 from synovia.model.geometry import Array
 
 SAMPLES: Final = 3  # samples per pixel in each direction
-_SLAB: Final = 48  # rows of samples in a box; with fewer rows, a slanted rod fills more of its boxes
+_SLAB: Final = 48  # number of rows of samples drawn at a time; a slanted rod fills a larger part of a smaller box
 _SMALLEST: Final = 0.6  # smallest radius, pixels; thinner objects would fall between the samples
 
 Pixels = NDArray[np.uint8]
@@ -167,7 +167,7 @@ def _rod(
     line = b - a
     length = float(np.hypot(*line))
     if length < 1e-3:
-        return  # the rod points at the camera, so the balls at its ends hide it
+        return  # if the rod points at the camera, the balls at its ends hide it
     ex, ey = (np.float32(v / length) for v in line)
     axis = along / np.linalg.norm(along)
     tilt = math.sqrt(max(1.0 - float(axis[2]) ** 2, 0.0))  # sine of the angle between the rod and the view
@@ -226,7 +226,7 @@ def _light(buffer: _Buffer, bodies: Bodies, camera: Camera, light: Light) -> Pix
     gloss = np.maximum(nx * half[0] + ny * half[1] + nz * half[2], 0.0)
     for _ in range(3):
         gloss *= gloss
-    gloss = gloss * gloss * gloss  # three squares and a cube: to the power of 24
+    gloss = gloss * gloss * gloss  # gloss to the power of 24: three squares and a cube
     edge = 1.0 - nz
     level = (0.30 + 0.24 * ambient + 0.58 * key * key) * (1.0 - 0.35 * edge * edge * edge)
     depth = np.take(buffer.depth, seen)

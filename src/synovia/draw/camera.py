@@ -26,7 +26,7 @@ _FORWARD: Final = {"x": "y", "y": "z", "z": "-y"}
 # Field of view of the shorter side of the image: small enough that perspective does not distort the limbs.
 _FIELD: Final = math.radians(26.0)
 _AWAY: Final = 1.2  # smallest distance from the content, as a multiple of its size
-_LENSES: Final = 40  # largest number of focal lengths to try; usually three are enough
+_LENSES: Final = 40  # largest number of focal lengths that are tried; usually three suffice
 _NEAREST: Final = 1e-3  # smallest depth that is drawn, as a fraction of the content's size
 
 
@@ -167,7 +167,7 @@ def fit(
             middle, back = (high - low) / 2.0, float(np.max((high + low) / (2.0 * slope)))
             if back >= least:
                 break
-            focal *= 1.5  # a longer lens from farther away, so that near objects do not look huge
+            focal *= 1.5  # a longer focal length from farther away, so that near objects do not look huge
         back = max(back, least)  # content without size fits at any focal length
     else:
         high = np.max(sides + radii[:, None], axis=0)

@@ -23,7 +23,7 @@ SUFFIXES: Final = (".gif", ".mp4", ".png")
 SHEET: Final = 8  # largest number of stills in a sheet
 FASTEST_GIF: Final = 50.0  # frames per second; browsers show faster GIFs at 10 frames per second
 _TICK: Final = 0.01  # seconds: the resolution of times in a GIF
-_PALETTE: Final = 6  # number of frames from which the palette is made
+_PALETTE: Final = 6  # number of frames from which the palette of a GIF is computed
 
 
 def check_film(path: Path, *, force: bool) -> None:

@@ -78,7 +78,7 @@ def draw_floor(
     forth = camera.plane_to_pixel(origin, extent * east, extent * north)  # u and v in multiples of the extent
     scale = np.abs(forth).max()
     if not scale > 0.0 or (camera.perspective and float((camera.position - origin) @ up) < 1e-3 * extent):
-        return  # a camera at or below the floor does not see the floor
+        return  # a camera at or below the floor does not show the floor
     if abs(np.linalg.det(forth / scale)) < 1e-12 or float(camera.axes[2] @ up) <= 1e-3:
         return
     back = np.diag([extent, extent, 1.0]) @ np.asarray(np.linalg.inv(forth), np.float64)

@@ -25,7 +25,7 @@ _AXIS: Final = 0.075  # length of a drawn axis, as a fraction of the content's s
 # Directions of a label from its point, degrees. Right, left, above and below are preferred: people look there first.
 _ANGLES: Final = (0, 180, 90, -90, 30, -30, 150, -150, 60, -60, 120, -120)
 _STEPS: Final = (0.0, 0.8, 1.8, 3.0, 4.6, 6.5)  # distances of a label from its point, in text heights
-_LEGIBLE: Final = 0.75  # smallest scale of the short lines between pairs
+_LEGIBLE: Final = 0.75  # smallest scale at which the short lines between pairs are visible
 _HIDES: Final = 7.0  # cost of a label that covers only bones; a distance of one text height costs 1
 
 
@@ -105,7 +105,7 @@ class Notes:
         nearest = int(np.argmin(np.linalg.norm(scene.solid.start - mark.position, axis=1)))
         joint = float(scene.solid.radii[nearest, 0]) * scale if mark.on_joint else 0.0
         radius = max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
-        return place, radius if scene.skins[-1] is None else min(radius, 23.0 * self._scale)  # keep a face visible
+        return place, radius if scene.skins[-1] is None else min(radius, 23.0 * self._scale)  # keeps a face visible
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
         """Draw the ring and the axes of a mark, and a line to the target if it was missed."""
@@ -114,7 +114,7 @@ class Notes:
         canvas = self._canvas
         for path in mark.paths:
             self._path(path, colour)
-        if scene.skins[-1] is None:  # a disc would hide a face
+        if scene.skins[-1] is None:  # because a disc would hide a face
             canvas.ring(place, radius / 2.0, radius, colour, 0.16)
         if not mark.reached and mark.target is not None and not mark.note:
             start = self._point(mark.position)[0]
@@ -200,7 +200,8 @@ class Notes:
         width, tall = self._canvas.image.size
         height = max(min(self._height(18.0, least=11.0), 0.8 * tall / (1.6 * len(rows))), 7.0)
         names = max(self._canvas.text_width(name, height) for name, _ in rows)
-        widest = [_NUMBER.sub("-000.0", value) for _, value in rows]  # so that the table of a film does not move
+        # text of the widest value, so that the table does not move during a film
+        widest = [_NUMBER.sub("-000.0", value) for _, value in rows]
         values = max(self._canvas.text_width(value, height) for value in widest)
         gap, step = 0.9 * height, 1.6 * height
         right, top = width - 28.0 * self._scale, 30.0 * self._scale

@@ -19,9 +19,9 @@ from synovia.surface.solids import world_surface
 
 _TONES: Final = (1.0, 0.86, 1.08, 0.94)  # relative brightness of obstacles in turn, so that neighbours differ
 # distances from the middle of the body, as multiples of its size
-_FAR: Final = 8.0  # obstacles are cut off beyond this distance
-_CAST: Final = 2.0  # obstacles within this distance cast shadows, and half-spaces within this distance are drawn
-_NEAR: Final = 0.9  # the camera is fitted to obstacles within this distance
+_FAR: Final = 8.0  # obstacles are cut off at this distance
+_CAST: Final = 2.0  # obstacles within this distance cast shadows; half-spaces within this distance are drawn
+_NEAR: Final = 0.9  # the camera shows obstacles within this distance
 _WALL: Final = 1.1  # half the width of the drawn piece of a wall, as a multiple of the body's size
 _AHEAD: Final = 1.5  # smallest depth that is drawn, as a multiple of the camera's ``nearest``
 _LEVEL: Final = 1e-6  # largest sine of the angle between a floor and the horizontal
@@ -113,7 +113,8 @@ def cut(mesh: Mesh, point: Array, normal: Array) -> Mesh | None:
     count = inside[mesh.faces].sum(axis=1)
     whole = mesh.faces[count == 3]
     odd = mesh.faces[(count == 1) | (count == 2)]
-    alone = inside[odd].sum(axis=1) == 1  # per triangle: True if one corner remains, False if one corner is cut off
+    # for each cut triangle, whether one corner remains; otherwise one corner is cut off
+    alone = inside[odd].sum(axis=1) == 1
     first = np.argmax(inside[odd] == alone[:, None], axis=1)
     a, b, c = (np.take_along_axis(odd, ((first + k) % 3)[:, None], axis=1)[:, 0] for k in range(3))
     start = len(mesh.vertices)

@@ -303,7 +303,7 @@ def _meshes(scene: Scene) -> tuple[Mesh | None, list[tuple[Mesh, float]], Mesh |
             glass.append((cover, _COVER))
     else:
         if not worn[0].whole:
-            body = skin.joined(Mesh.of_bodies(scene.solid))  # the bones show where the surface is missing
+            body = skin.joined(Mesh.of_bodies(scene.solid))  # bones fill the places without a surface
         if cover is not None:
             body, glass = cover, [(body, _GLASS)] if body is not None else []
     if scene.around is not None and scene.around.walls is not None:

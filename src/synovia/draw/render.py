@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 Clip = Motion | Tracked
 _STRIP: Final = 0.13  # height of the error strip, as a fraction of the film's height
-_STAYS: Final = 0.6  # fraction of the body's size: for a path with a smaller range, the camera does not move
-_STANDS: Final = 0.1  # fraction of the frames that may dip below the floor
+# fraction of the body's size: if the path of the body has a smaller range, the camera does not move
+_STAYS: Final = 0.6
+_STANDS: Final = 0.1  # fraction of the frames that may be below the floor
 _LAG: Final = 0.35  # seconds before and after a frame over which the camera path is smoothed
 _DECADES: Final = (-2.0, 3.0)  # range of the error strip: decimal logarithms of the error in tolerances
 
@@ -234,7 +235,8 @@ class _Content:
         scenes: list[Scene] = []
         for k in frames:
             marks = marks_of(clip[k]) if isinstance(clip, Tracked) else []
-            unnamed = [replace(mark, label="") for mark in marks]  # labels would jump from frame to frame
+            # without labels, which would jump from frame to frame
+            unnamed = [replace(mark, label="") for mark in marks]
             scene = build_scene([motion.pose(k)], unnamed, theme, shown=shown)
             scenes.append(replace(scene, gaps=tuple(replace(gap, labelled=False) for gap in scene.gaps)))
         ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few lower frames

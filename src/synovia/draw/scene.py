@@ -301,7 +301,7 @@ def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
 
     Joints with bars of loops are drawn, too. If no joint qualifies, all are drawn.
     """
-    top = list(range(len(skeleton)))  # topmost joint of the connected bones of each joint
+    top = list(range(len(skeleton)))  # row of the topmost joint of the connected bones that each joint belongs to
     solid: set[int] = set()
     for row in bones_of(skeleton):
         top[row] = top[skeleton.parents[row]]
@@ -322,8 +322,8 @@ def radii_of(skeleton: Skeleton, bones: Sequence[int]) -> Array:
 
     Radii depend on rest lengths only, so they are the same in all poses.
     """
-    below = np.zeros(len(skeleton))  # longest path from the joint to a tip
-    longest = np.zeros(len(skeleton))  # longest bone at the joint
+    below = np.zeros(len(skeleton))  # length of the longest path from each joint to a tip
+    longest = np.zeros(len(skeleton))  # length of the longest bone at each joint
     for row in reversed(bones):  # children come after their parents
         parent, length = skeleton.parents[row], float(skeleton.lengths[row])
         below[parent] = max(below[parent], below[row] + length)
@@ -370,7 +370,7 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
         if length <= 1e-6 * extent:
             continue
         ra, rb = _ROD[0] * float(radius[parent]), _ROD[1] * float(radius[row])
-        ra = min(ra, 2.0 * float(radius[row]))  # avoid a funnel from a thick joint to a thin one
+        ra = min(ra, 2.0 * float(radius[row]))  # avoids a funnel from a thick joint to a thin one
         if row not in skulls or parent not in skulls:
             parts.append((start, end, ra, rb, hues[parent]))
     parts += _loops(pose, radius, hues, paint, theme)
@@ -434,7 +434,7 @@ def _skull(pose: Pose, head: int, hue: Array) -> list[tuple[Array, Array, float,
     parts = [(chin, chin, radius, radius, hue), (crown, crown, radius, radius, hue), (chin, crown, radius, radius, hue)]
     legs = [roles[name] for name in ("left_upper_leg", "right_upper_leg", "left_foot") if name in roles]
     places = rest.positions[[*legs, head]]
-    if len(legs) == 3 and float((places[3] - places[2]) @ up) > 0.5 * tall:  # the body stands at rest
+    if len(legs) == 3 and float((places[3] - places[2]) @ up) > 0.5 * tall:  # whether the body stands at rest
         left = places[0] - places[1]
         ahead = pose.matrix(head) @ rest.matrix(head).T @ np.cross(left, up)
         ahead = ahead - (ahead @ axis) * axis

@@ -27,20 +27,22 @@ from synovia.model.shapes.triangles import ball
 from synovia.surface.base import Part, Surface
 
 _Float = NDArray[np.floating[Any]]
-_GAMMA: Final = 2.2  # approximate gamma of colours in files and images
+_GAMMA: Final = 2.2  # approximate exponent between linear light and the colours of files and images
 _MAP: Final = 400  # largest number of shadow map samples in each direction
-_TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # for soft edges, map samples
+# offsets of the samples of the shadow map that make a soft edge, in samples
+_TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))
 _SAMPLES: Final = 24_000_000  # largest number of samples of an image; larger images have fewer samples per pixel
 _SKY: Final = (0.50, 0.53, 0.58)  # colour of the light from the sky
 _BOUNCE: Final = (0.27, 0.25, 0.235)  # colour of the light from the floor
 _KEY: Final = (0.98, 0.94, 0.88)  # colour of the key light
 _SHOULDER: Final = 0.4  # fraction of the brightness range in which colours approach white slowly
-_EDGE: Final = 0.15  # cosine to the light below which self-shadowing begins
+_EDGE: Final = 0.15  # cosine between a surface and the light; at smaller values, the surface shadows itself
 _GLOSS: Final = 0.07  # strength of the highlight
 _RIM: Final = 0.16  # strength of the light along the outline
 _HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # occlusion: radius (fraction of the content's size) and strength
-_APART: Final = 2.0  # multiple of the occlusion radius; objects farther apart in depth do not darken each other
-# 98 directions on the surface of a cube, the same in all octants
+# multiple of the occlusion radius: objects that are farther apart in depth do not darken each other
+_APART: Final = 2.0
+# 98 directions to points on the surface of a cube, with equal sets in all octants
 _DIRECTIONS: Final = np.array([d for d in np.ndindex(5, 5, 5) if max(d) == 4 or min(d) == 0], float) - 2.0
 
 
@@ -131,7 +133,7 @@ class Skin:
         self._parts = [_split(part) if part.flat else part for part in surface.parts]
         self._normals = [normals_of(part.vertices, part.faces) for part in self._parts]
         self._textures: list[_Float] = []
-        known: dict[int, int] = {}  # index of each texture by the identity of its image
+        known: dict[int, int] = {}  # index of each texture, by the identity of its image
         colours: list[_Float] = []
         faces: list[NDArray[np.intp]] = []
         corners: list[_Float] = []
@@ -223,7 +225,7 @@ class Shadow:
         middle = (low + high) / 2.0
         position = axes.T @ np.array([middle[0], middle[1], high[2] + extent])
         self._samples = n = min(2 * max(size), _MAP)
-        focal = n / (1.4 * extent)  # 1.4: a margin for soft edges
+        focal = n / (1.4 * extent)  # 1.4 leaves a margin for soft edges
         self.camera = Camera(position, axes, focal, (n / 2.0, n / 2.0), perspective=False, nearest=1e-9 * extent)
         self._mesh = mesh
 
@@ -406,7 +408,7 @@ def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky:
     corners = mesh.faces[hits.faces]
     shares = hits.shares.astype(np.float32)
     axes = camera.axes.astype(np.float32)
-    own = mesh.normals @ axes.T  # components to the right, up, and towards the viewer
+    own = mesh.normals @ axes.T  # components of normals to the right, upwards, and towards the viewer
     normal = _mixed(own, corners, shares)
     normal /= np.maximum(np.sqrt(np.einsum("ni,ni->n", normal, normal)), np.float32(1e-6))[:, None]
     normal *= _facing(mesh, camera)[hits.faces][:, None]
@@ -440,7 +442,7 @@ def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky:
 
 
 def _facing(mesh: Mesh, camera: Camera) -> _Float:
-    """Return 1 for triangles whose front faces the camera and -1 for the others, (f,)."""
+    """Return 1 for triangles whose front faces the camera, and -1 for other triangles, (f,)."""
     a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
     towards = camera.position - a if camera.perspective else camera.axes[2]
     return np.where(

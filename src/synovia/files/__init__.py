@@ -1,1 +1,1 @@
-"""Files of goals, tracks and poses, which people and other programs write."""
+"""Read and write files of goals, tracks and poses, which people and other programs also write."""

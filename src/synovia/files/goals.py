@@ -38,7 +38,7 @@ from synovia.text import toml_key, toml_text
 SCHEMA: Final = "synovia.goals/1"
 _LARGEST: Final = 2**24  # largest size of a file, bytes; a goal takes about 100 bytes
 _Three = tuple[float, float, float]
-# Type of each form of field, and the bounds of its values
+# Type of each form of field, with the bounds of its values
 _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "point": (_Three, {}),
     "direction": (_Three, {}),
@@ -56,11 +56,12 @@ _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "pairs": (list[Literal["self", "world"] | tuple[str | int, str | int]], {"min_length": 1}),
 }
 _STRICT: Final[dict[str, Any]] = {"forbid_unknown_fields": True, "frozen": True}
-KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # all kinds except Python functions
+# all kinds except the goal of Python functions, which has no fields
+KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}
 
 
 def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
-    """Return a new class for the entries of a kind."""
+    """Return a new class of entries for a kind of goal."""
     fields: list[Any] = []
     for field in goal.entry_fields():
         if field.choices:
@@ -183,7 +184,7 @@ def to_goal(entry: Any, world: World | None = None) -> Goal:
         for name, (field, value) in given.items()
         if value is not None
     }
-    for name in ("offset", "other_offset"):  # a point, or a frame if there is a rotation
+    for name in ("offset", "other_offset"):  # a point, or a frame if the entry also has a rotation
         if (turned := arguments.pop(f"{name}_rotation", None)) is not None:
             arguments[name] = rigid(arguments.get(name, (0.0, 0.0, 0.0)), turned)
     if goal.takes_world:

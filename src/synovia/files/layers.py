@@ -61,7 +61,7 @@ _OFFSET: Final = "JOINT=X,Y,Z, such as hips=0,-0.08,0, or with frames JOINT=X,Y,
 
 
 class TargetEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
-    """Where a joint should be: one position or rotation for all frames, or one for each."""
+    """Target of a joint: one position or rotation for all frames, or one for each frame."""
 
     joint: Annotated[str | int, Meta(description="Joint, link, site, role or row; or the name of a goal of the layer.")]
     position: (
@@ -75,7 +75,7 @@ class TargetEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen
 
 
 class KeyEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
-    """Values of joints at a frame."""
+    """Values of joints at a frame of the clip."""
 
     values: Annotated[
         dict[str, float | list[float]],
@@ -85,7 +85,7 @@ class KeyEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=Tr
 
 
 class LayerEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
-    """A change of a part of a clip."""
+    """A layer of an edit, which changes a part of a clip."""
 
     name: Annotated[str, Meta(min_length=1, description="Name in reports.")] | None = None
     frames: (
@@ -187,7 +187,7 @@ def _fields(path: str, value: object) -> tuple[str, ...]:
 
 
 def _layer(entry: LayerEntry, world: World | None) -> Layer:
-    """Return the layer that an entry describes; its clearance goals get ``world``.
+    """Return the layer that an entry describes; its clearance goals avoid ``world``.
 
     Raises:
         InputError: If a value cannot be used.

@@ -31,11 +31,11 @@ from synovia.text import parse_json
 SCHEMA: Final = "synovia.pose/1"
 LIBRARY: Final = "synovia.poses/1"
 ENDING: Final = ".json"
-_LARGEST: Final = 2**26  # largest size of a file, bytes; ten times the size of a pose of 20,000 joints
+_LARGEST: Final = 2**26  # bytes; ten times the size of a pose of 20,000 joints
 
 
 def values_of(pose: Pose) -> dict[str, float | list[float]]:
-    """Return the values of the movable joints by their names in a pose file: a number or a list each."""
+    """Return the values of the movable joints by their names in a pose file; a value is a number or a list."""
     out: dict[str, float | list[float]] = {}
     for row, key in enumerate(pose.skeleton.joint_keys):
         value = pose[row]
@@ -168,7 +168,7 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
 
 
 def load_start(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
-    """Read a start pose as ``load_pose`` does, but let mimic joints follow their leaders."""
+    """Read a start pose as ``load_pose`` does, but compute mimic joints from their leaders."""
     return _load(path, skeleton, led=True)
 
 
@@ -202,7 +202,7 @@ def poses_text(poses: Mapping[str, Pose]) -> str:
 
 
 def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Pose]:
-    """Read the poses of a file by name; the pose of a single-pose file gets the name of the file.
+    """Read the poses of a file by name. In a file of one pose, this pose gets the name of the file.
 
     Args:
         path: The file.
@@ -225,7 +225,7 @@ def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Po
 
 
 def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields of a file after checking that its schema is the first of some schemas."""
+    """Return the fields of a file, after a check that its schema is the first of ``schemas``."""
     if not isinstance(content, dict) or cast("dict[str, Any]", content).get("schema") != schemas[0]:
         expected = " or ".join(f'"schema": "{schema}"' for schema in schemas)
         raise FormatError("", where=where, expected=f"an object with {expected}")
@@ -237,9 +237,9 @@ def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> 
 
 
 def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str, *, led: bool = False) -> Pose:
-    """Return the pose with the values of a file's field; joints that are not in it are at rest.
+    """Return the pose with the values of a field of a file; joints that are missing in the field are at rest.
 
-    With ``led``, mimic joints follow their leaders, and their values in the file are ignored.
+    With ``led``, mimic joints are computed from their leaders, and their values in the file are ignored.
     """
     if not isinstance(values, dict):
         raise FormatError(field, where=where, value=values, expected=f'joint values, "{field}": {{joint: value}}')
@@ -255,7 +255,7 @@ def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str, *, led: bo
 
 
 def _check(value: object, size: int, where: str) -> None:
-    """Refuse a value that does not have the right number of finite numbers for its joint."""
+    """Raise an error for a value that does not have the right number of finite numbers for its joint."""
     listed: list[object] = cast("list[object]", value) if isinstance(value, list) and size != 1 else [value]
     if len(listed) != size or not all(map(_is_finite, listed)):
         several = f"a list of {size} finite numbers" if size else "none: the joint is fixed"

@@ -35,7 +35,7 @@ def with_roles_of(skeleton: Skeleton, path: str | os.PathLike[str]) -> Skeleton:
     where = as_path(path)
     suffix = where.suffix.lower()
     if suffix not in (".toml", ".json"):
-        read_text(where, most=_LARGEST)  # raises errors about the file itself first
+        read_text(where, most=_LARGEST)  # raises errors about the file itself before its content is decoded
         raise UnsupportedError("name of a role file", where=str(where), expected="an ending .toml or .json")
     content = (parse_json if suffix == ".json" else parse_toml)(read_text(where, most=_LARGEST), str(where))
     given = dict(cast("dict[str, object]", content)) if isinstance(content, dict) else {}

@@ -36,7 +36,7 @@ class RotationSpec(Struct, forbid_unknown_fields=True, omit_defaults=True, froze
     degrees: Annotated[list[float], Meta(description="One angle for each axis of euler, degrees.")] | None = None
 
 
-ROTATION_FORMS: Final = {  # how to write rotations, for messages
+ROTATION_FORMS: Final = {  # descriptions of the forms of rotations, for messages
     "rotation": '{ quat_xyzw = [x, y, z, w] }, quat_wxyz, matrix (3 rows), or { euler = "xyz", degrees = [x, y, z] }'
 }
 
@@ -66,7 +66,7 @@ def to_matrix(spec: RotationSpec, what: str = "rotation") -> Array:
 
 
 def _euler_matrix(order: str, degrees: list[float], what: str) -> Array:
-    """Return the matrix of Euler angles; lower case means fixed axes, upper case rotated axes."""
+    """Return the matrix of Euler angles; lower case means fixed axes, and upper case means rotated axes."""
     if not re.fullmatch("[xyz]{1,3}|[XYZ]{1,3}", order) or any(a == b for a, b in pairwise(order)):
         raise InputError(
             f"order of Euler angles of {what}",

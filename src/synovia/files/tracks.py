@@ -39,7 +39,7 @@ _Three = tuple[float, float, float]
 
 
 class Key(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
-    """Where a joint should be at a time."""
+    """Target of a joint at a time."""
 
     time: Annotated[float, Meta(ge=0, description="Seconds from the first frame.")]
     position: Annotated[_Three, Meta(description="World position in the length unit of the model's file.")] | None = (
@@ -49,7 +49,7 @@ class Key(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, k
 
 
 class TrackEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
-    """One joint's targets over time. All its keys give the same: positions, rotations, or both."""
+    """Targets of one joint over time. All keys have the same parts: positions, rotations, or both."""
 
     joint: Annotated[str | int, Meta(description="Name of a joint, link or site, else a role, or a row.")]
     keys: Annotated[list[Key], Meta(description="In the order of their times; none to stay at the start.")] = []
@@ -71,7 +71,7 @@ class TrackFile(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Track:
-    """Goals and their targets over time, for ``IK`` and ``IK.track``.
+    """Goals with their targets over time, for ``IK`` and ``IK.track``.
 
     Args:
         goals: The goals.
@@ -95,9 +95,9 @@ def read_track(path: Path) -> Track:
     """Read the goals of a TOML or JSON file and their targets in every frame.
 
     Raises:
-        FileError: If it cannot be read.
-        FormatError: If it is malformed or a value cannot be used; the message names the place in the file.
-        UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
+        FileError: If the file cannot be read.
+        FormatError: If the file is malformed or a value cannot be used; the message names the place in the file.
+        UnsupportedError: If the name of the file ends neither in ``.toml`` nor in ``.json``.
     """
     where = str(path)
     file = TypedFile(TrackFile, "track file", SCHEMA, _LARGEST, _fields, forms=ROTATION_FORMS).read(path)
@@ -164,7 +164,7 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
             turns = interpolate_rotations(rotations, at, times) if rotations else None
     except InputError:
         raise
-    except ValueError as error:  # SciPy raises this if distances or slopes of keys overflow
+    except ValueError as error:  # SciPy raises ValueError if distances or slopes of keys overflow
         raise InputError(f"no curve passes through the keys ({error})") from error
     if not all(np.isfinite(part).all() for part in (places, turns) if part is not None):
         raise InputError("keys", expected="keys further apart in time", hint="the curve through them overflows")

@@ -1,4 +1,4 @@
-"""Read typed files in TOML or JSON; errors name the location, the value and the nearest valid field."""
+"""Read typed files in TOML or JSON. Error messages have the location, the value and the nearest valid field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synovia.text import parse_json, parse_toml
 
 T = TypeVar("T")
 _SUFFIXES: Final = (".toml", ".json")
-# Names of the types of JSON and msgspec in TOML
+# Names of the types of JSON and of msgspec in words of TOML
 _WORDS: Final = {
     "object": "a table", "array": "a list", "float": "a number", "int": "a whole number", "str": "text",
 }  # fmt: skip
@@ -24,16 +24,16 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypedFile(Generic[T]):
-    """A kind of typed file in TOML or JSON, with texts for its errors.
+    """A kind of typed file in TOML or JSON, with the texts of its error messages.
 
     Args:
-        kind: The class of its fields.
+        kind: Class of the content.
         what: Name of such a file in messages, for example "goal file".
-        schema: Value of its field ``schema``.
+        schema: Value of the field ``schema``.
         most: Largest size in bytes.
-        fields: Returns the known fields of the value at a path such as ``goals[0].rotation``.
+        fields: Returns the allowed fields of the value at a path, for example ``goals[0].rotation``.
         choices: Allowed values of fields named ``kind``.
-        forms: Descriptions of the form of values, by the ending of the field's name.
+        forms: Descriptions of the form of values, by the last part of the field's name.
     """
 
     kind: type[T]
@@ -54,7 +54,7 @@ class TypedFile(Generic[T]):
         """
         where, suffix = str(path), path.suffix.lower()
         if suffix not in _SUFFIXES:
-            read_text(path, most=self.most)  # raises errors about the file itself first
+            read_text(path, most=self.most)  # raises errors about the file itself before its content is decoded
             raise UnsupportedError(f"name of a {self.what}", where=where, expected="an ending .toml or .json")
         parse = parse_json if suffix == ".json" else parse_toml
         content = parse(read_text(path, most=self.most), where)
@@ -64,7 +64,7 @@ class TypedFile(Generic[T]):
             raise self._explained(str(error), content, where) from error
 
     def _explained(self, message: str, content: object, where: str) -> FormatError:
-        """Return the error for an invalid value, with its location, the value and the nearest valid field."""
+        """Return the error for an invalid value, with its location and the nearest valid field."""
         problem, _, path = message.partition(" - at `$")
         path = path.removesuffix("`").removeprefix(".")
         place = f"{where}: {path}" if path else where
@@ -108,7 +108,7 @@ class TypedFile(Generic[T]):
 
 
 def _known_words(kind: type[object], field: str) -> list[str]:
-    """Return the words that a field with this name allows."""
+    """Return the words that a field of this name allows."""
     found: list[str] = []
     for part in msgspec.json.schema(kind)["$defs"].values():
         one = part.get("properties", {}).get(field, {})
@@ -118,7 +118,7 @@ def _known_words(kind: type[object], field: str) -> list[str]:
 
 
 def _in_words(expected: str, where: str) -> str:
-    """Return the type that msgspec expected, in terms of the file format."""
+    """Return the type that msgspec expected, in words of the file format."""
     plain = expected.replace("`", "").removesuffix(" | null")
     if not where.lower().endswith(".toml"):
         return plain

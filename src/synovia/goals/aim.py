@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 _Y: Final = (0.0, 1.0, 0.0)
 _Z: Final = (0.0, 0.0, 1.0)
-_ALONG: Final = 0.95  # cosine of the angle to the axis above which a direction does not define the roll
+_ALONG: Final = 0.95  # cosine between a direction and the axis; above it, the direction does not define the roll
 _APART: Final = "a direction at least 18 degrees away from the axis"
 _TRUNK: Final = ("upper_chest", "chest", "spine", "hips", "root")
-_FAR: Final = 0.5  # body sizes: longest line in a picture
+_FAR: Final = 0.5  # body sizes: largest length of a line in a picture
 
 
 @goal_class
@@ -89,7 +89,7 @@ class AimGoal(Goal):
     ancestors: int | None = None
 
     def __post_init__(self, point: Any, up: Any) -> None:
-        """Check the values; the axis becomes the z axis of the goal's frame, and up the z axis of its target."""
+        """Check the values. The axis becomes the z axis of the goal's frame, and ``up`` the z axis of its target."""
         place = (0.0, 0.0, 0.0) if self.offset is None else as_lengths(self.offset, (3,), "offset")
         axis = None if self.axis is None else as_direction(self.axis, "axis")
         top = None if self.top is None else as_direction(self.top, "top")
@@ -103,7 +103,7 @@ class AimGoal(Goal):
         self._keep(**cone_values(self.cone))
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with its axis as the z axis of its frame, and with ``up`` its top as the y axis."""
+        """Return the goal with its axis as the z axis of its frame; with ``up``, also with its top as the y axis."""
         row, place = skeleton.locate(self.joints[0])
         if self.axis is None and _looks(skeleton, row) and not _shows_face(skeleton):
             raise UnsupportedError(
@@ -143,12 +143,12 @@ class AimGoal(Goal):
         return self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis, top=top)
 
     def rolling_freely(self) -> Goal:
-        """Return the same goal without an up."""
+        """Return the same goal without ``up``, so that its joint rolls freely."""
         return self._with(given=self.given & ~ROTATION)
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """An angle, in three rows; with a cone, one row for the axis and three for the roll."""
+        """Further residuals: an angle in three rows; with a cone, one row for the axis and three for the roll."""
         rolls = self.given & ROTATION
         if not self.cone:
             return (Term(kind="aim", angles=3, takes=POSITION | rolls),)
@@ -157,18 +157,18 @@ class AimGoal(Goal):
 
     @property
     def usual_parts(self) -> int:
-        """POSITION: targets are usually points, and up is that of the goal."""
+        """Return POSITION: targets are usually points, and ``up`` is that of the goal."""
         return POSITION
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return points on the axis, one length unit away, and top as up."""
+        """Return targets at points on the axis, one length unit away, with the top direction as ``up``."""
         out = now.copy()
         out[:, :3, 3] += now[:, :3, 2]
         out[:, :3, :3] = now[:, :3, [2, 0, 1]]
         return out
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Interpolate directions between the axis and the target, at the target's distance; likewise for up."""
+        """Interpolate directions between the axis and the target, at the target's distance, and likewise ``up``."""
         out, way = target.copy(), target[:, :3, 3] - now[:, :3, 3]
         far = np.linalg.norm(way, axis=1, keepdims=True)
         out[:, :3, 3] = now[:, :3, 3] + far * between_directions(now[:, :3, 2], unit(way), weight)
@@ -178,12 +178,12 @@ class AimGoal(Goal):
         return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the angle between the axis and the direction of the point, roll included."""
+        """Return a text with the angle between the axis and the direction of the point, roll included."""
         roll = " or rolls away from its up" if self.given & ROTATION else ""
         return f"points {describe.degrees(angle)} {'outside its cone' if self.cone else 'past its target'}{roll}"
 
     def sketch(self, view: View) -> Sketch:
-        """Return a line to the point, shortened for a far point, so that the body stays large in the picture."""
+        """Return a line to the point; it is shortened for a far point, so that the body stays large in the picture."""
         p, t = view.at[:3, 3], view.target[:3, 3]
         if float(np.linalg.norm(t - p)) <= _FAR * view.size:
             return Sketch(target=t, paths=[np.stack([p, t])], note="angle", on_joint=False)
@@ -191,12 +191,12 @@ class AimGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the axis of the joint."""
+        """Return the axis of the joint as the first argument."""
         return {"axis": tuple(axis_of(skeleton, row).tolist())}
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return a point on the axis."""
+        """Return the target at a point on the axis."""
         target = place.at.copy()
         way = place.frames(place.row)[:3, :3] @ np.asarray(values["axis"], float)
         target[:3, 3] = describe.ray(target[:3, 3], way, describe.AHEAD * place.size)[1]
@@ -204,7 +204,7 @@ class AimGoal(Goal):
 
 
 def _rises_at_rest(skeleton: Skeleton) -> Array | None:
-    """Return the upward direction of the world, (3,), from the skeleton or its rest pose; None if unknown."""
+    """Return the upward direction of the world, (3,), from the skeleton or its rest pose; None if it is unknown."""
     if skeleton.up is not None:
         return skeleton.up_vector("up=")
     from synovia.model.anatomy.up import SHOWN, find_up
@@ -219,7 +219,7 @@ def _looks(skeleton: Skeleton, row: int) -> bool:
 
 
 def _shows_face(skeleton: Skeleton) -> bool:
-    """Return whether the file says where a person looks, or the rest pose stands and shows it; True for others."""
+    """Return whether file or rest pose show the facing direction of a person; True for other bodies."""
     from synovia.model.anatomy.up import SHOWN, find_up
 
     person = {"hips", "left_upper_leg", "right_upper_leg"} <= skeleton.role_rows.keys()
@@ -227,7 +227,7 @@ def _shows_face(skeleton: Skeleton) -> bool:
 
 
 def _keeps_level(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a joint is an eye, or a head with a known face, that can rotate in all directions."""
+    """Return whether a joint is an eye, or a head with a known face, that can rotate about all axes."""
     roles = skeleton.role_rows
     if row == roles.get("head"):
         freedom, trunk = 0, {roles.get(role) for role in _TRUNK}
@@ -241,7 +241,7 @@ def _keeps_level(skeleton: Skeleton, row: int) -> bool:
 
 
 def axis_of(skeleton: Skeleton, row: int) -> Array:
-    """Return the axis of a joint that aims, in its frame: where a head or an eye looks at rest, else the z axis."""
+    """Return the axis of a joint that aims, in its frame: the facing direction of head or eye, else the z axis."""
     face, head = skeleton.face, skeleton.role_rows.get("head")
     if face is None or head is None or not _looks(skeleton, row):
         return np.array(_Z)

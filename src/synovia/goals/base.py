@@ -52,13 +52,13 @@ _G = TypeVar("_G", bound="Goal")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
-    """A residual of a goal in addition to a world pose, as the kernels read it.
+    """A further residual of a goal, in addition to that of a world pose, in the form that kernels read.
 
     Args:
-        kind: Its name among the ``TERMS`` of ``kernels.goals.general``.
+        kind: Name of the residual among the ``TERMS`` of ``kernels.goals.general``.
         lengths: Number of residual rows that are lengths.
         angles: Number of residual rows that are angles.
-        takes: Parts of the target that it uses.
+        takes: Parts of the target that the residual uses.
         frames: A 4x4 frame on each of the goal's joints except the first.
         numbers: Parameters of the kind, at most eight.
         points: Corners of a polygon, (n, 3).
@@ -77,8 +77,8 @@ class Term:
 def goal_class(cls: type[_G]) -> type[_G]:
     """Turn a kind of goal into a frozen dataclass whose constructor takes the common arguments and its own fields.
 
-    A field of type ``InitVar`` is an argument of ``__post_init__`` only; the goal has no attribute of that name. An
-    error of ``__post_init__`` names the goal. The docstring of the class describes the arguments of its own kind; this
+    A field of type ``InitVar`` is only an argument of ``__post_init__``, not an attribute of the goal. An error of
+    ``__post_init__`` names the goal. The docstring of the class describes only the arguments of its own kind; this
     function adds the common arguments.
     """
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
@@ -93,7 +93,7 @@ def goal_class(cls: type[_G]) -> type[_G]:
 
 
 def _with_name(check: Callable[..., None]) -> Callable[..., None]:
-    """Wrap the check of a goal's values so that its errors name the goal."""
+    """Wrap the check of a goal's values so that errors of the check name the goal."""
 
     @wraps(check)
     def named(self: Goal, *arguments: Any) -> None:
@@ -104,7 +104,7 @@ def _with_name(check: Callable[..., None]) -> Callable[..., None]:
 
 
 def _documented(cls: type[Goal]) -> str | None:
-    """Return the docstring of a kind of goal, with common arguments that it does not describe itself added."""
+    """Return the docstring of a kind of goal, with the common arguments that it does not describe itself."""
     before, title, rest = cleandoc(cls.__doc__ or "").partition("Args:\n")
     own, gap, after = rest.partition("\n\n")
     if not title:  # Python runs without docstrings
@@ -119,10 +119,10 @@ def _documented(cls: type[Goal]) -> str | None:
 
 
 class _Immutable(ChecksArguments):
-    """Base class that refuses changes: an ``IK`` packs its goals, so changing a goal would have no effect."""
+    """Base class whose objects cannot change: an ``IK`` packs its goals, so a later change would have no effect."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse to set an attribute."""
+        """Raise an error, because attributes cannot be set."""
         raise AttributeError(f"goals are immutable; make a new one, or pass targets={{...}} to solve (tried {name!r})")
 
 
@@ -146,29 +146,30 @@ class Goal(_Immutable):
         (True, 1.0, 0)
     """
 
-    kind: ClassVar[str] = ""  # its name in files, settings and messages
+    kind: ClassVar[str] = ""  # name of the kind in files, settings and messages
     summary: ClassVar[str] = ""  # one-sentence description for the schema of goal files
-    fields: ClassVar[tuple[Field, ...]] = ()  # fields of its entry in goal files, without common ones
-    pose_parts: ClassVar[int] = 0  # constrained parts of a world pose: POSITION, ROTATION or both
+    fields: ClassVar[tuple[Field, ...]] = ()  # fields of the kind in goal files, without fields that all kinds have
+    pose_parts: ClassVar[int] = 0  # parts of a world pose that the goal constrains: POSITION, ROTATION or both
     on_joint: ClassVar[bool] = True  # whether the goal is about one joint, not the whole body
-    has_priority: ClassVar[bool] = True  # whether it has a priority
-    is_constraint: ClassVar[bool] = False  # whether priority None, above all others, is allowed
-    turns_limb: ClassVar[bool] = False  # whether it rotates a limb (root, middle, tip), such as poles do
-    moves_mass: ClassVar[bool] = False  # whether it depends on all joints that move masses
-    in_python: ClassVar[bool] = False  # whether its residual is a Python function, which may depend on every joint
-    within_other: ClassVar[bool] = False  # whether its target is in the frame of another joint
-    bounds_value: ClassVar[bool] = False  # whether its ``lower`` and ``upper`` bound the joint's own value
-    takes_world: ClassVar[bool] = False  # whether it has the argument ``world``, which goal files omit
-    vector: ClassVar[str] = "position"  # meaning of the three values of its target
+    has_priority: ClassVar[bool] = True  # whether the goal has a priority
+    is_constraint: ClassVar[bool] = False  # whether ``priority=None`` is allowed, which comes before all priorities
+    # whether the goal rotates a limb given by root, middle and tip joint, as poles do
+    turns_limb: ClassVar[bool] = False
+    moves_mass: ClassVar[bool] = False  # whether the goal depends on all joints that move masses
+    in_python: ClassVar[bool] = False  # whether the residual is a Python function, which may depend on every joint
+    within_other: ClassVar[bool] = False  # whether the target is in the frame of another joint
+    bounds_value: ClassVar[bool] = False  # whether ``lower`` and ``upper`` bound the joint's own value
+    takes_world: ClassVar[bool] = False  # whether the goal has the argument ``world``, which goal files omit
+    vector: ClassVar[str] = "position"  # meaning of the three values of a target vector
 
     joint: str | int | None
     weight: float = field(default=1.0, kw_only=True)
     priority: int = field(default=0, kw_only=True)
     offset: Any = field(default=None, init=False)  # frame (4, 4) on the joint; an argument may also be a point (3,)
     name: str | None = field(default=None, kw_only=True)
-    # number of joints above its own that may move for it; None for all
+    # number of ancestors of the goal's joint that may move for the goal; None for all
     ancestors: int | None = field(default=None, init=False)
-    target: Array | None = field(default=None, init=False)  # (4, 4)
+    target: Array | None = field(default=None, init=False)  # transform (4, 4)
     needs: str = field(default="", init=False)  # ability that a solver needs; "rows": any residual that has a kernel
     preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
@@ -201,17 +202,17 @@ class Goal(_Immutable):
 
     @contextmanager
     def _named_in_errors(self) -> Generator[None]:
-        """Name the goal in errors that have no location."""
+        """Add the goal's name to errors that have no location."""
         try:
             yield
         except InputError as error:
-            named = getattr(self, "name", None)  # unset in a derived class that never called __init__
+            named = getattr(self, "name", None)  # not set in a derived class that never called __init__
             whole = f"goal {named!r}" if isinstance(named, str) else f"{self.kind} goal"
             place = whole if self.joint is None else f"goal on {self.joint!r}"
             raise restated(error, InputError, error.where or place) from error
 
     def _aim_at(self, position: Any = None, rotation: Any = None) -> None:
-        """Set the target; a missing position or rotation stays as in the start."""
+        """Set the target. A missing position or rotation keeps its value in the start."""
         place = None if position is None else as_lengths(position, (3,), "position")
         turn = None if rotation is None else as_matrix(rotation)
         if place is not None or turn is not None:
@@ -219,18 +220,18 @@ class Goal(_Immutable):
             self._keep(target=rigid((0.0, 0.0, 0.0) if place is None else place, turn), given=given)
 
     def _keep(self, **values: Any) -> None:
-        """Set attributes; arrays become read-only."""
+        """Set attributes of this object; arrays become read-only."""
         for name, value in values.items():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
 
     def _with(self, **values: Any) -> Self:
-        """Return the goal with other values of some attributes."""
+        """Return a copy of the goal with other values of some attributes."""
         return _restore(type(self), {**self._values(), **values})
 
     def changed(self, **values: Any) -> Self:
-        """Return the same goal with other values of ``weight``, ``priority`` or ``world``.
+        """Return the same goal with other values of its weight, priority or world.
 
         Raises:
             InputError: If a value cannot be used.
@@ -245,21 +246,21 @@ class Goal(_Immutable):
         return self._with(priority=priority)
 
     def lowered(self, levels: int) -> Self:
-        """Return the same goal with its priority lowered by some levels; a constraint stays above all."""
+        """Return the same goal with its priority lowered by some levels; a constraint keeps its precedence."""
         return self if self.rank < 0 else self._with(priority=self.priority + levels)
 
     @property
     def rank(self) -> int:
-        """Priority of the goal; -1 for a constraint above all."""
+        """Priority of the goal; -1 for a constraint, which comes before all priorities."""
         return -1 if self.priority is None else self.priority  # pyright: ignore[reportUnnecessaryComparison]
 
     def _values(self) -> dict[str, Any]:
-        """Return all attributes, including slots of a class derived from ``CustomGoal``."""
+        """Return all attributes, including the slots of classes derived from ``CustomGoal``."""
         slots = [slot for cls in type(self).__mro__ for slot in getattr(cls, "__slots__", ())]
         return {**vars(self), **{slot: getattr(self, slot) for slot in slots}}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle all values at once, because attributes cannot be set one by one."""
+        """Return a call that restores all values at once, for copy and pickle, because attributes cannot be set."""
         return _restore, (type(self), self._values())
 
     @property
@@ -271,7 +272,7 @@ class Goal(_Immutable):
 
     @property
     def has_point(self) -> bool:
-        """Whether the goal is about a point: on a joint, or the centre of mass."""
+        """Whether the goal has a point: on a joint, or the centre of mass."""
         return self.joint is not None or self.moves_mass
 
     @property
@@ -304,12 +305,12 @@ class Goal(_Immutable):
 
     @property
     def constrained_parts(self) -> int:
-        """Constrained parts of a world pose: POSITION, ROTATION, both or none."""
+        """Parts of a world pose that the goal constrains: POSITION, ROTATION, both or none."""
         return self.pose_parts
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Residuals in addition to a world pose."""
+        """Further residuals of the goal, in addition to that of a world pose."""
         return ()
 
     @property
@@ -322,18 +323,18 @@ class Goal(_Immutable):
 
     @property
     def usual_parts(self) -> int:
-        """Parts that targets usually have; arrays of that shape take the fast path."""
+        """Parts that targets usually have; arrays of the shape for these parts are written without checks."""
         return self.takes
 
     @property
     def measures(self) -> int:
-        """Kinds of the error: a length (POSITION), an angle (ROTATION), both or none."""
+        """Kinds of the error's values: a length (POSITION), an angle (ROTATION), both or none."""
         length, angle = (any(rows) for rows in ([t.lengths for t in self.terms], [t.angles for t in self.terms]))
         return self.constrained_parts | POSITION * length | ROTATION * angle
 
     @property
     def own_tolerance(self) -> float | None:
-        """Norm of the residual up to which the goal is met; None for the tolerance of the ``IK``."""
+        """Largest norm of the residual at which the goal is met; None for the tolerance of the ``IK``."""
         return None
 
     @property
@@ -351,7 +352,7 @@ class Goal(_Immutable):
 
     @classmethod
     def entry_fields(cls) -> tuple[Field, ...]:
-        """Return all fields of the goal's entry in goal files."""
+        """Return the fields of this kind of goal in goal files, including the common fields."""
         rank = CONSTRAINT_PRIORITY if cls.is_constraint else PRIORITY
         before, after = (JOINT,) if cls.on_joint else (), (rank,) if cls.has_priority else ()
         return (*before, *cls.fields, WEIGHT, *after, NAME)
@@ -367,7 +368,7 @@ class Goal(_Immutable):
         return self.constrained_parts > 0
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return the targets that poses meet, (n, 4, 4); None for a goal whose target does not follow from the pose.
+        """Return the targets that poses meet, (n, 4, 4); None if the pose does not determine the target of the goal.
 
         Args:
             now: The goal's frame in the world, (n, 4, 4).
@@ -376,7 +377,7 @@ class Goal(_Immutable):
         return now if self.takes else None
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Interpolate targets (n, 4, 4) between those that poses meet and given ones; None if that is not possible.
+        """Interpolate targets (n, 4, 4) between those that poses meet and given ones; None if this is not possible.
 
         Args:
             now: As in ``met_at``.
@@ -454,7 +455,7 @@ class Goal(_Immutable):
 
 
 def _restore(kind: type[_G], values: dict[str, Any]) -> _G:
-    """Restore a pickled or copied goal."""
+    """Return a goal of this kind with given values, for copy and pickle."""
     goal = object.__new__(kind)
     goal._keep(**values)  # pyright: ignore[reportPrivateUsage]  # the class restores its own objects
     return goal
@@ -488,7 +489,7 @@ def as_offset(value: Any, what: str = "offset") -> Array:
 
 
 def _is_count(value: Any) -> bool:
-    """Return whether a value is a whole number from 0."""
+    """Return whether a value is an integer of at least 0."""
     return is_number(value) and not isinstance(value, float | np.floating) and value >= 0
 
 
@@ -498,7 +499,7 @@ def as_pose(
     """Return the position and the rotation given in one of several forms; None for a missing part.
 
     Raises:
-        InputError: If one is given twice, or a quaternion or transform cannot be used.
+        InputError: If a part is given twice, or a quaternion or transform cannot be used.
     """
     if sum(value is not None for value in (rotation, quat_xyzw, quat_wxyz)) > 1:
         raise InputError("rotation", expected="only one of rotation=, quat_xyzw= and quat_wxyz=")
@@ -516,7 +517,7 @@ def as_pose(
 
 
 class GoalList(list[Goal]):
-    """The goals of a file, and the joints that may move to meet them.
+    """The goals of a file, with the joints that may move to meet them.
 
     Args:
         goals: The goals.

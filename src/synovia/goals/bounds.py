@@ -15,21 +15,22 @@ from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, goal_
 from synovia.goals.describe import Field, Sketch, View
 from synovia.model.geometry import Array, is_number
 
-_FREE: Final = "free"  # stands for None in files
-_OPEN: Final = 1e300  # stands for no bound in the kernels
+_FREE: Final = "free"  # the word for None in files
+_OPEN: Final = 1e300  # the value for no bound in kernels
 _ENTRY: Final = "for each axis a number (plus or minus), a pair (low, high), or None ('free' in files) for no bounds"
 _TURN: Final = 2.0 * math.pi
 
 
 def as_bounds(value: Any, count: int) -> Array:
-    """Return the bounds of some axes, (count, 2), infinite for none.
+    """Return the bounds of some axes, (count, 2); infinite values mean no bounds.
 
     Raises:
         InputError: If the value cannot be used.
     """
     entries = _listed(value)
     if len(entries) != count:
-        parts = "x, y, z, then the rotations about them" if count > 3 else "x, y, z"  # axes
+        # for a pose, axes of the position, then of the rotation
+        parts = "x, y, z, then the rotations about them" if count > 3 else "x, y, z"
         raise InputError("bounds", value=value, expected=f"{count} entries ({parts}): {_ENTRY}")
     out = np.empty((count, 2))
     for k, entry in enumerate(entries):
@@ -38,24 +39,24 @@ def as_bounds(value: Any, count: int) -> Array:
         if not low <= high or low == math.inf or high == -math.inf:
             raise InputError(f"bounds[{k}]", value=entry, expected=_ENTRY + ", with low <= high")
         out[k] = low, high
-    return out + 0.0  # no -0
+    return out + 0.0  # turns -0 into 0
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return the items of a list, tuple or array; none for other values."""
+    """Return the items of a list, tuple or array; an empty list for other values."""
     listed = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
     return list(cast("list[Any]", value)) if listed else []
 
 
 def _end(value: Any, free: float) -> float:
-    """Return one end of a pair of bounds; NaN if it cannot be used."""
+    """Return one end of a pair of bounds as a float, ``free`` if it is open, NaN if it cannot be used."""
     if value is None or (isinstance(value, str) and value == _FREE):
         return free
     return float(value) if is_number(value) else math.nan
 
 
 def bounds_field(what: str) -> Field:
-    """Return the field of the bounds."""
+    """Return the field ``bounds`` of a goal."""
     return Field(
         name="bounds",
         form="bounds",
@@ -65,13 +66,13 @@ def bounds_field(what: str) -> Field:
 
 
 def _entry(low: float, high: float) -> Any:
-    """Return the bounds of an axis as an argument has them."""
+    """Return the bounds of an axis in the form of the argument ``bounds``."""
     ends = tuple(None if math.isinf(end) else end for end in (low, high))
     return ends[1] if low == -high else ends
 
 
 def _stored(entry: Any) -> Any:
-    """Return the bounds of an axis as a goal file stores them."""
+    """Return the bounds of an axis in the form of a goal file."""
     if isinstance(entry, tuple):
         return [_stored(end) for end in cast("tuple[Any, ...]", entry)]
     return _FREE if entry is None else entry
@@ -95,10 +96,10 @@ class BoundedGoal(Goal):
 
     bounds: Any = field(default=None, kw_only=True)
     bounds_frame: str = field(default="target", kw_only=True)
-    ranges: Array = field(default_factory=lambda: np.zeros((0, 2)), init=False)  # (axes, 2), infinite for no bounds
+    ranges: Array = field(default_factory=lambda: np.zeros((0, 2)), init=False)  # (axes, 2); infinite for no bounds
 
     def __post_init__(self) -> None:
-        """Check the bounds; bounds of 0 on all axes are none."""
+        """Check the bounds. Bounds of 0 on all axes mean no bounds."""
         super().__post_init__()
         if self.bounds_frame not in ("target", "tool"):
             raise InputError("bounds_frame", value=self.bounds_frame, expected="'target' or 'tool'")
@@ -119,7 +120,7 @@ class BoundedGoal(Goal):
 
     @property
     def bounded_parts(self) -> int:
-        """Parts of the pose with bounds other than 0."""
+        """Parts of the pose that have bounds other than 0."""
         if self.bounds is None:
             return 0
         own = self.pose_parts
@@ -128,12 +129,12 @@ class BoundedGoal(Goal):
 
     @property
     def constrained_parts(self) -> int:
-        """The parts without bounds."""
+        """Parts of the pose that have no bounds."""
         return self.pose_parts & ~self.bounded_parts
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The parts with bounds, three values each."""
+        """Further residuals: three values for each part with bounds."""
         found: list[Term] = []
         for part in (POSITION, ROTATION):
             if not self.bounded_parts & part:
@@ -146,15 +147,16 @@ class BoundedGoal(Goal):
 
     @property
     def can_move(self) -> bool:
-        """Whether the target is met exactly or not at all, so that moving it can help."""
+        """Whether the target has no bounds, so that moving the target can help."""
         return not self.bounded_parts
 
     def distances(self, target: Array, point: Array) -> tuple[float, float]:
-        """Return the smallest and the largest distance of a point from the positions within the bounds of a target."""
+        """Return the smallest and largest distance of a point from the positions within the bounds of a target."""
         if not self.bounded_parts & POSITION:
             return super().distances(target, point)
         low, high = self.ranges[:3].T
-        if self.bounds_frame == "tool":  # the axes may have any orientation: a shell about the target
+        # any orientation of these axes is possible, so the positions are a shell about the target
+        if self.bounds_frame == "tool":
             away = super().distances(target, point)[0]
             inner, outer = (float(np.linalg.norm(part)) for part in (np.clip(0.0, low, high), np.maximum(-low, high)))
             return max(away - outer, inner - away, 0.0), away + outer
@@ -162,14 +164,14 @@ class BoundedGoal(Goal):
         return float(np.linalg.norm(x - np.clip(x, low, high))), float(np.linalg.norm(np.maximum(x - low, high - x)))
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the size of the miss, outside the bounds if there are any."""
+        """Return a text about the size of the miss; with bounds, of the part outside the bounds."""
         if not self.bounded_parts:
             return super().describe_miss(length, angle, say)
         parts = [say(length)] * (length > 0.0) + [describe.degrees(angle)] * (angle > 0.0)
         return f"is {' and '.join(parts)} outside its bounds"
 
     def sketch(self, view: View) -> Sketch:
-        """Return the marks, with a box for bounds of the position."""
+        """Return the marks of the goal, with a box for bounds of the position."""
         drawn = super().sketch(view)
         if not self.bounded_parts & POSITION:
             return drawn
@@ -181,10 +183,10 @@ class BoundedGoal(Goal):
 
 
 def _angles(low: float, high: float) -> tuple[float, float]:
-    """Return bounds of an angle; infinite if they allow every angle.
+    """Return bounds of an angle; they are infinite if every angle is allowed.
 
     Raises:
-        InputError: If they are outside of those that rotations have.
+        InputError: If the bounds exceed the angles that rotations can have.
     """
     low, high = (-math.pi if math.isinf(low) else low), (math.pi if math.isinf(high) else high)
     if not (-_TURN <= low <= math.pi and -math.pi <= high <= _TURN):
@@ -193,7 +195,7 @@ def _angles(low: float, high: float) -> tuple[float, float]:
 
 
 def _odd_axis(bounds: Array) -> int:
-    """Return the axis whose bounds differ most in size from those of the others; z if they are alike."""
+    """Return the axis whose bounds differ most in size from those of the other axes; z if all are alike."""
     sizes = np.minimum(bounds[:, 1] - bounds[:, 0], _TURN)
     order = np.argsort(sizes, kind="stable")
     least, middle, most = sizes[order]
@@ -203,7 +205,7 @@ def _odd_axis(bounds: Array) -> int:
 
 
 def cone_values(cone: Any) -> dict[str, Any]:
-    """Return the attributes of a goal with a cone, None for none.
+    """Return the attributes of a goal with a cone; an empty dict for None.
 
     Raises:
         InputError: If the value cannot be used.
@@ -216,5 +218,5 @@ def cone_values(cone: Any) -> dict[str, Any]:
 
 
 def cone_term(cone: float, *, aims: bool) -> Term:
-    """Return the term of a cone about a direction, or with ``aims`` about the direction of a point."""
+    """Return the residual of a cone about a direction; with ``aims``, about the direction of a point."""
     return Term(kind="cone", angles=1, takes=POSITION, numbers=(cone, float(aims)))

@@ -75,14 +75,14 @@ class CenterOfMassGoal(Goal):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """A position, or a vector in the plane."""
+        """Further residual: a position, or a vector in the horizontal plane."""
         if self.polygon is None:
             return (Term(kind="centre", lengths=3, takes=POSITION),)
         up = np.array([0.0, 0.0, 1.0]) if self.up is None else self.up
         return (Term(kind="support", lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with the upward direction."""
+        """Return the goal with the upward direction set."""
         if not any(joint.mass > 0.0 for joint in skeleton.joints):
             raise InputError(
                 skeleton.name,
@@ -115,7 +115,7 @@ class CenterOfMassGoal(Goal):
 
 
 def _hull(points: Array, up: Array) -> Array:
-    """Return the convex hull of points seen along ``up``, counterclockwise and without height (Andrew 1979)."""
+    """Return the convex hull of points as seen along ``up``, counterclockwise, with heights removed (Andrew 1979)."""
     frame = align_z(up)
     flat = sorted({(float(x), float(y)) for x, y in points @ frame[:, :2]})
     if len(flat) > 2:
@@ -132,5 +132,5 @@ def _hull(points: Array, up: Array) -> Array:
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Return twice the area of a triangle, positive if it is counterclockwise."""
+    """Return twice the signed area of the triangle a, b, c, positive if it is counterclockwise."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

@@ -28,9 +28,9 @@ Rows = NDArray[np.int64]
 SELF: Final = "self"
 WORLD: Final = "world"
 _MEANS: Final = {SELF: "the pairs of links that can collide", WORLD: "all links and all obstacles"}
-_MOST_SLOTS: Final = 24  # largest number of contacts of a goal at once
-_SPARE_SLOTS: Final = 6  # contacts in addition to one per degree of freedom
-_FURTHER_POINTS: Final = 3  # contacts in addition to one for a pair of shapes with flat faces
+_MOST_SLOTS: Final = 24  # largest number of contacts that a goal measures at once
+_SPARE_SLOTS: Final = 6  # number of contacts in addition to one for each degree of freedom
+_FURTHER_POINTS: Final = 3  # number of contacts of a pair of shapes with flat faces in addition to the first
 _COVERS: Final = "sy.with_shapes(skeleton), or --shapes on the command line, covers them with capsules"
 _PAIRS: Final = '"self", "world" or pairs such as ("left_hand", "head")'
 
@@ -39,12 +39,12 @@ class Apart(NamedTuple):
     """The pairs that a resolved clearance goal keeps apart. Links are given by the rows of their joints.
 
     Args:
-        links: Pairs of links, (n, 2).
+        links: Pairs of links that can collide or are named, (n, 2).
         avoiding: Links to keep apart from all obstacles, (m,).
         single: Pairs of a link and a row of the world's obstacles, (k, 2).
-        slots: Largest number of contacts of the pairs above at once.
-        close: Pairs of links that cannot reach the distance, and only must not touch, (c, 2).
-        close_slots: Largest number of contacts of the close pairs at once.
+        slots: Largest number of simultaneous contacts of the pairs above.
+        close: Pairs of links that cannot keep the distance, and therefore only must not touch, (c, 2).
+        close_slots: Largest number of simultaneous contacts of the close pairs.
     """
 
     links: Rows
@@ -59,7 +59,7 @@ def _pairs_in_file(goal: Any) -> list[Any] | None:
     """Return the pairs of a goal that a file can store.
 
     Raises:
-        UnsupportedError: If it has a world, which a goal file cannot store.
+        UnsupportedError: If the goal has a world, which a goal file cannot store.
     """
     if goal.world is not None:
         expected = "a clearance goal without world; save_world stores obstacles, and read_goals(world=) adds them"
@@ -143,7 +143,7 @@ class ClearanceGoal(Goal):
     world: World | None = None
     pairs: Any = None
     priority: int | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # None is above all
-    apart: Apart | None = field(default=None, init=False)  # set when the goal is resolved
+    apart: Apart | None = field(default=None, init=False)  # pairs in rows; set when the goal is resolved
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -160,12 +160,12 @@ class ClearanceGoal(Goal):
 
     @property
     def rows(self) -> int:
-        """Number of residual rows: the largest number of contacts at once."""
+        """Number of residual rows, which is the largest number of simultaneous contacts."""
         return 0 if self.apart is None else self.apart.slots + self.apart.close_slots
 
     @property
     def measures(self) -> int:
-        """POSITION: the error is a length."""
+        """Return POSITION, because the error is a length."""
         return POSITION
 
     @property
@@ -175,17 +175,17 @@ class ClearanceGoal(Goal):
 
     @property
     def avoids_itself(self) -> bool:
-        """Whether the goal keeps the colliding pairs of links apart; pairs of rows are such pairs, see ``on_rows``."""
+        """Whether the goal keeps colliding pairs of links apart; pairs of rows are such pairs, see ``on_rows``."""
         return self.pairs is None or any(one == SELF or _is_of_rows(one) for one in self.pairs)
 
     @property
     def is_about_all(self) -> bool:
-        """Whether the goal is about all links, not only about named pairs."""
+        """Whether the goal applies to all links, not only to named pairs."""
         return self.avoids_itself or WORLD in self.pairs
 
     @property
     def can_move(self) -> bool:
-        """False: the goal has no target to move."""
+        """Return False, because the goal has no target to move."""
         return False
 
     def resolved(self, skeleton: Skeleton) -> Goal:
@@ -232,10 +232,10 @@ class ClearanceGoal(Goal):
         return self._with(world=world, apart=found)
 
     def _chosen(self, skeleton: Skeleton) -> tuple[Any, ...]:
-        """Return the given pairs, or the words for the default.
+        """Return the given pairs, or ``"self"`` and ``"world"`` as the default requires.
 
         Raises:
-            InputError: If the two words are also names of two links or obstacles.
+            InputError: If ``"self"`` and ``"world"`` are also names of links or obstacles.
         """
         if self.pairs is None:
             return (SELF,) if self.world is None else (SELF, WORLD)
@@ -254,7 +254,7 @@ class ClearanceGoal(Goal):
         return new
 
     def on_rows(self, skeleton: Skeleton) -> ClearanceGoal:
-        """Return the goal with pairs as rows, so that it keeps the same pairs apart after limits of the body change."""
+        """Return the goal with pairs as rows, so that the pairs stay the same after limits of the body change."""
         given = self._chosen(skeleton)
         pairs = [pair for pair in given if pair != SELF]
         if SELF in given:
@@ -262,7 +262,7 @@ class ClearanceGoal(Goal):
         return self._with(pairs=tuple(pairs) or (SELF,))
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the violation of the distance as text."""
+        """Return the violation of the required distance as text."""
         return f"lacks {say(length)} of its distance"
 
     def sketch(self, view: View) -> Sketch:
@@ -271,7 +271,7 @@ class ClearanceGoal(Goal):
 
 
 def _subjects(skeleton: Skeleton, pairs: Sequence[Any], world: World | None) -> set[int]:
-    """Return the rows of links in words and pairs of names; pairs of rows are not included."""
+    """Return the rows of the links in ``pairs``, all rows for a word; pairs of rows are ignored."""
     if any(isinstance(pair, str) for pair in pairs):
         return set(range(len(skeleton)))
     names = [name for pair in pairs for name in pair if isinstance(name, str)]
@@ -279,10 +279,10 @@ def _subjects(skeleton: Skeleton, pairs: Sequence[Any], world: World | None) -> 
 
 
 def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
-    """Refuse links with unreadable shapes, which the goal could not keep apart.
+    """Raise an error for links with unreadable shapes, which the goal could not keep apart.
 
     Raises:
-        InputError: If one of the rows is such a link.
+        InputError: If a link in ``rows`` has unreadable shapes.
     """
     lost = [str(skeleton.link_key(row)) for row in sorted(rows) if skeleton.joints[row].shapes_lost]
     if lost:
@@ -296,7 +296,7 @@ def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
 
 
 def _contacts(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
-    """Return the largest number of contacts at once between two sets of shapes, given their counts, (2,) each."""
+    """Return the largest number of contacts at once; a and b count all shapes, and all but spheres, of two sets."""
     return int(a[0] * b[0] + _FURTHER_POINTS * a[1] * b[1])
 
 

@@ -116,12 +116,12 @@ class ContactGoal(Goal):
 
     @property
     def constrained_parts(self) -> int:
-        """POSITION, and ROTATION for a full pose."""
+        """POSITION; for a full pose, also ROTATION."""
         return POSITION | ROTATION if self.keep == "pose" else POSITION
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The direction of the normal, with ``keep="normal"``."""
+        """Further residual with ``keep="normal"``: the direction of the sole's normal."""
         return (Term(kind="contact", angles=3, takes=ROTATION),) if self.keep == "normal" else ()
 
     def resolved(self, skeleton: Skeleton) -> Goal:
@@ -145,5 +145,5 @@ class ContactGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the arguments that keep the whole pose."""
+        """Return the arguments that keep the whole pose of the joint."""
         return {"keep": "pose"}

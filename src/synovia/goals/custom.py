@@ -115,17 +115,17 @@ class CustomGoal(Goal):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The residual, as the kernels read it."""
+        """Further residual: that of the Python function."""
         return (Term(kind="custom", lengths=self.size, numbers=(self.tolerance,)),)
 
     @property
     def measures(self) -> int:
-        """0: the error is in a unit of its own."""
+        """Return 0, because the error has a unit of its own."""
         return 0
 
     @property
     def own_tolerance(self) -> float:
-        """Norm of the residual up to which the goal is met."""
+        """Largest norm of the residual at which the goal is met."""
         return self.tolerance
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:

@@ -1,4 +1,4 @@
-"""Describe goals: the fields of their entries in files and on the page, and their marks in pictures."""
+"""Descriptions of goals: their fields in files and on the page, and their marks in pictures."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from synovia.errors import UnsupportedError
 from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import Array
 
-AHEAD = 0.3  # body sizes: distance from a joint to the first point that it looks at
-_PATCH = 0.06  # body sizes: half the side of the square that shows a plane
-# Descriptions that several kinds share
+AHEAD = 0.3  # body sizes: distance from a joint to the first point at which it aims
+_PATCH = 0.06  # body sizes: half the side of the square drawn for a plane
+# Descriptions of fields that several kinds share
 POINT = "World position x, y, z in the length unit of the model's file."
 OTHER_POINT = "Point on the other joint, in its frame."
 AXIS = "Direction in the joint's frame; its length does not matter."
@@ -25,23 +25,24 @@ OTHER_JOINT = "Name of another joint, link or site, else a role, or a row."
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Field:
-    """One field of a goal in a goal file, and the argument of its constructor.
+    """A field of a goal in goal files, with the argument of the constructor that it corresponds to.
 
     Args:
-        name: Its name in files.
-        form: Type of its value: ``"point"`` and ``"direction"`` (x, y, z), ``"rotation"``, ``"joint"``, ``"number"``,
+        name: Name of the field in files.
+        form: Type of the value: ``"point"`` and ``"direction"`` (x, y, z), ``"rotation"``, ``"joint"``, ``"number"``,
             ``"length"`` (0 or more), ``"count"``, ``"choice"``, ``"polygon"``, for rest goals ``"parts"`` and
             ``"values"``, or for clearance goals ``"pairs"``.
-        text: Its description in the schema.
-        take: Returns its value for a goal: an array, a matrix (3, 3) for a rotation, a plain value, or None to omit it.
-        argument: Name of the constructor's argument, if it differs.
-        held: Returns the value of the argument, if a file cannot store every such value.
+        text: Description of the field in the schema.
+        take: Returns the field's value for a goal: an array, a matrix (3, 3) for a rotation, or a plain value; None to
+            omit it.
+        argument: Name of the constructor's argument, if it differs from ``name``.
+        held: Returns the value of the argument. None if a file can store every value.
         default: Its default, which files omit.
-        part: POSITION or ROTATION if it is this part of a target in the world, which users can drag on the page.
-        required: Whether a file must give it.
-        control: Whether the page has a control for it.
-        choices: Allowed words.
-        label: Label of another joint on the page.
+        part: POSITION or ROTATION if the field is this part of a target in the world, which users can drag on the page.
+        required: Whether a file must have the field.
+        control: Whether the page has a control for the field.
+        choices: Allowed words as values.
+        label: Label of the field on the page, if its value is another joint.
         absent: Text on the page if no joint is chosen; empty for a required joint.
     """
 
@@ -61,7 +62,7 @@ class Field:
 
 
 def attribute(name: str, form: str, text: str, **options: Any) -> Field:
-    """Return a field whose value is the attribute of the same name."""
+    """Return a field whose value is the goal's attribute of the same name."""
     return Field(name=name, form=form, text=text, take=lambda goal: getattr(goal, name), **options)
 
 
@@ -80,17 +81,17 @@ def rotation(text: str = "World rotation of the joint.", part: int = ROTATION) -
 
 
 def position_of(goal: Any) -> Array | None:
-    """Return the target position that a goal gives, (3,), or None."""
+    """Return the target position that a goal gives, (3,); None if it gives none."""
     return goal.target[:3, 3] if goal.given & POSITION else None
 
 
 def rotation_of(goal: Any) -> Array | None:
-    """Return the target rotation that a goal gives, (3, 3), or None."""
+    """Return the target rotation that a goal gives, (3, 3); None if it gives none."""
     return goal.target[:3, :3] if goal.given & ROTATION else None
 
 
 def normal_of(goal: Any) -> Array | None:
-    """Return the z axis of the target rotation that a goal gives, (3,), or None."""
+    """Return the z axis of the target rotation that a goal gives, (3,); None if it gives no rotation."""
     return goal.target[:3, 2] if goal.given & ROTATION else None
 
 
@@ -118,7 +119,7 @@ def offset_rotation(
 
 
 def rotation_in(frame: Array) -> Array | None:
-    """Return the rotation (3, 3) of a frame (4, 4), or None for the identity."""
+    """Return the rotation (3, 3) of a frame (4, 4); None for the identity."""
     return None if np.array_equal(frame[:3, :3], np.eye(3)) else frame[:3, :3]
 
 
@@ -133,7 +134,7 @@ NAME = attribute("name", "name", "What to call the goal.")
 
 
 def axis_of_offset() -> Field:
-    """Return the field of an axis, the z axis of the frame on a joint."""
+    """Return the field of an axis: the z axis of the goal's frame on its joint."""
     return Field(
         name="axis",
         form="direction",
@@ -156,12 +157,12 @@ def degrees(angle: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """A goal in a pose: the values that its marks depend on.
+    """State of a goal in a pose, from which its marks in a picture follow.
 
     Args:
         at: World frame of the goal's point, (4, 4).
         target: Target of the goal, (4, 4).
-        others: World frames of its other joints, each (4, 4).
+        others: World frames of the goal's other joints, each (4, 4).
         size: Size of the body, length units.
         reached: Whether the goal is met.
         length: Error of the goal, length units.
@@ -177,7 +178,7 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sketch:
-    """Marks of a goal in a picture, next to its point.
+    """Marks of a goal in a picture.
 
     Args:
         target: Target point in the world, (3,).
@@ -185,8 +186,8 @@ class Sketch:
         target_rotation: Target rotation in the world, (3, 3).
         paths: Lines in the world, each as points (n, 3).
         arc: Bounds of the joint value, drawn as an arc or a rail.
-        note: Error printed next to a missed goal: ``"length"`` or ``"angle"``; empty for the distance.
-        on_joint: Whether a missed goal gets a ring around its joint.
+        note: Error to print at a missed goal: ``"length"`` or ``"angle"``; empty for the distance to the target.
+        on_joint: Whether a missed goal has a ring around its joint.
     """
 
     target: Array | None = None
@@ -199,12 +200,12 @@ class Sketch:
 
 
 def ray(start: Array, way: Array, length: float) -> Array:
-    """Return a line of a given length from a point in a direction, (2, 3)."""
+    """Return the ends (2, 3) of a line of a given length from a point in a direction."""
     return np.stack([start, start + length / max(float(np.linalg.norm(way)), 1e-300) * way])
 
 
 def square(centre: Array, turn: Array, size: float) -> Array:
-    """Return the corners (5, 3) of a small square normal to the z axis of a rotation, first and last equal."""
+    """Return the corners (5, 3) of a small square normal to the z axis of a rotation; the last is the first."""
     across, along = _PATCH * size * turn[:, 0], _PATCH * size * turn[:, 1]
     signs = ((1, 1), (-1, 1), (-1, -1), (1, -1), (1, 1))
     return np.array([centre + a * across + b * along for a, b in signs])
@@ -212,13 +213,13 @@ def square(centre: Array, turn: Array, size: float) -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Place:
-    """A joint in the current pose, from which the page derives the first target of a new goal.
+    """A joint in the current pose; the page derives the first target of a new goal from it.
 
     Args:
         at: World frame of the goal's point, (4, 4).
         frames: World frames of all joints by row, each (4, 4).
-        parents: Parent of each row, -1 for none.
-        row: The goal's joint.
+        parents: Row of the parent of each row; -1 for no parent.
+        row: Row of the goal's joint.
         size: Size of the body, length units.
     """
 

@@ -68,13 +68,13 @@ class DirectionGoal(Goal):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """An angle, in three rows; with a cone, in one."""
+        """Further residual: an angle in three rows; with a cone, in one row."""
         if self.cone:
             return (cone_term(self.cone, aims=False),)
         return (Term(kind="direction", angles=3, takes=POSITION),)
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return the directions of the axis."""
+        """Return the current directions of the axis, which are the targets that poses meet."""
         out = now.copy()
         out[:, :3, 3] = now[:, :3, 2]
         return out
@@ -86,7 +86,7 @@ class DirectionGoal(Goal):
         return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the angle between the axis and its direction."""
+        """Return a text with the angle between the axis and its target direction."""
         return f"points {describe.degrees(angle)} {'outside its cone' if self.cone else 'away from its direction'}"
 
     def sketch(self, view: View) -> Sketch:
@@ -97,5 +97,5 @@ class DirectionGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the z axis and its direction at rest."""
+        """Return as first arguments the z axis and its direction at rest."""
         return {"axis": (0.0, 0.0, 1.0), "direction": tuple(skeleton.rest_pose().matrix(row)[:, 2].tolist())}

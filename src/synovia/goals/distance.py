@@ -72,7 +72,7 @@ class DistanceGoal(Goal):
     minimum: float = 0.0
     maximum: float = math.inf
     offset: Any = None
-    other_offset: Any = None  # becomes a frame (4, 4)
+    other_offset: Any = None  # converted to a frame (4, 4)
 
     def __post_init__(self, point: Any) -> None:
         """Check the values."""
@@ -96,12 +96,12 @@ class DistanceGoal(Goal):
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The goal's joint, and the other joint if there is one."""
+        """The goal's joint, and the other joint if it is given."""
         return super().joints if self.other is None else (*super().joints, self.other)
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """A length."""
+        """Further residual: one length."""
         frames = () if self.other is None else (self.other_offset,)
         return (
             Term(
@@ -111,16 +111,16 @@ class DistanceGoal(Goal):
         )  # fmt: skip
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Return None: bounds define no target to interpolate."""
+        """Return None, because bounds define no target that could be interpolated."""
         return None
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the difference between the distance and its bounds."""
+        """Return a text with the difference between the distance and its bounds."""
         to = "" if self.other is None else f" to {self.other!r}"
         return f"is {say(length)} outside the allowed distance{to}"
 
     def sketch(self, view: View) -> Sketch:
-        """Return the measured line and the nearest point on it at an allowed distance."""
+        """Return the measured line, with the nearest point on it at an allowed distance."""
         p = view.at[:3, 3]
         o = (view.others[0] @ self.other_offset)[:3, 3] if view.others else view.target[:3, 3]
         lack = view.length if float(np.linalg.norm(p - o)) < self.minimum else -view.length
@@ -128,5 +128,5 @@ class DistanceGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return bounds from 0 to a tenth of the body's size."""
+        """Return as first arguments bounds from 0 to a tenth of the body's size."""
         return {"minimum": 0.0, "maximum": 0.1 * (skeleton.size or 1.0)}

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def _point_of(goal: Goal) -> Array:
-    """Return the given point of the plane.
+    """Return the point of the plane that was given.
 
     Raises:
-        UnsupportedError: If the plane is at the start position, which a goal file cannot store.
+        UnsupportedError: If the plane passes through the start position, which a goal file cannot store.
     """
     point = describe.position_of(goal)
     if point is None:
@@ -118,11 +118,11 @@ class PlaneGoal(Goal):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """A length."""
+        """Further residual: one length."""
         return (Term(kind="plane", lengths=1, takes=POSITION | ROTATION),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with its normal."""
+        """Return the goal with the normal of its plane."""
         if self.given & ROTATION:
             return self
         target = rigid() if self.target is None else self.target.copy()
@@ -138,7 +138,7 @@ class PlaneGoal(Goal):
         return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the depth behind the plane."""
+        """Return a text with the depth of the point behind the plane."""
         return f"is {say(length)} behind its plane"
 
     def sketch(self, view: View) -> Sketch:
@@ -149,5 +149,5 @@ class PlaneGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the upward direction."""
+        """Return the upward direction as the first normal."""
         return {"normal": tuple(up.tolist())}

@@ -74,16 +74,16 @@ class PoleGoal(Goal):
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The middle joint, then root and tip if known."""
+        """The middle joint, then root and tip if they are known."""
         return (*super().joints, *(joint for joint in (self.root, self.tip) if joint is not None))
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """An angle."""
+        """Further residual: one angle."""
         return (Term(kind="pole", angles=1, takes=POSITION, frames=(rigid(), rigid())),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with root and tip."""
+        """Return the goal with its root and tip joints."""
         middle, _ = skeleton.locate(self.joints[0])
         root, tip = self.root, self.tip
         if root is None:
@@ -111,13 +111,13 @@ class PoleGoal(Goal):
         return self._with(root=root, tip=tip)
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return points in the bending direction, one length unit away; for straight limbs, on the joint's z axis."""
+        """Return points in the bending direction, one length unit away; on the joint's z axis for a straight limb."""
         out, bend = now.copy(), _bend(now, others)
         out[:, :3, 3] += np.where(bend.any(axis=1, keepdims=True), bend, now[:, :3, 2])
         return out
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Interpolate directions between the bend and the target, at the target's distance."""
+        """Interpolate directions between the current bend and the target, at the target's distance."""
         out, way = target.copy(), target[:, :3, 3] - now[:, :3, 3]
         far, bend = np.linalg.norm(way, axis=1, keepdims=True), _bend(now, others)
         straight = ~bend.any(axis=1, keepdims=True)
@@ -126,7 +126,7 @@ class PoleGoal(Goal):
         return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the angle by which the limb bends away from its pole."""
+        """Return a text with the angle by which the limb bends away from its pole."""
         return f"bends {describe.degrees(angle)} away from its pole"
 
     def sketch(self, view: View) -> Sketch:
@@ -136,7 +136,7 @@ class PoleGoal(Goal):
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return a point in the bending direction, or on the joint's z axis for a straight limb."""
+        """Return a target in the bending direction; on the joint's z axis for a straight limb."""
         root, tip = values.get("root"), values.get("tip")
         above = place.parents[place.row] if root is None else root
         children = (row for row, parent in enumerate(place.parents) if parent == place.row)
@@ -151,7 +151,7 @@ class PoleGoal(Goal):
 
 
 def _bend(now: Array, others: Sequence[Array]) -> Array:
-    """Return the unit vectors from the line between root and tip to the middle joint, (n, 3); 0 for straight limbs."""
+    """Return unit vectors (n, 3) from the line between root and tip to the middle joint; 0 for straight limbs."""
     root, tip = (other[:, :3, 3] for other in others)
     line = unit(tip - root)
     away = now[:, :3, 3] - root

@@ -17,7 +17,7 @@ from synovia.model.geometry import Array, as_numbers
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
-_MOST = 1e300  # stands for no bound in the kernels
+_MOST = 1e300  # the value for no bound in kernels
 _INSTEAD = "use PositionGoal, PlaneGoal or DistanceGoal to bound its position"
 
 
@@ -65,7 +65,8 @@ class RangeGoal(Goal):
 
     lower: float = -math.inf
     upper: float = math.inf
-    slides: bool = field(default=False, init=False)  # whether the value is a length; set when the goal is resolved
+    # whether the joint value is a length; set when the goal is resolved
+    slides: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -82,12 +83,12 @@ class RangeGoal(Goal):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """A length for a slide, else an angle."""
+        """Further residual: a length for a slide, else an angle."""
         bounds = (max(self.lower, -_MOST), min(self.upper, _MOST))
         return (Term(kind="range", lengths=int(self.slides), angles=int(not self.slides), numbers=bounds),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with the kind of its joint value.
+        """Return the goal with ``slides`` set by the kind of its joint.
 
         Raises:
             InputError: If the joint has no value of its own, or the range is outside its limits.
@@ -114,7 +115,7 @@ class RangeGoal(Goal):
         return self._with(lower=lower, slides=joint.kind is Kind.SLIDE)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the distance of the value from the range."""
+        """Return a text with the distance of the joint value from the range."""
         ends = [say(x) if self.slides else describe.degrees(x) for x in (self.lower, self.upper)]
         within = f"{ends[0]} to {ends[1]}"
         if math.isinf(self.lower) or math.isinf(self.upper):
@@ -127,7 +128,7 @@ class RangeGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the whole range of the joint."""
+        """Return the whole range of the joint as first arguments."""
         lower, upper = cls.ends(skeleton, row)
         return {"lower": lower, "upper": upper}
 
@@ -142,7 +143,7 @@ class RangeGoal(Goal):
         if kind is Kind.BALL:
             return 0.0, math.pi
         if kind not in (Kind.HINGE, Kind.SLIDE):
-            RangeGoal(row, 0.0).resolved(skeleton)  # raises the error
+            RangeGoal(row, 0.0).resolved(skeleton)  # raises the error for such a joint
         low, high = skeleton.value_range(row)
         far = math.pi if kind is Kind.HINGE else skeleton.size or 1.0
         return (low if math.isfinite(low) else min(-far, high - far)), (

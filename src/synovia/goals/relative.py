@@ -79,7 +79,7 @@ class RelativeGoal(Goal):
     quat_xyzw: InitVar[Any] = None
     quat_wxyz: InitVar[Any] = None
     offset: Any = None
-    other_offset: Any = None  # becomes a frame (4, 4)
+    other_offset: Any = None  # converted to a frame (4, 4)
 
     def __post_init__(self, position: Any, rotation: Any, transform: Any, quat_xyzw: Any, quat_wxyz: Any) -> None:
         """Check the values."""
@@ -100,27 +100,27 @@ class RelativeGoal(Goal):
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The joint and the other."""
+        """The goal's joint and the other joint."""
         return (*super().joints, self.other)
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """A position, an orientation or both."""
+        """Further residual: a position, an orientation or both."""
         bits = _PARTS[self.parts]
         lengths, angles = 3 * (bits & POSITION > 0), 3 * (bits & ROTATION > 0)
         return (Term(kind="relative", lengths=lengths, angles=angles, takes=bits, frames=(self.other_offset,)),)
 
     @property
     def other_joint(self) -> str | int:
-        """The other joint."""
+        """The other joint, in whose frame the target is."""
         return self.other
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the size of the miss, and its frame."""
+        """Return a text about the size of the miss and the frame in which it is measured."""
         return f"{super().describe_miss(length, angle, say)} relative to {self.other!r}"
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return the frame on the joint, relative to the frame on the other joint."""
+        """Return the goal's frame relative to the frame on the other joint, which is the target that poses meet."""
         back: Array = np.linalg.inv(np.asarray(others[0] @ self.other_offset))
         return back @ now
 
@@ -132,7 +132,7 @@ class RelativeGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the joint above, else a joint below, as the other joint, and the whole pose.
+        """Return as first arguments another joint (the joint above, else one below) and all parts of the pose.
 
         Raises:
             InputError: If the skeleton has no other joint.
@@ -145,7 +145,7 @@ class RelativeGoal(Goal):
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return the current pose; set its place in the other joint's frame as the goal's target."""
+        """Return the current pose as target, and set it relative to the other joint in ``values``."""
         offset = values.get("other_offset")
         frame = rigid() if offset is None else rigid(offset) if np.ndim(offset) == 1 else np.asarray(offset)
         held = np.linalg.inv(place.frames(values["other"]) @ frame) @ place.at

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def _joints_of(goal: Any) -> dict[str, float] | list[str | int] | None:
-    """Return the joints of a rest goal, with their factors unless all are 1."""
+    """Return the joints of a rest goal; with their factors unless all factors are 1."""
     if goal.parts is None or all(part == 1.0 for part in goal.parts.values()):
         return None if goal.parts is None else list(goal.parts)
     return {_named(goal, joint): float(part) for joint, part in goal.parts.items()}
 
 
 def _values_of(goal: Any) -> dict[str, float | list[float]] | None:
-    """Return the given reference values of a rest goal by joint name.
+    """Return the reference values that were given to a rest goal, by joint name.
 
     Raises:
         UnsupportedError: If a joint has no unique name.
@@ -50,7 +50,7 @@ def _values_of(goal: Any) -> dict[str, float | list[float]] | None:
 
 
 def _named(goal: Goal, joint: object) -> str:
-    """Return a joint's name as a key of a file."""
+    """Return the name of a joint for use as a key in a file."""
     if not isinstance(joint, str):
         raise describe.cannot_store(goal, f"values by row ({joint!r})", "the joint's name")
     return joint
@@ -144,7 +144,7 @@ class RestGoal(Goal):
         return as_call(self, {**self._values(), "joints": self.parts})
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with the reference values and the weight of each joint."""
+        """Return the goal with its reference values and the weight of each joint."""
         if self.pose is None or isinstance(self.pose, Mapping):
             q = skeleton.rest_q.copy()
             for row, joint in enumerate(skeleton.joints):

@@ -38,7 +38,7 @@ from synovia.solver.base import Kernel
 
 
 class Listed(NamedTuple):
-    """A problem without clearance goals whose branches a closed form lists.
+    """A problem without clearance goals, whose branches a closed form lists.
 
     Args:
         kernel: Lists the branches.
@@ -76,7 +76,7 @@ class ClearBranches:
     """
 
     def __init__(self, listed: Listed, goals: Sequence[Goal], kernel: Kernel, nq: int) -> None:
-        """Find the indices of clearance goals and other goals."""
+        """Find the indices of clearance goals and of other goals."""
         self._listed, self._kernel, self._count = listed, kernel, len(goals)
         self._others = [g for g, goal in enumerate(goals) if goal.needs != "clearance"]
         self._clear = [g for g, goal in enumerate(goals) if goal.needs == "clearance"]
@@ -103,7 +103,7 @@ class ClearBranches:
         return len(out) << ROWS_AT | missed
 
     def branches(self, *call: Any) -> int:
-        """Write the results of all branches that meet every clearance goal; return the number of these branches."""
+        """Write a row of results for each branch that meets all clearance goals; return the number of rows."""
         ints, floats, targets, start, out, scratch, *_ = call
         rows = self._measured(_One(ints, floats, targets, start, scratch))
         if isinstance(rows, int):
@@ -115,8 +115,8 @@ class ClearBranches:
     def _solve_one(self, one: _One, out: Array, *, follows: bool) -> int:
         """Solve one problem, write its row of results into ``out``, (1, ...), and return the code of the kernel.
 
-        With ``follows`` (in a track, or with one attempt), first evade obstacles from the start. Only if the pose then
-        misses a goal, change the branch.
+        With ``follows`` (in a track, or with one attempt), first solve by levels from the start, which evades
+        obstacles. If the pose then misses a goal, use another branch.
         """
         rows = self._measured(one)
         if isinstance(rows, int):
@@ -143,9 +143,10 @@ class ClearBranches:
         return self._kernel(one.ints, one.floats, one.targets, one.start, out, one.scratch, COLD, 0)
 
     def _measured(self, one: _One) -> Array | int:
-        """Return a row of results for each branch of one problem, the branch nearest to the start first.
+        """Return a row of results for each branch of one problem; the branch nearest to the start is first.
 
-        The rows have the errors of all goals, clearance included. If a target is refused, return the error code.
+        The rows have the errors of all goals, including clearance goals. If a target is rejected, return the error
+        code.
         """
         listed, found = self._listed, np.empty(self._listed.shape)
         own = np.ascontiguousarray(one.targets[:, self._others])
@@ -168,7 +169,7 @@ class ClearBranches:
         return rows
 
     def _completed(self, part: Array, row: Array) -> Array:
-        """Return the targets of one problem, (1, goals, 17), with missing parts filled in from a row of results."""
+        """Return the targets of one problem, (1, goals, 17); missing parts are copied from a row of results."""
         out = part.copy()
         known = row[0, self._q.stop + 2 * self._count :].reshape(self._count, 4, 4)
         transforms = out[0, :, :TRANSFORM_WIDTH].reshape(self._count, 4, 4)

@@ -16,17 +16,18 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, times_exp
 from synovia.problem import Reduced
 
-NUDGE: Final = 1e-6  # radians or length scales; step of finite differences
+NUDGE: Final = 1e-6  # step of finite differences, radians or length scales
 _PLACES: Final = [BLOCK, BLOCK_Q, BLOCK_COLUMN]
 
 
 def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
-    """Return the velocities of all joints, mimic joints included, for one unit of each column, (nv, columns)."""
+    """Return the velocities of all joints, including mimic joints, for one unit of each column, (nv, columns)."""
     first = np.cumsum([0, *(joint.kind.v_size for joint in skeleton.joints)]).tolist()
     unit = column_units(reduced)
     out = np.zeros((skeleton.nv, reduced.columns))
     for (block, at, column), joint in zip(reduced.variables[:, _PLACES].tolist(), reduced.owner.tolist(), strict=True):
-        inside = at - skeleton.q_slice(joint).start  # a free joint has its translation first, in q and in velocities
+        # offset in the joint, the same in q and in velocities: a free joint has its translation first
+        inside = at - skeleton.q_slice(joint).start
         for c in range(3 if block == TURN else 1):
             out[first[joint] + inside + c, column + c] = unit[column]
     for own, (leader, ratio) in zip(first, skeleton.dof_columns, strict=False):
@@ -45,7 +46,7 @@ def column_units(reduced: Reduced) -> Array:
 
 
 def nudged(q: Array, variables: NDArray[np.int32], unit: Array, size: float) -> Array:
-    """Return joint values (columns, nq): row k is q after a step of ``size`` units along column k, as in ``moved``."""
+    """Return joint values (columns, nq): row k is q after a step of ``size`` units along column k, see ``moved``."""
     out = np.repeat(q[None], len(unit), axis=0)
     turns, scalars = variables[variables[:, BLOCK] == TURN], variables[variables[:, BLOCK] == SCALAR]
     at, column = turns[:, BLOCK_Q, None] + np.arange(4), turns[:, BLOCK_COLUMN, None] + np.arange(3)
@@ -60,7 +61,7 @@ def moved(q: Array, variables: NDArray[np.int32], unit: Array, step: Array) -> A
     parts = step.tolist()
     for block, at, column in variables[:, _PLACES].tolist():
         if not any(parts[column : column + (3 if block == TURN else 1)]):
-            continue  # most elements of a step are 0, because differences step along one column at a time
+            continue  # most elements are 0, because finite differences step along one column at a time
         if block == TURN:
             out[at : at + 4] = times_exp(q[at : at + 4], step[column : column + 3])
         else:

@@ -61,12 +61,12 @@ Starts = Start | Sequence[Sequence[float]]  # one start for all problems, or (B,
 _empty = np.empty  # saves an attribute lookup in each call
 # factor of the work limit with clearance goals, since attempts, search and polish may each use all of it
 _CLEAR_WORK: Final = 0.3
-_JOINTS: Final = 100  # joints above which the work limit grows in proportion to their number
-_BETTER: Final = 0.01  # another solution is chosen if its share of correct bending is larger by at least this
+_JOINTS: Final = 100  # number of joints; for more joints, the work limit grows in proportion to their number
+_BETTER: Final = 0.01  # least gain in the share of correct bending for which a solution from a bent start is used
 _NO_WORSE: Final = 1.001  # largest factor by which the cost of a miss may grow for correct bending
 _TOLERANCE: Final = (1e-4, 1e-3)  # default: fraction of the length scale for positions, radians for angles
-_ROUNDING: Final = 1e-9  # radians or length units; rounding in a pose that a solve with a largest move returned
-# capacity of the candidates table, in joint values
+_ROUNDING: Final = 1e-9  # radians or length units: rounding error of a pose that a solve with a largest move returned
+# size of the table of candidate branches, in joint values
 _MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
@@ -108,14 +108,15 @@ class CompiledProblem(ChecksArguments):
     Attributes:
         given: The user's skeleton, without the joints that ``root`` adds.
         skeleton: The solved skeleton, with the joints that ``root`` adds.
-        root: How the root moves, as ``as_root`` returns it.
+        root: How the root moves, in the form that ``as_root`` returns.
         goals: The goals, completed by values that depend on the skeleton.
         goal_joints: All joints of each goal as rows of ``skeleton``, the goal's own joint first; for a site, its parent
             joint.
         solver: The settings.
-        method: The settings whose kernels solve the problem: ``solver``, or its replacement (``Solver.in_levels``).
+        method: The settings whose kernels solve the problem: ``solver``, or the solver that ``Solver.in_levels``
+            returns.
         reduced: The part of the problem that the solver may move.
-        allowed: The joints that ``moving`` names, as the user named them; None for all.
+        allowed: The joints that the option ``moving`` names, as the user named them; None for all.
         moving: Rows of ``skeleton`` that the solver may move; the other joints keep their start values.
         reach: Length scale of solvers and tolerances, length units.
         tolerance: (position in length units, angle in radians) within which a goal is met.
@@ -126,7 +127,7 @@ class CompiledProblem(ChecksArguments):
         moves: Largest move of each variable of the skeleton in one solve, radians or length units; None for no bound.
         kernel: Entry point of the solver kernel.
         clear_branches: Kernels of a closed form with clearance goals; None without.
-        call: ``kernel``, compiled for exactly these array types, so that calls skip the type dispatch.
+        call: ``kernel``, already specialized for these array types, so that a call does not dispatch on types.
         scratch_size: Scratch memory of one call, in float64.
         writer: Writes targets into the table that a kernel reads.
         obstacles: The obstacles of clearance goals; None without any.
@@ -170,7 +171,8 @@ class CompiledProblem(ChecksArguments):
             hint = f"root= adds it after the goals are read; pass skeleton.with_root({root!r}) in place of root="
             raise UnknownNameError(error.what, hint=hint) from None
         self.goals = tuple(goal for goal, _ in located)
-        before = len(self.skeleton) - len(skeleton)  # joints that the root adds before the skeleton's own
+        # number of joints that the root adds before those of the user's skeleton
+        before = len(self.skeleton) - len(skeleton)
         self.goal_joints: tuple[tuple[int, ...], ...] = tuple(
             tuple(row + before for row in rows) for _, rows in located
         )
@@ -251,11 +253,11 @@ class CompiledProblem(ChecksArguments):
             self.call = _refuse_one  # a rest goal with a reference for each frame can only be solved in a track
 
     def _fitting(self, starts: LearnedStarts) -> tuple[dict[int, int], dict[str, Array]]:
-        """Return the integers and tables that learned starts add to the packed problem.
+        """Return the header integers and the tables that learned starts add to the packed problem.
 
         Raises:
             InputError: If the starts were learned for another problem.
-            UnsupportedError: If the solver has no starts.
+            UnsupportedError: If the solver cannot use learned starts.
         """
         check_kind("starts", starts, LearnedStarts, "sy.formats.load_starts(path) reads them")
         if self.solver.closed:
@@ -269,12 +271,12 @@ class CompiledProblem(ChecksArguments):
 
     @property
     def has_reasons(self) -> bool:
-        """Whether reasons can be found for a miss, by solving variations by levels with the same joints."""
+        """Whether causes of a miss can be found by solving variations of the problem by levels with the same joints."""
         return self.method.supports_priorities and not self.solver.closed
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Joint of each goal, a row of ``skeleton``; -1 for goals of the whole body."""
+        """Row in ``skeleton`` of the joint of each goal; -1 for goals of the whole body."""
         return tuple(rows[0] if rows else -1 for rows in self.goal_joints)
 
     def __repr__(self) -> str:
@@ -318,7 +320,7 @@ class CompiledProblem(ChecksArguments):
         skeleton: Skeleton | None = None,
         tolerance: tuple[float, float] | None = None,
     ) -> Self:
-        """Return a problem with other parts but the same root and moving joints, without learned starts.
+        """Return a problem with the same root and moving joints but with other parts, without learned starts.
 
         Args:
             goals: Other goals; None for the goals of this problem.
@@ -348,7 +350,7 @@ class CompiledProblem(ChecksArguments):
 
     def _copy(self) -> Self:
         """Return a copy that shares all values."""
-        _ = self.bends  # cached before copying, so that no copy computes it again
+        _ = self.bends  # computed and cached before the copy, so that the copy does not compute it
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         return new
@@ -371,14 +373,14 @@ class CompiledProblem(ChecksArguments):
         return (self, targets) if found is None else (self.with_obstacles_at(found[1]), found[0])
 
     def read_many(self, targets: Any) -> tuple[Self, Any, Array, Bools]:
-        """Read the targets of a batch of problems, obstacle places included.
+        """Read the targets of a batch of problems, including obstacle places.
 
         Returns:
             The problem, with obstacle places if targets give them; the other targets; their table (B, goals, 17); and a
-            mask of problems with unusable values.
+            mask (B,) of problems whose targets cannot be used.
 
         Raises:
-            InputError: If no row has a form that can be used, or lengths differ.
+            InputError: If no row of the targets has a usable form, or the targets of two goals differ in length.
             UnknownNameError: If there is no obstacle of a name.
         """
         found = None if self.obstacles is None else self.obstacles.read_many(targets)
@@ -397,7 +399,7 @@ class CompiledProblem(ChecksArguments):
         return self.with_obstacle_places(places), others, table, odd
 
     def table_of_many(self, targets: Any) -> tuple[Self, Any, Array]:
-        """Read the targets of a batch of problems as ``read_many`` does, and raise for unusable ones.
+        """Read the targets of a batch of problems as ``read_many`` does, and raise an error for unusable ones.
 
         Raises:
             InputError: If a target cannot be used; the message names its row.
@@ -409,36 +411,36 @@ class CompiledProblem(ChecksArguments):
         return ik, others, table
 
     def error_of_targets(self, b: int, goal: int, targets: Any, others: Any) -> SynoviaError:
-        """Return the error that made problem b of a batch invalid: in its obstacle places, else in a goal's target."""
+        """Return the error of problem b of a batch: of its obstacle places if unusable, else of a goal's target."""
         error = None if self.obstacles is None else self.obstacles.error_of(targets, b)
         return error or self.writer.error_of(b, goal, others, many=True)
 
     def new_workspace(self) -> Workspace:
-        """Return a workspace, which serves one call at a time."""
+        """Return new memory for one call at a time."""
         return self.writer.workspace(new_scratch(self.scratch_size))
 
     def new_rows(self, count: int) -> Array:
-        """Return an empty table of results: head, joint values, two errors for each goal, and its target (16,)."""
+        """Return an empty table of results; a row has head, joint values, two errors and target (16,) per goal."""
         return np.empty((count, self.row_shape[1]))
 
     def targets_in(self, rows: Array) -> Array:
-        """Return the targets of the goals in rows of results, (T, goals, 16)."""
+        """Return the targets of the goals from the rows of results, (T, goals, 16)."""
         return rows[:, self.places.stop + 2 * len(self.goals) :].reshape(len(rows), len(self.goals), TRANSFORM_WIDTH)
 
     def errors_in(self, rows: Array) -> Array:
-        """Return the errors of the goals in rows of results, (T, goals, 2): lengths and angles."""
+        """Return the errors of the goals from the rows of results, (T, goals, 2): lengths and angles."""
         at, count = self.places.stop, len(self.goals)
         return rows[:, at : at + 2 * count].reshape(len(rows), count, 2)
 
     def polish_misses(
         self, starts: Array, rows: Array, scratch: Array, searches: bool = True, floats: Array | None = None
     ) -> None:
-        """Polish missed rows and write their status, or mark them as interrupted.
+        """Polish the rows that miss a goal and write their status; rows of stopped solves are marked as interrupted.
 
         Args:
             starts: Start of each row, or one start for all.
             rows: Results; changed in place.
-            scratch: Scratch memory of the kernel that wrote them.
+            scratch: Scratch memory of the kernel that wrote the rows.
             searches: Whether to search globally for a better pose; a frame of a track must stay near the last frame.
             floats: Floats that replace those of the problem.
 
@@ -453,7 +455,7 @@ class CompiledProblem(ChecksArguments):
             raise_signal(scratch)
 
     def packed(self, *, learned: bool = False) -> tuple[Ints, Array]:
-        """Return integers and floats of the packed problem, with learned starts if requested and available."""
+        """Return the integers and floats of the packed problem; with ``learned``, with learned starts if any."""
         return self.begun if learned and self.begun is not None else (self.ints, self.floats)
 
     def bend_one(self, workspace: Workspace, start: Array, row: Array, *, follow: bool) -> None:
@@ -544,7 +546,7 @@ class CompiledProblem(ChecksArguments):
         return code
 
     def _solved_moves(self, moves: Array) -> Array:
-        """Select the largest moves of solved variables from those of all, and scale lengths by the length scale."""
+        """Select the largest moves of the solved variables, and divide lengths by the length scale."""
         reduced = self.reduced
         order = {at: k for k, at in enumerate(self.skeleton.tables.variables[:, BLOCK_Q].tolist())}
         solved = moves[[order[at] for at in reduced.variables[:, BLOCK_Q].tolist()]]
@@ -552,7 +554,7 @@ class CompiledProblem(ChecksArguments):
         return np.where(lengths, solved / self.reach, solved)
 
     def moved_inside(self, given: Array, inside: Array) -> Array | None:
-        """Return how far clamping to the limits moved each variable of starts, if the solver bounds motion.
+        """Return how far clamping to the limits moved each variable of the starts, if the solver bounds motion.
 
         Args:
             given: Joint values, (B, nq).
@@ -571,7 +573,7 @@ class CompiledProblem(ChecksArguments):
         return out
 
     def floats_of(self, given: Array, inside: Array) -> Array:
-        """Return the packed floats for one start, with largest moves reduced by how far clamping moved the start.
+        """Return the packed floats for one start. The distance that clamping moved the start reduces its largest moves.
 
         Args:
             given: Joint values, (1, nq).
@@ -599,7 +601,7 @@ class CompiledProblem(ChecksArguments):
         return floats
 
     def bend_well(self, starts: Array, rows: Array, solve: Callable[[Array, NDArray[np.int64]], Array]) -> None:
-        """Replace results in which a straight limb has bent to the wrong side by better ones from bent starts.
+        """Replace results in which a straight limb bends to the wrong side by better results from bent starts.
 
         Results of restarts are replaced as well, because random poses bend limbs to any side.
 
@@ -623,7 +625,7 @@ class CompiledProblem(ChecksArguments):
             bent = self.bends.bent(given, size, (shares[at] < 1.0).astype(np.float64))
             if bent is None:
                 return
-            other = (bent != given).any(axis=1)  # other rows have no limb to bend and stay as they are
+            other = (bent != given).any(axis=1)  # problems whose start did not change are not solved again
             at, given, bent = at[other], given[other], bent[other]
             found = solve(bent, at)
             now = self.bends.shares(given, found[:, self.places], self.bent)
@@ -635,9 +637,9 @@ class CompiledProblem(ChecksArguments):
 
     @cached_property
     def bends(self) -> Bends | None:
-        """Limbs with a defined bending side; None without any.
+        """Limbs with a defined bending side; None if there are no such limbs.
 
-        They are found at the first solve, because finding the roles of a body may need its shape.
+        Computed at the first solve, because the roles of joints may depend on the shape of the body.
         """
         if self.solver.bounds_motion:  # bending the start would be motion, which the solver bounds
             return None
@@ -645,7 +647,7 @@ class CompiledProblem(ChecksArguments):
 
     @cached_property
     def branch_call(self) -> tuple[Kernel, tuple[int, int]]:
-        """The kernel that lists branches, loaded, and the shape of the table that it fills.
+        """Kernel that lists the branches of a closed form, and the shape of the table that it fills.
 
         The table has one row more than the largest number of candidates.
 
@@ -729,7 +731,7 @@ class CompiledProblem(ChecksArguments):
         return pose
 
     def as_starts(self, starts: Any, count: int) -> Array:
-        """Return the starts of a batch of problems: (count, nq), or (1, nq) for one start for all.
+        """Return the starts of a batch of problems: (count, nq), or (1, nq) for one start that all problems use.
 
         Raises:
             InputError: As in ``as_start``, or if the number of starts is wrong; the message names the row.
@@ -777,12 +779,12 @@ class CompiledProblem(ChecksArguments):
         return InputError(f"starts[{row}]", value=starts[row], expected=f"{self.skeleton.nq} joint values")
 
     def _without_followers(self, values: JointValues) -> JointValues:
-        """Return values by joint row without mimic joints, which follow their leader; check the names."""
+        """Check joint names and return values by joint row, without those of mimic joints, which follow a leader."""
         rows, joints = self.skeleton.by_row(values, "start"), self.skeleton.joints
         return {row: value for row, value in rows.items() if joints[row].mimic is None}
 
     def _led(self, q: Array, what: str) -> Array:
-        """Return checked joint values (..., nq) of starts, with mimic joints computed from their leaders.
+        """Check joint values (..., nq) of starts and return them with mimic joints computed from their leaders.
 
         Raises:
             InputError: If the values cannot be used.
@@ -819,7 +821,7 @@ class CompiledProblem(ChecksArguments):
 def _again(
     make: Callable[..., CompiledProblem], values: tuple[Any, ...], bent: Array | None, moved: Array | None
 ) -> CompiledProblem:
-    """Return a problem from pickled parts, with its obstacle places for each problem or frame."""
+    """Return a problem from its pickled arguments, its bending limit and its obstacle places."""
     new = make(*values).bending_from(BENT if bent is None else bent)
     return new if new.obstacles is None or moved is None else new.with_obstacle_places(Places(new.obstacles, moved))
 
@@ -843,7 +845,7 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
     Raises:
         InputError: If there are no goals, or a goal cannot be used.
     """
-    if isinstance(goals, str):  # a str is an iterable of letters
+    if isinstance(goals, str):  # a string would otherwise be read as an iterable of letters
         raise InputError("goals", value=type(goals), expected="one Goal or several", hint=_GOAL)
     found = tuple(goals) if isinstance(goals, Iterable) else (goals,)
     for i, goal in enumerate(found):
@@ -858,7 +860,7 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
 
 
 def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tuple[float, float]:
-    """Return the tolerance as two positive values, (length units, radians); the default for None.
+    """Check the tolerance and return it as (length units, radians); None gives the default.
 
     Raises:
         InputError: If the tolerance cannot be used.
@@ -872,6 +874,6 @@ def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tu
 
 
 def reach_of_tips(skeleton: Skeleton) -> float:
-    """Return the length scale of the whole skeleton, as with a goal on every tip, in length units."""
+    """Return the length scale of the whole skeleton in length units, as if every tip had a goal."""
     rows = [[row] for row in skeleton.tip_rows]
     return reduce(skeleton, [PositionGoal(row[0]) for row in rows], rows).reach

@@ -17,8 +17,8 @@ from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.distances import Contact, PackedShapes, contact_of, contact_rows, join_shapes
 from synovia.model.shapes.world import World
 
-MOST: Final = 20  # largest number of listed pairs of links and obstacles
-_AT_ONCE: Final = 1000  # number of pairs of shapes in the first block; later blocks are pruned
+MOST: Final = 20  # largest number of listed pairs of a link and a link or an obstacle
+_AT_ONCE: Final = 1000  # number of pairs in the first block; later blocks skip pairs that are too far apart
 _Pairs = NDArray[np.int32]
 _NONE: Final = Apart(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64), 0)
 
@@ -46,7 +46,7 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
 
 
 def watched_pairs(ik: CompiledProblem) -> list[WatchedPairs]:
-    """Return the pairs that each clearance goal keeps apart.
+    """Return the watched pairs of each clearance goal.
 
     Only links that the problem moves are paired with obstacles. Pairs that only must not touch are separate items.
     """
@@ -66,14 +66,14 @@ class WatchedPairs:
     Args:
         skeleton: The body.
         goal: The goal, resolved.
-        moving: Rows of the joints whose links avoid all obstacles; None for all links that a joint moves.
-        before: Number of rows put before the skeleton that the goal was resolved for.
-        close: Whether to watch the pairs that only must not touch, instead of all other pairs.
+        moving: Rows of the joints whose links must avoid all obstacles; None for all links that a joint moves.
+        before: Number of joints of ``skeleton`` that precede those of the skeleton that the goal was resolved for.
+        close: Whether to watch the pairs that only must not touch; otherwise the pairs with a required distance.
 
     Attributes:
         distance: Required distance of the pairs, length units.
         world: The obstacles; None without any.
-        close: Whether these are the pairs that only must not touch.
+        close: Whether the watched pairs are those that only must not touch.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class WatchedPairs:
     def of_goal(
         skeleton: Skeleton, goal: ClearanceGoal, moving: NDArray[np.integer] | None = None, before: int = 0
     ) -> list[WatchedPairs]:
-        """Return the pairs of a clearance goal and, as a second item, the pairs that only must not touch, if any."""
+        """Return the pairs of a clearance goal; if some pairs only must not touch, they are a second item."""
         kinds = (False, True) if goal.apart is not None and len(goal.apart.close) else (False,)
         return [WatchedPairs(skeleton, goal, moving, before, close=close) for close in kinds]
 
@@ -120,13 +120,13 @@ class WatchedPairs:
     def of(
         cls, skeleton: Skeleton, world: World | None = None, distance: float = 0.0, pairs: str | None = None
     ) -> list[WatchedPairs]:
-        """Return the pairs of links of a body that can collide, and of its moving links with obstacles.
+        """Return the pairs of links of a body that can collide, and the pairs of its moving links with obstacles.
 
         Args:
             skeleton: The body.
             world: The obstacles; None without any.
             distance: Required distance of the pairs, length units.
-            pairs: ``"self"`` or ``"world"`` for one of the two; None for both.
+            pairs: ``"self"`` for links of the body, ``"world"`` for obstacles, None for both.
 
         Raises:
             InputError: If the body has no shapes.
@@ -135,11 +135,11 @@ class WatchedPairs:
         return cls.of_goal(skeleton, cast("ClearanceGoal", goal.resolved(skeleton)))
 
     def at(self, pose: Pose, most: int = MOST) -> list[Contact]:
-        """Return the contacts of the nearest pairs of links and obstacles in a pose, the nearest first.
+        """Return the contacts of the nearest pairs of links and obstacles at a pose, the nearest first.
 
         Args:
             pose: The pose.
-            most: Largest number of pairs.
+            most: Largest number of contacts.
         """
         if not len(self._pairs):
             return []
@@ -160,12 +160,12 @@ def _moving(skeleton: Skeleton) -> list[int]:
 
 
 def _product(a: NDArray[np.intp], b: NDArray[np.intp]) -> _Pairs:
-    """Return all pairs of two lists of rows, (n, 2)."""
+    """Return all pairs of an element of a with an element of b, (n, 2)."""
     return np.stack(np.meshgrid(a, b, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
 
 
 def _nearest(shapes: PackedShapes, pairs: _Pairs, groups: NDArray[np.intp]) -> list[tuple[int, Array]]:
-    """Return (index of the nearest pair of a group, its contact row), the nearest first, for at most ``MOST`` groups.
+    """Return (index of the nearest pair, its contact row) of at most ``MOST`` groups of pairs, the nearest group first.
 
     Pairs are measured in the order of the gaps of their bounding spheres. Pairs that can no longer be among the nearest
     are skipped.

@@ -1,7 +1,8 @@
 """User functions in Python that kernels call: residuals, their derivatives, gradients of secondary objectives.
 
-Kernels call them through one callback (see ``kernels.goals.custom``), which ``Functions`` handles. If a function
-raises an exception, it is stored, the kernel stops at its next step, and the exception is raised again.
+Kernels call these functions through one callback (see ``kernels.goals.custom``), which ``Functions`` handles. If a
+function raises an exception, the exception is stored, the kernel stops at its next step, and the exception is raised
+again.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
 
 _RESIDUAL, _JACOBIAN, _GRADIENT, _CURVATURE = 0, 2, 3, 4  # see kernels.goals.custom
 _SCRATCH: Final = 5  # index of the scratch memory among the arguments of a kernel
-_WORK: Final = 200.0  # work of one call in the kernels' unit; about ten microseconds
-_CURVED: Final = 32  # largest number of columns for second derivatives, which need columns² residuals
-_NUDGE_TWICE: Final = 1e-4  # radians or length scales; step of second differences
+_WORK: Final = 200.0  # work of one call, in the unit of the kernels: about ten microseconds
+_CURVED: Final = 32  # largest number of columns for which second derivatives are computed, from columns² residuals
+_NUDGE_TWICE: Final = 1e-4  # step of second differences, radians or length scales
 
 
 class Part:
     """A custom goal in a problem: its residual rows, and its derivative with respect to the problem's columns."""
 
     def __init__(self, goal: CustomGoal, place: int, reduced: Reduced, skeleton: Skeleton) -> None:
-        """Find the residual rows of the goal, and the joint velocities of each column."""
+        """Find the residual rows of the goal, and the joint velocities for each column."""
         self.goal = goal
         first = int(reduced.goals.table[place, FIRST_RESIDUAL])
         self.rows = slice(first, first + goal.size)
@@ -45,16 +46,16 @@ class Part:
         self._velocities, self._units = column_velocities(skeleton, reduced), column_units(reduced)
 
     def moved(self, q: Array, step: Array) -> Array:
-        """Return the joint values after a small step, given by column."""
+        """Return the joint values after a small step; the step has one element for each column."""
         return self._skeleton.follow(moved(q, self._reduced.variables, self._units, step))
 
     def residual(self, q: Array) -> Array:
-        """Return the residual at q, (k,)."""
+        """Return the residual of the goal at joint values q, (k,)."""
         value = self.goal.residual(Pose.trusted(self._skeleton, q.copy()))
         return self.goal.checked(value, (self.goal.size,))
 
     def jacobian(self, q: Array) -> Array:
-        """Return the derivative by column (radians, length scales), from the user or by central differences."""
+        """Return the user's derivative of the residual, or central differences, by column (radians, length scales)."""
         given = self.goal.jacobian(Pose.trusted(self._skeleton, q.copy()))
         if given is not None:
             return self.goal.checked(given, (self.goal.size, self._skeleton.nv)) @ self._velocities
@@ -74,7 +75,7 @@ class Part:
         steps = _NUDGE_TWICE * np.eye(n)
 
         def change(w: Array) -> float:
-            """Return the second difference along w of r·r(0), where r(0) is the residual at the current pose."""
+            """Return the second difference along w of r·r(0), with the constant residual r(0) at the current pose."""
             ahead, behind = (self.residual(self.moved(q, sign * w)) for sign in (1.0, -1.0))
             return float(residual @ (ahead - 2.0 * residual + behind)) / _NUDGE_TWICE**2
 
@@ -94,7 +95,7 @@ class Gradient:
     """
 
     def __init__(self, function: Callable[[Pose], Any], skeleton: Skeleton, reduced: Reduced) -> None:
-        """Prepare the map from velocities to columns."""
+        """Compute the map from joint velocities to columns."""
         self._function, self._skeleton, self._reduced = function, skeleton, reduced
         self._velocities, self._units = column_velocities(skeleton, reduced), column_units(reduced)
 
@@ -115,7 +116,7 @@ class Gradient:
         return gradient, value
 
     def _between(self, a: Array, b: Array) -> Array:
-        """Return the step from one pose to another by column, (columns,)."""
+        """Return the step from pose a to pose b, one element for each column, (columns,)."""
         out = np.empty(self._reduced.columns)
         for block, at, column in self._reduced.variables.tolist():
             if block:
@@ -126,7 +127,7 @@ class Gradient:
 
 
 class _Call(threading.local):
-    """The current kernel call of a thread: scratch memory, exception of a function, cached poses of H."""
+    """State of the current kernel call of a thread: scratch memory, exception of a function, cached poses of H."""
 
     scratch: Array | None = None
     raised: BaseException | None = None
@@ -134,12 +135,12 @@ class _Call(threading.local):
 
 
 class Functions:
-    """All Python functions of a problem, behind one callback for kernels."""
+    """All Python functions of a problem; kernels call them through one callback."""
 
     def __init__(
         self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, null_space: NullSpace | None
     ) -> None:
-        """Prepare the custom goals, the gradient and the callback."""
+        """Create the custom goals, the gradient and the callback."""
         from synovia.kernels.compiler.callback import FUNCTION
 
         own = {g: cast("CustomGoal", goal) for g, goal in enumerate(goals) if goal.in_python}
@@ -149,7 +150,7 @@ class Functions:
         self._skeleton = skeleton
         self._residuals, self._columns = reduced.residuals, reduced.columns
         self._call = _Call()
-        self._function = FUNCTION(self._handle)  # stored, since kernels hold only its address
+        self._function = FUNCTION(self._handle)  # the reference keeps the callback alive; kernels hold only its address
 
     def __bool__(self) -> bool:
         """Return whether the problem has Python functions."""
@@ -161,7 +162,7 @@ class Functions:
         return float(ctypes.cast(self._function, ctypes.c_void_p).value or 0)
 
     def around(self, kernel: Kernel) -> Kernel:
-        """Wrap a kernel so that exceptions of functions called in it are raised."""
+        """Return a kernel that raises the exceptions of functions that it called."""
 
         def run(*arguments: Any) -> int:
             """Run the kernel."""
@@ -177,7 +178,7 @@ class Functions:
         return run
 
     def _handle(self, what: int, goal: int, q: int, out: int) -> float:
-        """Handle a callback: the request, the goal, and the addresses of joint values and output."""
+        """Handle a callback with a request (what), a goal, and the addresses of joint values and output."""
         call = self._call
         scratch = call.scratch
         if call.raised is not None or scratch is None:
@@ -193,7 +194,7 @@ class Functions:
             return 0.0
 
     def _value(self, what: int, goal: int, q: Array, out: int) -> float:
-        """Return the length of a residual or the value of H, and write the requested array."""
+        """Write the requested array to ``out``; return the length of a residual, or the value of H."""
         if what == _GRADIENT and self._gradient is not None:
             gradient, value = self._gradient.at(q, self._call.known)
             _numbers(out, self._columns)[:] += gradient

@@ -25,7 +25,7 @@ _NO_TARGETS: Final = np.empty((0, 0, TARGET_WIDTH))
 def engine_of(
     skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver, params: Array
 ) -> tuple[Kernel, MissKernel]:
-    """Return the kernel of a problem, and the kernel for its misses.
+    """Return the kernel that solves a problem, and the kernel for its misses.
 
     If the problem calls Python functions, their address is written into its packed parameters (``params``).
     """
@@ -39,7 +39,7 @@ def engine_of(
         """Polish and classify missed rows with kernels that are loaded at the first miss."""
         how = POLISH if solver.polishes else CLASSIFY
         if solver.follow_finish and not solver.polishes and not searches:
-            # polish only pose goals, because poles are solved last
+            # the polish works on pose goals only, because poles are solved last
             before = rows[:, STATUS].copy()
             solver.miss_kernel()(ints, floats, _NO_TARGETS, starts, rows, scratch, WARM, POLISH_POSES)
             rows[:, STATUS] = before
@@ -47,7 +47,7 @@ def engine_of(
         (functions.around(kernel) if functions else kernel)(
             ints, floats, _NO_TARGETS, starts, rows, scratch, COLD if searches else WARM, how
         )
-        if solver.closed:  # a closed form has one step and cannot run out of steps
+        if solver.closed:  # a closed form takes one step, so it cannot run out of steps
             rows[rows[:, STATUS] == Status.MAX_STEPS, STATUS] = Status.STALLED
 
     kernel = solver.kernel(reduced)

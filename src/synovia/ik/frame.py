@@ -28,7 +28,7 @@ from synovia.model.tables import Ints
 from synovia.problem import References
 
 Recovery = Literal["none", "polish", "search"]
-"""What is done about a miss: nothing; it is improved from where it is; or a better pose is searched everywhere."""
+"""Treatment of a miss: none; ``"polish"`` improves its pose; ``"search"`` also looks globally for a better pose."""
 
 
 class Frames(NamedTuple):
@@ -58,11 +58,11 @@ class FrameSolver:
         attempts: Attempts of a frame; None for those of the solver.
         steps: Largest number of steps of an attempt; None for that of the solver.
         patience: Number of steps without progress after which an attempt ends; None for that of the solver.
-        all_work: Whether to remove the solver's work limit of a frame.
+        all_work: Whether to remove the solver's limit of the work for a frame.
 
     Attributes:
         problem: The problem.
-        has_restarts: Whether the solver makes more attempts than are made for a frame.
+        has_restarts: Whether the solver makes more attempts than this frame solver makes for a frame.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class FrameSolver:
         self.problem = problem
         self._scratch = new_scratch(problem.scratch_size)
         self._all, self._floats = problem.ints, problem.floats
-        if problem.begun is not None:  # restarts begin at learned poses, but a frame begins at its own start
+        if problem.begun is not None:  # learned poses are for restarts only; a frame begins at its own start
             self._all, self._floats = problem.begun[0].copy(), problem.begun[1]
             self._all[PROPOSED_FIRST] = 0
         self._usual = problem.settings(self._all, attempts=attempts, steps=steps, patience=patience)
         self.has_restarts = bool(self._all[ATTEMPTS] > self._usual[ATTEMPTS])
-        self._own = False  # whether the floats are a copy, which may be changed
+        self._own = False  # whether the floats are a private copy, which may be changed
         self._references: References | None = None
         self._unsolved: Ints | None = None
         if all_work:
@@ -94,7 +94,7 @@ class FrameSolver:
         return watch.over(self._scratch)
 
     def table(self, count: int = 1) -> Array:
-        """Return a table of the goals' own targets, (count, goals, 17), all marked as given."""
+        """Return a table of the goals' own targets, (count, goals, 17), in which all targets are marked as given."""
         out = np.repeat(self.problem.writer.own, count, axis=0)
         out[:, :, GIVEN] = [goal.takes for goal in self.problem.goals]
         return out
@@ -102,20 +102,20 @@ class FrameSolver:
     # Settings that differ from frame to frame
 
     def put(self, places: Places, b: int = 0) -> None:
-        """Move obstacles to their places in problem b."""
+        """Move obstacles to their places in problem b of ``places``."""
         places.put(self._changeable, b)
 
     def postures(self, poses: Array) -> Array:
-        """Return the postures of rest goals, (n, k, 5), with poses (n, nq) as their references."""
+        """Return the postures of the rest goals, (n, k, 5), if their references are the poses (n, nq)."""
         return self._posture.tables(poses)
 
     def stay_near(self, posture: Array) -> None:
-        """Set one of ``postures``, (k, 5), as the reference of the following frames."""
+        """Use a posture (k, 5), an item of ``postures``, as the reference of the rest goals in the following frames."""
         self._posture.put(posture)
 
     @property
     def _changeable(self) -> Array:
-        """The floats of the problem; copied at first use."""
+        """The floats of the problem, as a private copy that is made at first use."""
         if not self._own:
             self._floats, self._own = self._floats.copy(), True
         return self._floats
@@ -145,7 +145,8 @@ class FrameSolver:
             table: Targets, (1, goals, 17).
             start: Joint values within the limits, (1, nq).
             row: Memory for the results, (1, n); None for new memory.
-            posture: One of ``postures``, (k, 5); None for that of the previous frame, at first that of the goals.
+            posture: An item of ``postures``, (k, 5). None keeps the posture of the previous frame; at first, the goals'
+                own.
             recover: How to improve a miss.
             deadline: Seconds after which the best pose so far is returned.
 
@@ -171,12 +172,12 @@ class FrameSolver:
         return row
 
     def improve(self, start: Array, row: Array, *, search: bool = False) -> None:
-        """Improve a miss and find its status.
+        """Polish a miss and write its status.
 
         Args:
             start: The start of the frame, (1, nq).
             row: Row of results of the frame, (1, n); changed in place.
-            search: Whether to search everywhere for a better pose, or only near its pose.
+            search: Whether to search globally for a better pose; otherwise only near the pose of the row.
         """
         self.problem.polish_misses(start, row, self._scratch, search, self._floats)
 
@@ -186,8 +187,8 @@ class FrameSolver:
         Args:
             track: All frames.
             frames: The frames to solve; the frames before them are already solved.
-            known: First frame that is passed to the kernel, before the frames to solve.
-            restarts: Whether to make all attempts of the solver.
+            known: First frame that is passed to the kernel, at or before the first frame to solve.
+            restarts: Whether to make all attempts of the solver, restarts included.
 
         Returns:
             (frame after the last solved frame, whether the last solved frame is a miss).
@@ -205,8 +206,8 @@ class FrameSolver:
     def along(self, track: Frames, clip: Array, frames: range) -> tuple[int, bool]:
         """Solve consecutive frames along a clip, up to the first miss.
 
-        Each frame starts at its own pose of the clip, changed as the previous frame was; this pose is also the
-        reference of rest goals. Other goals without a target keep the pose of the start.
+        Frame t starts at the pose t of the clip, changed in the same way as the previous frame was. This pose is also
+        the reference of rest goals. Other goals without a target keep the pose of the start.
 
         Args:
             track: All frames; the first one is not solved.
@@ -228,7 +229,7 @@ class FrameSolver:
         self._along(self._unsolved, track, clip, range(frame, frame + 1))
 
     def _along(self, ints: Ints, track: Frames, clip: Array, frames: range) -> tuple[int, bool]:
-        """Solve frames as ``along`` does, with ``ints`` as the packed integers."""
+        """Solve frames as ``along`` does, with given integers of the packed problem."""
         problem, part = self.problem, slice(frames.start - 1, frames.stop)
         table, starts, rows = track.table[part], track.first[part], track.rows[part]
         before = self.postures(clip[part.start : frames.start])[0]
@@ -275,7 +276,7 @@ class FrameSolver:
 
 
 def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
-    """Return the table of targets, completed by the targets that a first solve took from its start."""
+    """Return the table of targets, in which missing targets are those that a first solve read from its start."""
     out = table.copy()
     given = np.array([goal.pose_parts for goal in ik.goals])
     plain = given > 0

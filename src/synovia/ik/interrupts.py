@@ -1,4 +1,4 @@
-"""Stop solves at a deadline, at Ctrl-C, or when another part of the same task has failed.
+"""Stop solves at a deadline, at Ctrl-C, or when another thread of the same task has failed.
 
 Kernels check the first values of their scratch memory (``kernels.compiler.watch``). On the main thread, they also run
 signal handlers. Python runs no signal handlers on other threads; the main thread stops kernels there by setting their
@@ -30,10 +30,10 @@ def new_scratch(size: int) -> Array:
 
 
 def deadline_of(seconds: Any) -> float:
-    """Return the time on the kernels' clock some seconds from now; 0 (no deadline) for None.
+    """Return the time on the kernels' clock that is ``seconds`` from now; 0, for no deadline, if it is None.
 
     Raises:
-        InputError: If the number is negative or cannot be used.
+        InputError: If ``seconds`` is negative or cannot be used.
     """
     if seconds is None:
         return 0.0
@@ -46,21 +46,21 @@ def deadline_of(seconds: Any) -> float:
 
 
 def set_deadline(scratch: Array, seconds: Any) -> None:
-    """Set a deadline for kernels with this memory, in seconds from now, until ``clear``.
+    """Set a deadline, in seconds from now, for kernels that use this scratch memory. It applies until ``clear``.
 
     Raises:
-        InputError: If the number is negative or cannot be used.
+        InputError: If ``seconds`` is negative or cannot be used.
     """
     scratch[WORK_LEFT], scratch[DEADLINE] = 0.0, deadline_of(seconds)  # the clock is read at the first step
 
 
 def has_ended(scratch: Array) -> bool:
-    """Return whether a deadline or signal stopped the kernels with this memory."""
+    """Return whether a deadline or signal stopped a kernel that used this scratch memory."""
     return scratch[STOP_REASON] in (DEADLINE_PASSED, SIGNAL)
 
 
 def clear(scratch: Array) -> None:
-    """Remove the deadline from this memory.
+    """Remove the deadline from scratch memory.
 
     Raises:
         BaseException: The exception of a signal handler that ran in a kernel.
@@ -72,7 +72,7 @@ def clear(scratch: Array) -> None:
 
 
 def raise_signal(scratch: Array) -> None:
-    """Raise the exception of a signal handler that ran in a kernel, if any, and remove the deadline.
+    """Raise the exception of a signal handler that ran in a kernel, if there is one, and remove the deadline.
 
     Raises:
         BaseException: The exception of the handler, for example KeyboardInterrupt.
@@ -92,14 +92,14 @@ class Watch:
     """
 
     def __init__(self, deadline: float = 0.0) -> None:
-        """Begin without kernels."""
+        """Create a watch without kernels."""
         self._deadline = deadline
         self._all: dict[int, Array] = {}
         self._lock = threading.Lock()
 
     @contextmanager
     def over(self, scratch: Array) -> Generator[None]:
-        """Apply the deadline to a kernel with this memory; afterwards raise the exception of a signal handler."""
+        """Apply the deadline to a kernel with this memory; at exit, raise the exception of its signal handler."""
         self.begin(scratch)
         try:
             yield
@@ -107,7 +107,7 @@ class Watch:
             self.end(scratch)
 
     def begin(self, scratch: Array) -> None:
-        """Apply the deadline to a kernel with this memory until ``end``; some microseconds faster than ``over``."""
+        """Apply the deadline to a kernel with this memory until ``end``; takes some microseconds less than ``over``."""
         with self._lock:
             if self._deadline != 0.0:
                 scratch[DEADLINE] = self._deadline
@@ -129,7 +129,7 @@ class Watch:
         return now() >= self._deadline
 
     def stop(self) -> None:
-        """Stop all kernels now, and later ones as soon as they begin."""
+        """Stop all running kernels now, and later kernels when they begin."""
         with self._lock:
             self._deadline = _PAST
             for scratch in self._all.values():

@@ -11,17 +11,17 @@ from synovia.ik.status import Status
 from synovia.model.change import blend
 from synovia.model.geometry import Array
 
-_POSES: Final = 4  # number of random poses towards which a start is nudged
-_SHARE: Final = 0.06  # fraction of the path to a random pose
-_BETTER: Final = 0.8  # factor to which a nudged solve must lower the squared error
+_POSES: Final = 4  # number of random poses; each gives one nudge of the start
+_SHARE: Final = 0.06  # fraction of the distance from the start to a random pose
+_BETTER: Final = 0.8  # a nudged solution is used if it lowers the squared error below this fraction
 
 
 class Nudges:
     """Improves misses of a live problem whose solver stops at stationary points.
 
-    A straight limb that must shorten is such a point: a nudge makes it bend. The nudged solution is used only if it is
-    clearly better, so that a fully stretched body does not jitter. Each call tries one nudge, because trying all nudges
-    would make a miss five times as slow as a hit.
+    A straight limb that must shorten is at such a point; a nudge makes it bend. The nudged solution is used only if it
+    is clearly better, so that a fully stretched body does not jitter. Each call tries one nudge, because trying all
+    nudges would make a miss five times as slow as a hit.
 
     Args:
         problem: The problem.
@@ -39,15 +39,15 @@ class Nudges:
         self._next = self.left = 0
 
     def begin(self) -> None:
-        """Try all nudges again, after the problem or the pose has changed."""
+        """Allow all nudges again, after the problem or the pose has changed."""
         self.left = _POSES
 
     def end(self) -> None:
-        """Try no more nudges until ``begin``."""
+        """Stop nudging until ``begin``."""
         self.left = 0
 
     def improved(self, found: Solution, solve: Callable[[Array], Solution]) -> Solution:
-        """Return a solution, or a clearly better one.
+        """Return the solution of one nudge if it is clearly better, else the given solution.
 
         Args:
             found: The solution to improve.
@@ -66,6 +66,6 @@ class Nudges:
 
 
 def _total(solution: Solution) -> float:
-    """Return the sum of squared errors of a solution: radians, and lengths divided by the body's size."""
+    """Return the sum of squared errors of a solution; angles in radians, lengths as fractions of the body's size."""
     size = solution.pose.skeleton.size or 1.0
     return sum((error.position / size) ** 2 + error.angle**2 for error in solution.errors)

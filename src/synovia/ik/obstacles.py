@@ -36,11 +36,11 @@ _EXAMPLE: Final = "positions of its obstacles, such as {'cup': (0.5, 0, 0.8)}"
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Places of moved obstacles in each problem of a batch or frame of a track.
+    """Places of the moved obstacles of a problem, for each problem of a batch or frame of a track.
 
     Args:
         obstacles: All obstacles of the problem.
-        moved: Rows of the moved obstacles, ascending, and their frames in each problem, (B, k, 14); ``kernels.layout``
+        moved: Rows of the moved obstacles, ascending, with their frames in each problem, (B, k, 14); ``kernels.layout``
             names the columns.
     """
 
@@ -57,7 +57,7 @@ class Places:
         return self.moved[:1, :, layout.MOVED_OBSTACLE].ravel().astype(np.int64)
 
     def __getitem__(self, some: Any) -> Places:
-        """Return the places in some of the problems, selected by a slice, an array or one index."""
+        """Return the places in some of the problems; ``some`` is a slice, an array of indices or one index."""
         at = slice(some, some + 1) if isinstance(some, int) else some
         return replace(self, moved=np.ascontiguousarray(self.moved[at]))
 
@@ -71,14 +71,14 @@ class Places:
             obstacles.call(floats, self.moved[0])
 
     def each(self, floats: Array, first: int, last: int) -> Generator[tuple[int, int, Array]]:
-        """Yield (b, b + 1, packed floats) for each b in range(first, last); all use the same array for the floats."""
+        """Yield (b, b + 1, floats with the places of problem b) for b in range(first, last); all share one array."""
         own = floats.copy()
         for b in range(first, last):
             self.put(own, b)
             yield b, b + 1, own
 
     def then(self, places: Places) -> Places:
-        """Merge the places of two single problems; ``places`` has precedence for an obstacle in both."""
+        """Merge the places of two single problems. An obstacle in both has its place from ``places``."""
         if np.array_equal(self.rows, places.rows):
             return places
         rows = np.union1d(self.rows, places.rows)
@@ -93,7 +93,7 @@ class Places:
         return self.obstacles.placed({row: self.obstacles.frames[row][None] for row in self.rows.tolist()})
 
     def of(self, obstacles: Obstacles, goals: Sequence[int] | None = None) -> Places:
-        """Return the same places for another problem.
+        """Return the same places with the obstacle rows of another problem.
 
         Args:
             obstacles: Obstacles of the other problem.
@@ -111,7 +111,7 @@ class Places:
         return Places(obstacles, moved)
 
     def goals(self, goals: Sequence[Goal], b: int = 0) -> tuple[Goal, ...]:
-        """Return goals whose worlds have the obstacles at the places of problem b."""
+        """Return the goals with worlds whose obstacles are at the places of problem b."""
         out = list(goals)
         transforms = frames_to_transforms(self.moved[b, :, : layout.FRAME_WIDTH])
         transforms.setflags(write=False)
@@ -126,7 +126,7 @@ class Places:
 
 
 class Obstacles:
-    """The obstacles of all clearance goals of a problem, one goal after the other.
+    """The obstacles of all clearance goals of a problem, in the order of the goals.
 
     Args:
         goals: The goals of the problem, resolved.
@@ -136,11 +136,11 @@ class Obstacles:
 
     Attributes:
         first: Row of the first obstacle of each goal, by index of the goal.
-        owners: The goal of each obstacle.
+        owners: Index of the goal of each obstacle.
     """
 
     def __init__(self, goals: Sequence[Goal], ints: Ints, floats: Array, reduced: Reduced) -> None:
-        """Find the goals with a world, and their keys in targets."""
+        """Find the goals with a world, and the keys by which targets address these goals."""
         self._ints, self._floats, self._reduced = ints, floats, reduced
         self._worlds: dict[int, World] = {}
         self._by_key: dict[str, list[int]] = {}
@@ -164,13 +164,13 @@ class Obstacles:
 
     @property
     def none(self) -> Places:
-        """Places without any obstacle; loads the kernel that writes places."""
+        """Places of no obstacle. The first use loads the kernel that writes places."""
         _ = self.call
         return self.placed({})
 
     @cached_property
     def pieces(self) -> Array:
-        """The pieces of all obstacles in the packed problem, as ``kernels.goals.obstacles`` takes them, (n, 16)."""
+        """The pieces of all obstacles in the packed problem, (n, 16), as ``kernels.goals.obstacles`` reads them."""
         parts = [np.zeros((0, layout.PIECE_WIDTH))]
         clear = self._reduced.clearance
         for part in () if clear is None else clear.obstacles:
@@ -220,7 +220,7 @@ class Obstacles:
         return out
 
     def knows(self, targets: Any) -> bool:
-        """Return whether targets contain obstacle places.
+        """Return whether the targets contain obstacle places.
 
         Raises:
             InputError: If a clearance goal has another target.
@@ -255,8 +255,8 @@ class Obstacles:
             targets: As in ``IK.solve_many``.
 
         Returns:
-            The other targets, the places, and a mask of problems with unusable places. The last two are None if no
-            obstacle moves; the result is None if targets have no entry of a clearance goal.
+            The other targets, the places, and a mask of problems with unusable places. Places and mask are None if no
+            obstacle moves; the result is None if the targets have no entry of a clearance goal.
 
         Raises:
             InputError: If places have no usable form, or their numbers differ.
@@ -286,7 +286,7 @@ class Obstacles:
         return None
 
     def placed(self, frames: Mapping[int, Array]) -> Places:
-        """Return places from frames (B, 12) by obstacle row; without frames, empty places of one problem."""
+        """Return places from frames (B, 12) by obstacle row; for an empty dict, empty places of one problem."""
         rows = sorted(frames)
         moved = np.zeros((len(frames[rows[0]]) if rows else 1, len(rows), layout.MOVED_WIDTH))
         moved[..., layout.MOVED_OBSTACLE] = rows
@@ -295,7 +295,7 @@ class Obstacles:
         return Places(self, moved)
 
     def _given(self, targets: Any) -> tuple[dict[Any, Any], list[tuple[int, str, Any]]] | None:
-        """Return the targets of all other goals, and the row, description and place of each given obstacle.
+        """Return the targets of all other goals, and a list with the row, description and place of each given obstacle.
 
         Raises:
             InputError: If a clearance goal has another target.
@@ -325,7 +325,7 @@ class Obstacles:
         return isinstance(key, str) and key in self._by_key
 
     def _goal(self, key: str) -> int:
-        """Return the index of the goal of a key.
+        """Return the index of the goal with this key.
 
         Raises:
             UnknownNameError: If several goals have this key.

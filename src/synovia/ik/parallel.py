@@ -22,26 +22,26 @@ from synovia.problem import Reduced
 from synovia.solver import Solver
 from synovia.solver.base import Kernel
 
-_BLOCKS_PER_THREAD: Final = 8  # many small blocks, so that a busy core does not delay the end
-_SMALLEST_BLOCK: Final = 16  # rows; submitting a block costs as much as a few solves
-_SIMD_BLOCK: Final = 2048  # rows; at the end of a block, SIMD lanes idle for as long as 200 rows take
-_SIMD_LEAST: Final = 512  # rows; smallest block that is worth starting on an idle thread
-_LARGEST_BLOCK: Final = 8192  # rows, so that long runs report progress
-_SECONDS: Final = 0.1  # duration of one block; progress is reported between blocks
-_GROWTH: Final = 4  # largest ratio of the sizes of consecutive blocks
-_LISTEN: Final = 0.1  # seconds between checks for Ctrl-C where waiting cannot be interrupted (Windows)
-_AHEAD: Final = 2  # blocks per thread: one running and one queued
+_BLOCKS_PER_THREAD: Final = 8  # many small blocks, so that a slow core does not delay the end of the batch
+_SMALLEST_BLOCK: Final = 16  # rows; for fewer rows, submitting a block would take a large share of the time
+_SIMD_BLOCK: Final = 2048  # rows; large, since at the end of a block SIMD lanes are idle for the time of about 200 rows
+_SIMD_LEAST: Final = 512  # rows; smallest block with SIMD for which a further thread is used
+_LARGEST_BLOCK: Final = 8192  # rows; bounded, so that long runs report progress
+_SECONDS: Final = 0.1  # seconds per block; progress is reported between blocks
+_GROWTH: Final = 4  # largest factor by which a block may be larger than the block before
+_LISTEN: Final = 0.1  # seconds between checks for Ctrl-C on Windows, where waiting cannot be interrupted
+_AHEAD: Final = 2  # submitted blocks per thread: one that runs and one in the queue
 
 
 class Packed(NamedTuple):
-    """A packed problem, and the kernel that solves it.
+    """A packed problem with the kernel that solves it.
 
     Args:
         kernel: Entry point of a solver.
         ints: Integers of the problem.
         floats: Floats of the problem.
         simd: Whether the kernel solves several rows at once and needs large blocks.
-        places: Obstacle places in each problem; None for those in ``floats``.
+        places: Obstacle places in each problem; None for the places in ``floats``.
     """
 
     kernel: Kernel
@@ -56,7 +56,7 @@ class Packed(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Rows to solve, one problem in each.
+    """A batch: rows with one problem each.
 
     Args:
         targets: (B, goals, 17).
@@ -82,14 +82,14 @@ class Workers(NamedTuple):
 
 
 class Pace:
-    """Divides rows into blocks of about a tenth of a second, by the measured time of previous blocks."""
+    """Divides rows into blocks that take about a tenth of a second, by the measured time of earlier blocks."""
 
     def __init__(self, count: int, begin: int, least: int, most: int) -> None:
-        """Start with the first row.
+        """Begin at the first row.
 
         Args:
             count: Number of rows.
-            begin: Number of rows of the first blocks.
+            begin: Number of rows of a block, until a time is measured.
             least: Number of rows of the smallest block.
             most: Number of rows of the largest block.
         """
@@ -110,15 +110,15 @@ class Pace:
         self._size = min(max(fitting, self._least), _GROWTH * rows, self._most)
 
     def stop(self) -> None:
-        """End after the current blocks."""
+        """Return no further blocks."""
         self._given = self._count
 
 
 def checked_threads(threads: int | None) -> int:
-    """Return a number of threads; all cores for None.
+    """Return the number of threads; for None, the number of cores.
 
     Raises:
-        InputError: If it is not a whole number from 1.
+        InputError: If the number is not an integer of at least 1.
     """
     if threads is None:
         return os.cpu_count() or 1
@@ -128,17 +128,17 @@ def checked_threads(threads: int | None) -> int:
 
 
 def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -> Kernel:
-    """Return a kernel that solves with SIMD, and passes rows that SIMD cannot finish to the ordinary kernel.
+    """Return a kernel that solves with SIMD. It passes rows that it cannot finish to the kernel without SIMD.
 
     Args:
-        choice: True, or ``"single"`` for single precision; answers are verified in double precision.
+        choice: True, or ``"single"`` for single precision; results are verified in double precision.
         solver: The settings.
         reduced: The problem.
         kernel: Entry point of the same method without SIMD.
 
     Raises:
         InputError: If the choice is another value.
-        UnsupportedError: If the method has no such kernel for the problem.
+        UnsupportedError: If the method has no SIMD kernel for the problem.
     """
     if choice is not True and choice != "single":
         raise InputError("simd", value=choice, expected="False, True (double precision) or 'single'")
@@ -202,7 +202,7 @@ def run_rows(
         progress: Called in this thread with (rows done, number of rows).
 
     Returns:
-        0, or the negative code of the first refused target: REFUSED - (goal + goals * row).
+        0, or the negative code of the first rejected target: REFUSED - (goal + goals * row).
     """
     kernel, ints, floats, simd, places = packed
     targets, starts, out = batch
@@ -213,7 +213,7 @@ def run_rows(
     pace = Pace(count, block, _SIMD_LEAST, block) if simd else Pace(count, _SMALLEST_BLOCK, 1, block)
 
     def solve_block(first: int, last: int) -> tuple[int, int, float]:
-        """Return 0 or the code of the first refused target, the number of rows, and the time in seconds."""
+        """Return 0 or the code of the first rejected target, the number of rows, and the time in seconds."""
         began = time.perf_counter()
         scratch = new_scratch(scratch_size)
         refused = 0
@@ -234,7 +234,7 @@ def run_rows(
     refused = done = 0
     with closing(_run_blocks(solve_block, pace, 1 if block >= count else threads, watch)) as ended:
         for code, rows, seconds in ended:
-            if code < 0:  # running blocks still end; the first refused row is reported
+            if code < 0:  # no new blocks start, but running ones finish, so that the first rejected row is reported
                 refused = max(code, refused) if refused else code
                 pace.stop()
             pace.learn(rows, seconds)
@@ -247,7 +247,7 @@ def run_rows(
 def _run_blocks(
     solve: Callable[[int, int], tuple[int, int, float]], pace: Pace, threads: int, watch: Watch
 ) -> Generator[tuple[int, int, float]]:
-    """Yield the result of each block as it ends. If the generator is closed, or after Ctrl-C, stop all blocks."""
+    """Yield the result of each block when it ends. Closing the generator, or Ctrl-C, stops all blocks."""
     if threads == 1:
         while (place := pace.next()) is not None:
             yield solve(*place)
@@ -271,13 +271,13 @@ def _run_blocks(
 
 
 def _block_size(count: int, threads: int, smallest: int, least: int) -> int:
-    """Return the size of one block, so that each thread gets the same number of blocks if there are enough rows.
+    """Return the number of rows of a block. If there are enough rows, all threads get the same number of blocks.
 
     Args:
         count: Number of rows.
         threads: Number of threads.
-        smallest: Least rows of a block if each thread gets several.
-        least: Least rows of a block if each thread gets one.
+        smallest: Smallest number of rows of a block if each thread gets several blocks.
+        least: Smallest number of rows of a block if each thread gets one block.
     """
     if count == 0:
         return 1

@@ -1,4 +1,4 @@
-"""Calls of the kernels that learn starts: random poses, their targets, and starts for other targets."""
+"""Call the kernels that learn starts: random poses, their targets, and starts for other targets."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from synovia.model.tables import writable
 
 
 class Proposer:
-    """Describes poses of a problem as starts for targets, and solves from them.
+    """Computes proposals, which are starts for targets, from poses of a problem, and solves from these starts.
 
     Args:
         problem: The problem, with one attempt.
-        learnable: The parts of the problem that starts depend on.
+        learnable: The parts of the problem that its starts depend on.
         workers: The threads.
     """
 
     def __init__(self, problem: CompiledProblem, learnable: Learnable, workers: Workers) -> None:
-        """Set in the packed problem which joints are computed from the target."""
+        """Mark, in the packed problem, the joints that are computed from the target."""
         self._problem, self._learnable, self._workers = problem, learnable, workers
         self._ints = problem.ints.copy()
         self._ints[PROPOSAL_FORM] = learnable.form
@@ -40,7 +40,7 @@ class Proposer:
         return q
 
     def describe(self, q: Array) -> tuple[Array, Array, Array]:
-        """Return the targets (N, goals, 17) that poses (N, nq) meet, their proposals, and the targets' features."""
+        """Return the targets (N, goals, 17) that poses (N, nq) meet, the proposals, and the targets' features."""
         from synovia.kernels.proposals.propose import describe_poses
 
         one, problem = self._learnable, self._problem
@@ -50,7 +50,7 @@ class Proposer:
         return targets, out[:, : one.width], out[:, one.width :]
 
     def place(self, targets: Array, proposals: Array) -> tuple[Array, Array]:
-        """Return the starts (N, nq) that proposals give for targets, and the fit of each, (N,), below 0 for no fit."""
+        """Return the starts (N, nq) that proposals give for targets, and the fit of each, (N,), negative for no fit."""
         from synovia.kernels.proposals.propose import place_proposals
 
         starts, rooms = np.repeat(self._problem.rest, len(targets), axis=0), np.empty(len(targets))
@@ -59,12 +59,12 @@ class Proposer:
         return starts, rooms
 
     def solve(self, targets: Array, starts: Array) -> Array:
-        """Return the rows of results of one attempt for each target; misses are not improved."""
+        """Return a row of results of one attempt for each target; misses are not polished."""
         problem = self._problem
         out = problem.new_rows(len(targets))
 
         def leave(*_: Any) -> None:
-            """Leave misses as they are."""
+            """Do not polish misses."""
 
         packed = Packed(problem.kernel, *problem.packed())
         run_rows(packed, Batch(targets, starts, out), problem.scratch_size, leave, self._workers)

@@ -1,4 +1,4 @@
-"""Calls of the kernels that follow goals frame by frame with some joints of a skeleton (``kernels.pursuit``)."""
+"""Call the kernels that follow goals frame by frame with some joints of a skeleton (``kernels.pursuit``)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from synovia.model.tables import Ints
 from synovia.problem.pack import table_of
 from synovia.solver import FullBody
 
-REST_STEP: Final = 1e-3  # radians: a frame ends after a smaller step
-STAY: Final = 0.01  # weight of the pull to the pose of the previous frame
+REST_STEP: Final = 1e-3  # radians: the steps of a frame end after a step smaller than this
+STAY: Final = 0.01  # weight that pulls joint values to the previous frame
 _DAMPING: Final = 0.02
 _FIRST_STEPS: Final = 200
 
@@ -48,7 +48,7 @@ class Pursuit:
         skeleton: The skeleton.
         goals: The goals; those of priority 0 come first.
         rows: Rows of the joints that move.
-        moves: Largest move of a frame, as for ``FullBody``; None for no bound.
+        moves: Largest move of each joint in a frame, as for ``FullBody``; None for no bound.
 
     Attributes:
         ik: The packed problem.
@@ -80,7 +80,7 @@ class Pursuit:
 
     @property
     def packed(self) -> tuple[Ints, Array, Array, Array]:
-        """Arguments of its kernels: integers and floats of the problem, scratch memory of pursuit and problem."""
+        """Arguments of the kernels: integers and floats of the problem, scratch memory of pursuit and of problem."""
         return self.ik.ints, self._floats, self._memory, self._scratch
 
     def table(self, count: int) -> tuple[Array, Array]:
@@ -113,8 +113,9 @@ def pursuit_settings(steps: int, rest_step: float = REST_STEP, stay: float = STA
 
     Args:
         steps: Largest number of steps of a frame.
-        rest_step: A frame ends after a step smaller than this, radians.
-        stay: Weight that pulls to the previous frame, relative to goals of weight 1, per length scale or radian.
+        rest_step: The steps of a frame end after a step smaller than this, radians.
+        stay: Weight that pulls joint values to the previous frame, relative to a goal of weight 1, per length scale or
+            radian.
     """
     out = np.zeros(PURSUIT_SETTINGS)
     out[PURSUIT_STEPS], out[PURSUIT_REST_STEP], out[PURSUIT_STAY], out[PURSUIT_DAMPING] = (
@@ -138,7 +139,7 @@ class PackedHand:
         landmarks: The tracked points, (21, 3); NaN for hidden points.
         confidence: (21,), above 0 for visible points.
         fingers: (fingers, FINGER_NUMBERS), thumb first.
-        targets: Targets of a frame, (goals, 17); the caller sets those of other goals than fingers.
+        targets: Targets of a frame, (goals, 17); the caller sets the targets of goals that are not fingers.
         weights: Weights of the goals, (goals,).
         settings: Settings of a frame without pinches, and of a frame with pinches, (2, PURSUIT_SETTINGS).
         q: The pose without pinches, the pose of the hand, and the pose of the previous frame, (3, nq).

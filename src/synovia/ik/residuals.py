@@ -1,4 +1,4 @@
-"""The residuals of goals at many poses, without a solver."""
+"""Compute the residuals of goals at many poses, without a solver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Residuals:
 
     Args:
         skeleton: The whole skeleton.
-        reduced: The part that the goals need.
+        reduced: The part of the skeleton that the goals need.
         tolerance: (position in length units, angle in radians).
     """
 
@@ -29,12 +29,12 @@ class Residuals:
         self._goals = len(reduced.goals.table)
 
     def memory(self, count: int, *, derivative: bool = True) -> tuple[Array, Array, Array]:
-        """Return memory for residuals (T, rows), their negative derivative (T, rows, columns), errors (T, 2 goals)."""
+        """Return memory for residuals (T, rows), negative derivatives (T, rows, columns) and errors (T, 2 goals)."""
         derivatives = np.empty((count if derivative else 0, *self._shape))
         return np.empty((count, self._shape[0])), derivatives, np.empty((count, 2 * self._goals))
 
     def write(self, q: Array, targets: Array, out: tuple[Array, Array, Array], part: slice) -> None:
-        """Evaluate the frames ``part`` of poses (T, nq) and targets (T, goals, 16), and write them to ``memory``."""
+        """Evaluate the frames ``part`` of poses (T, nq) and targets (T, goals, 16); write the results into ``out``."""
         from synovia.kernels.goals.residuals import evaluate_rows
 
         e, J, errors = out

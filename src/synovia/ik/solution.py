@@ -25,11 +25,11 @@ from synovia.notebook import Pictured
 from synovia.text import counted, first_few, listed
 
 _EVERY_STATUS = tuple(Status)
-_METRE = 0.9995  # metres; lengths above would be shown as 1000 mm
+_METRE = 0.9995  # metres; longer lengths are shown in metres, because they would round to 1000 mm
 
 
 class GoalError(NamedTuple):
-    """Error of a goal: ``position`` in the file's length unit, ``angle`` in radians; 0 for a part without target.
+    """Error of a goal: ``position`` in the file's length unit, ``angle`` in radians; 0 for a part without a target.
 
     For a ``CustomGoal``, ``position`` is the length of its residual, in the residual's own unit.
 
@@ -200,12 +200,12 @@ class Solution(Pictured):
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Joint of each goal, a row of the pose's skeleton; -1 for goals of the whole body."""
+        """Row of the joint of each goal in the pose's skeleton; -1 for goals of the whole body."""
         return self.ik.rows
 
     @property
     def goal_joints(self) -> tuple[tuple[int, ...], ...]:
-        """All joints that each goal depends on, rows of the pose's skeleton, the goal's own joint first."""
+        """Rows, in the pose's skeleton, of all joints that each goal depends on, the goal's own joint first."""
         return self.ik.goal_joints
 
     @property
@@ -225,7 +225,7 @@ class Solution(Pictured):
 
     @property
     def frames(self) -> Array:
-        """World frames of goals, (goals, 4, 4): the centre of mass for balance, the identity without a point."""
+        """World frames of the goals, (goals, 4, 4): at the centre of mass for balance, the identity without a point."""
         out = np.tile(np.eye(4), (len(self.goals), 1, 1))
         for i, (goal, row) in enumerate(zip(self.goals, self.rows, strict=True)):
             if row >= 0:
@@ -246,12 +246,12 @@ class Solution(Pictured):
 
     @property
     def attempt(self) -> int:
-        """Index of the attempt that led to the pose; attempt 0 begins at the start or at a learned start."""
+        """Index of the attempt that found the pose. Attempt 0 begins at the start or at a learned start."""
         return int(self._row[WINNER])
 
     @property
     def finish_steps(self) -> int:
-        """Number of ``steps`` that polished a miss: by a Jacobian solver, or by Newton's method of a ``Heuristic``."""
+        """Number of ``steps`` that polished a miss, with a Jacobian solver or Newton's method of a ``Heuristic``."""
         return int(self._row[FINISH])
 
     @property
@@ -266,9 +266,9 @@ class Solution(Pictured):
 
     @property
     def contacts(self) -> tuple[Contact, ...]:
-        """The nearest pairs of links and obstacles that clearance goals keep apart, at most 20, the nearest first.
+        """Contacts of the nearest pairs of links and obstacles of clearance goals, at most 20, the nearest first.
 
-        Empty without a ``ClearanceGoal``. ``pair`` of each contact has the names.
+        Empty without a ``ClearanceGoal``. ``pair`` of a contact has the names of the two.
         """
         from synovia.ik.contacts import nearest_contacts
 
@@ -287,16 +287,17 @@ class Solution(Pictured):
         return self.ik.at_limits(self.pose)
 
     def explain(self) -> list[str]:
-        """Return sentences about how the solve ended and, for a miss, its size and causes."""
+        """Return sentences about how the solve ended; for a miss, also its size and its causes."""
         return self.ik.diagnosis.explain(self)
 
     @property
     def reasons(self) -> Sequence[Reason]:
-        """Reasons of each missed goal, found by solving variations; only with strict priorities or a clearance goal.
+        """Reasons of each missed goal, found by solving variations; empty without priorities or a clearance goal.
 
-        Each reason names the goals and limits that prevent the goal, and how far its target would have to move.
+        Each reason names the goals and limits that prevent the goal, and the move of its target that would resolve the
+        miss.
         """
-        if self._reasons is None:  # an interrupted solve has no reasons: more time might be enough
+        if self._reasons is None:  # the reasons of an interrupted solve stay empty, because more time might be enough
             self._reasons = (
                 ()
                 if self.interrupted or self.refusal is not None or not self.ik.has_reasons
@@ -308,14 +309,14 @@ class Solution(Pictured):
         """Return the solution itself if every goal is met.
 
         Raises:
-            UnsolvedError: With the explanation, otherwise.
+            UnsolvedError: If a goal is missed; the message is the explanation.
         """
         if not self.reached:
             raise UnsolvedError(" ".join(self.explain()))
         return self
 
     def __str__(self) -> str:
-        """Return status, steps and the error of each goal on one line, and a hint if a target seems to be in mm."""
+        """Return status, steps and the error of each goal on one line, with a hint if a target seems to be in mm."""
         if self.refusal is not None:
             return f"invalid: {self.refusal}"
         parts = [
@@ -330,7 +331,7 @@ class Solution(Pictured):
         return line if hint is None else f"{line}; {hint}"
 
     def _shown(self, goal: Goal, error: GoalError) -> str:
-        """Return a goal's errors as text, in millimetres if the unit is known, and degrees.
+        """Return a goal's errors as text: degrees, and millimetres if the length unit is known.
 
         For a clearance goal, the text includes the number of links that the goal does not check.
         """
@@ -368,7 +369,7 @@ class Solutions:
         starts: Array | Pose,
         refusal: Callable[[int], SynoviaError] | None = None,
     ) -> None:
-        """Store the kernel's table of results, the start of each problem (or one for all), and errors of skipped rows.
+        """Store the kernel's table of results, the start of each problem or one for all, and errors of skipped rows.
 
         ``refusal`` returns the error of a problem with the status ``INVALID``.
         """
@@ -426,12 +427,12 @@ class Solutions:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about all problems: what clearance goals do not check."""
+        """Sentences about all problems: what their clearance goals do not check."""
         return unseen_by_clearance(self.ik)
 
     @property
     def interrupted(self) -> NDArray[np.bool_]:
-        """Whether a deadline or signal stopped each problem, (B,); problems not begun have their start as pose."""
+        """Whether a deadline or signal stopped each problem, (B,). If it had not begun, its pose is the start."""
         return np.isin(self._rows[:, STOPPED_BY], INTERRUPTED)
 
     @property
@@ -461,7 +462,7 @@ class Solutions:
 
 
 def length_text(length: float, meters_per_unit: float | None) -> str:
-    """Return a length as text, in mm or m if the unit is known, else in units."""
+    """Return a length as text: in mm or m if the length unit is known, else in units of the file."""
     if meters_per_unit is None:
         return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
     meters = length * meters_per_unit
@@ -471,7 +472,7 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
 def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
     """Return sentences about missing clearance checks: goals without pairs, links and obstacles without shapes.
 
-    Notes of the body and of worlds about shapes that differ from their files are included.
+    Include the notes of the body and of worlds about shapes that differ from their files.
     """
     goals = [goal for goal in ik.goals if isinstance(goal, ClearanceGoal)]
     if not goals:
@@ -489,12 +490,12 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
                 f"In most poses, goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart; "
                 f"it only keeps them from touching: {named}."
             )
-    on_ground = ik.skeleton is ik.given  # a moving root moves all links
+    on_ground = ik.skeleton is ik.given  # whether the root is fixed to the ground; a moving root moves all links
     return (*lines, *(_unmoved_links(ik.given, goals) if on_ground else ()), *unchecked_shapes(ik.given, goals))
 
 
 def _unmoved_links(skeleton: Skeleton, goals: Sequence[ClearanceGoal]) -> tuple[str, ...]:
-    """Return a sentence about immovable links, which clearance goals do not keep apart from the world."""
+    """Return a sentence about links that no joint moves: clearance goals do not check them against the world."""
     still: list[bool] = []
     for row, parent in enumerate(skeleton.parents):
         still.append(skeleton.joints[row].kind is Kind.FIXED and (parent < 0 or still[parent]))
@@ -516,6 +517,6 @@ def unchecked_shapes(skeleton: Skeleton, goals: Sequence[ClearanceGoal]) -> tupl
 
 
 def gap_text(distance: float, meters_per_unit: float | None) -> str:
-    """Return the distance of a contact as text; a negative one is an overlap."""
+    """Return the distance of a contact as text; a negative distance is shown as an overlap."""
     length = length_text(abs(distance), meters_per_unit)
     return f"{length} apart" if distance >= 0.0 else f"overlap of {length}"

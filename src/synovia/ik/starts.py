@@ -30,9 +30,9 @@ from synovia.text import listed
 
 SCHEMA: Final = "synovia.starts/2"
 MOST_GOALS: Final = 4
-SLOPE: Final = np.float16  # precise enough: targets of a leaf differ by a few hundredths
+SLOPE: Final = np.float16  # type of slopes; precise enough, as the targets of a leaf differ by a few hundredths
 _AGAIN: Final = "learn them again: sy.learn_starts(skeleton, goals)"
-_SAME: Final = 1e-6  # length scales or radians: largest difference between a problem and the learned one
+_SAME: Final = 1e-6  # length scales or radians: a problem that differs from the learned one by less counts as equal
 _PARTS: Final = {POSITION: "position", ROTATION: "rotation", POSITION | ROTATION: "pose"}
 _KIND: Final = "starts that sy.learn_starts saved"
 _NAMES: Final = ("key", "skeleton", "joints", "owners", "goals")
@@ -45,7 +45,7 @@ _TYPES: Final = {
     "slopes": np.dtype(SLOPE),
     **dict.fromkeys(("features", "counts"), np.dtype(np.uint8)),
 }
-# number of dimensions, for arrays where it is not 2
+# number of dimensions of each array; 2 for arrays that are not listed
 _DIMENSIONS: Final = {"reach": 0, "features": 1, "borders": 1, "counts": 1}
 
 
@@ -54,9 +54,9 @@ class Learnable:
     """The parts of a problem that its starts depend on: the goals, the joints that move them, and joint limits.
 
     Args:
-        skeleton: Name of the skeleton.
-        joints: Name of the joint of each row.
-        owners: Name of the joint of each variable.
+        skeleton: Name of the body.
+        joints: Name of the joint of each row of ``links``.
+        owners: Name of the joint of each row of ``variables``.
         goals: Each goal in words, such as "pose of tool".
         links: (n, 6) integers of each row, as in ``Reduced``.
         fixed: (n, 12) fixed transforms.
@@ -115,7 +115,7 @@ class Learnable:
 
     @property
     def form(self) -> int:
-        """Bits FREE_TURN and FREE_TWIST: which joints of an arm are computed from the target."""
+        """Bits FREE_TURN and FREE_TWIST for the joints of an arm that are computed from the target."""
         chain = self.links[:, layout.PARENT].tolist() == list(range(-1, len(self.links) - 1))
         plain = len(self.variables) == len(self.links) and bool((self.couple == (1.0, 0.0)).all())
         parts, last = self.ends[0].tolist()
@@ -135,7 +135,7 @@ class Learnable:
 
     @property
     def slopes(self) -> int:
-        """Number of slopes of a proposal: one per feature and joint of an arm; 0 for other bodies."""
+        """Number of slopes of a proposal: one for each pair of a feature and a joint of an arm; 0 for other bodies."""
         return len(self.variables) * self.features if self.form & layout.FREE_TURN else 0
 
     @property
@@ -146,16 +146,16 @@ class Learnable:
 
     @property
     def key(self) -> str:
-        """Short hash of everything except the skeleton's name, the same on every machine."""
+        """Short hash of everything except the skeleton's name; equal on all machines."""
         digest = sha256(repr((self.joints, self.goals)).encode())
         for table in (self.links, self.variables, self.ends):
             digest.update(table.astype("<i4").tobytes())
         for table in (self.fixed, self.couple, self.limits, self.frames):
-            digest.update((np.round(table, 6) + 0.0).astype("<f8").tobytes())  # + 0.0: no negative zero
+            digest.update((np.round(table, 6) + 0.0).astype("<f8").tobytes())  # + 0.0 turns negative zeros into zeros
         return digest.hexdigest()[:16]
 
     def require(self, other: Learnable) -> None:
-        """Check that another problem equals this one.
+        """Check that another problem has the same parts as this one.
 
         Raises:
             InputError: If the problems differ; the message names the first joint or goal that differs.
@@ -203,14 +203,14 @@ def _named(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LearnedStarts:
-    """Poses near the targets of one problem, in a tree that finds the poses near a given target.
+    """Poses near the targets of one problem, in a tree that looks up the poses near a given target.
 
     ``sy.learn_starts`` computes them and ``sy.formats.load_starts`` reads them. They fit one skeleton with one set of
     goals; other problems are refused. ``sy.IK(skeleton, goals, starts=starts)`` uses them.
 
     Args:
         problem: The parts of the problem on which the starts depend.
-        features: (leaves,) index of the feature that each node of the tree splits.
+        features: (leaves,) index of the feature by which each node of the tree divides the targets.
         borders: (leaves,) threshold of each split.
         counts: (leaves,) number of proposals of each leaf.
         rows: (proposals, values) the proposals of all leaves; ``kernels.layout`` names the columns.
@@ -238,7 +238,7 @@ class LearnedStarts:
 
     @property
     def key(self) -> str:
-        """Hash of the skeleton's joints and of the goals; equal for problems that the starts fit."""
+        """Hash of the joints and goals. A problem can use the starts if its hash is equal."""
         return self.problem.key
 
     @property
@@ -282,11 +282,11 @@ class LearnedStarts:
         }
 
     def _arms(self) -> NDArray[np.float64]:
-        """Return the rows of an arm with their slopes, from which the kernel computes poses within limits."""
+        """Return the proposals of an arm with their slopes. The kernel computes poses within the limits from them."""
         return np.concatenate([self.rows, self.slopes], axis=1, dtype=np.float64)
 
     def _poses(self) -> NDArray[np.float64]:
-        """Return the rows with poses clamped to the limits, which rounding may exceed."""
+        """Return the proposals with their poses clamped to the limits, because stored poses are rounded."""
         rows, at = self.rows.astype(np.float64), layout.PROPOSED_Q
         for block, limits in zip(self.problem.variables[:, layout.BLOCK].tolist(), self.problem.limits, strict=True):
             if block == layout.SCALAR:
@@ -300,7 +300,7 @@ class LearnedStarts:
         return rows
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the starts as a NumPy archive, without pickle. The same starts give the same bytes.
+        """Write the starts as a NumPy archive, without pickle. Equal starts give identical bytes.
 
         Args:
             path: The file, ``.npz``.

@@ -9,11 +9,11 @@ import numpy as np
 from synovia.kernels.layout import COST, DEADLINE_PASSED, FINISH, SIGNAL, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.model.geometry import Array, Bools
 
-INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # values of ``STOPPED_BY`` after a deadline or a signal
+INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # values of the scratch element ``STOPPED_BY`` after a deadline or a signal
 
 
 class Status(IntEnum):
-    """How a solve ended: the first status that applies. The kernels use the same values.
+    """How a solve ended. If several statuses apply, it is the first of them. The kernels use the same values.
 
     Example:
         >>> import synovia as sy
@@ -34,7 +34,7 @@ class Status(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """Meaning of the status, and advice."""
+        """Sentence about the meaning of the status, with advice."""
         return _MEANINGS[self]
 
 
@@ -53,7 +53,7 @@ _MEANINGS = {
 
 
 def mark_interrupted(rows: Array, *, all_of_them: bool = False) -> None:
-    """Set the status of interrupted solutions that do not reach their goals to ``MAX_STEPS``.
+    """Set the status of interrupted rows that miss a goal to ``MAX_STEPS``.
 
     Args:
         rows: Rows of results; changed in place.
@@ -79,8 +79,8 @@ def restate(rows: Array, reach: Bools, why: Status) -> Bools:
 
     Args:
         rows: Rows of results; changed in place.
-        reach: Which rows reach their goals now.
-        why: Status of new misses; rows that missed before keep their status.
+        reach: Mask of the rows that reach their goals now.
+        why: Status of new misses. Rows that were misses before keep their status.
     """
     was = reached(rows)
     rows[:, STATUS] = np.where(reach, Status.REACHED, np.where(was, why, rows[:, STATUS]))
@@ -100,7 +100,7 @@ def interrupted(rows: Array) -> Bools:
 def better_of(before: Array, after: Array) -> Array:
     """Return the better of two rows of results (n,) of the same frame, with the sum of their steps.
 
-    The second row was found with restarts; it is better if it reaches the goals or does not cost more.
+    The second row was found with restarts. It is better if it reaches the goals or has no larger cost.
     """
     out = after.copy() if after[STATUS] == Status.REACHED or not before[COST] <= after[COST] else before.copy()
     out[STEPS], out[[TRIES, STOPPED_BY]] = before[STEPS] + after[STEPS], after[[TRIES, STOPPED_BY]]

@@ -1,7 +1,7 @@
 """Convert the targets that users pass to the table that kernels read.
 
 Every call passes its targets through a ``TargetWriter``. Float64 arrays, and pairs of a position and a ``Rotation``,
-are written without checks: the kernel itself refuses values that are not finite or not rigid. All other forms are
+are written without checks: the kernel itself rejects values that are not finite or not rigid. All other forms are
 checked here.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from synovia.model.skeleton import Numbers
 
 _Rotation: TypeAlias = "NDArray[Any] | Sequence[Sequence[float]] | Rotation"
-# One target: a position, a rotation, a pair of both, or a 4x4 transform; with a leading axis for many problems.
+# One target: a position, a rotation, a pair of both, or a 4x4 transform. Targets of many problems have a leading axis.
 Target: TypeAlias = "NDArray[Any] | Sequence[float] | Sequence[Sequence[float]] | Rotation | tuple[Numbers, _Rotation]"
 Targets: TypeAlias = "Mapping[str, Target] | Mapping[int, Target] | Mapping[str | int, Target] | Target"
 _BOTH: Final = POSITION | ROTATION
@@ -56,26 +56,27 @@ _ALL: Final = slice(None)  # created once, not in each call
 
 
 class Workspace:
-    """The memory of one call: a table of targets (1, goals, 17), views of it for writing, and scratch memory."""
+    """The memory of one call: a table of targets (1, goals, 17), views that write to this table, and scratch memory."""
 
     __slots__ = ("all_given", "only", "scratch", "slots", "table")
 
     def __init__(
         self, own: Array, names: Mapping[Any, tuple[int, tuple[int, ...], int]], only: Any, scratch: Array
     ) -> None:
-        """Copy the goals' own targets and create the views.
+        """Copy the goals' own targets, and create views of the table.
 
         Args:
             own: The goals' own targets, (1, goals, 17).
-            names: By key: index of the goal, shape of its target as an array, bit of the goal.
-            only: Key of the only goal with a target; None with several.
+            names: By key of a goal: index of the goal, array shape of its target, bit of the goal.
+            only: Key of the goal that takes a target; None if several goals do.
             scratch: Scratch memory of the kernel.
         """
         self.table = own.copy()
         self.scratch = scratch
         rows = self.table[0, :, :TRANSFORM_WIDTH]
         frames = [row.reshape(4, 4) for row in rows]
-        # by key: shape of the target as an array, bit of the goal, view of the target, transform as bytes
+        # by key of a goal: array shape of its target, bit of the goal, view of the target, view of the transform as
+        # bytes
         self.slots = {
             key: (shape, bit, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i]).cast("B"))
             for key, (i, shape, bit) in names.items()
@@ -104,31 +105,31 @@ class TargetWriter:
         for row, goal in zip(self.own[0], goals, strict=True):
             row[:TRANSFORM_WIDTH] = (np.eye(4) if goal.target is None else goal.target).ravel()
             row[GIVEN] = float(goal.given)
-        # by key: index of the goal, shape of its target as an array, bit of the goal
+        # by key of a goal: index of the goal, array shape of its target, bit of the goal
         self._names = {
             key: (at[0], _POINT if goals[at[0]].usual_parts == POSITION else _FRAME, 1 << at[0])
             for key, at in self._goals_by_key.items()
             if len(at) == 1 and goals[at[0]].takes & POSITION
         }
-        # some goals keep a part of their own target in the fast path
+        # whether a goal keeps a part of its own target if its target is written without checks
         self._keeps_parts = any(goal.usual_parts != goal.takes for goal in goals)
         with_target = [i for i, goal in enumerate(goals) if goal.takes]
         self._all_bits, self._count = sum(1 << i for i in with_target), len(with_target)
-        # key of the only goal with a target
+        # key of the goal that takes a target; None if several goals do
         self._only = _key_of(goals[with_target[0]]) if len(with_target) == 1 else None
 
     def workspace(self, scratch: Array) -> Workspace:
-        """Return a workspace, which serves one call at a time."""
+        """Return new memory for one call at a time."""
         return Workspace(self.own, self._names, self._only, scratch)
 
     def fill(self, targets: Any, workspace: Workspace) -> None:
-        """Write the targets of one problem into the table of a workspace; other goals keep their own targets."""
+        """Write the targets of one problem into the table of a workspace; goals without a target keep their own."""
         kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if workspace.only is not None and kind is _ndarray and workspace.all_given:  # fast path for calls in a loop
             shape, _, view, memory = workspace.only
             if targets.dtype is _DOUBLE and targets.shape == shape:
                 if shape is _FRAME:
-                    memory[_ALL] = targets.tobytes()  # a third faster than an assignment of arrays
+                    memory[_ALL] = targets.tobytes()  # assigning bytes takes a third less time than assigning arrays
                 else:
                     view[...] = targets
                 return
@@ -138,7 +139,7 @@ class TargetWriter:
             slots, written = workspace.slots, 0
             if self._keeps_parts and not workspace.all_given:
                 workspace.table[...] = self.own
-            for key in targets:  # faster than ``items`` and ``get``
+            for key in targets:  # a loop over keys is faster than ``items`` and ``get``
                 if key not in slots:
                     break
                 shape, bit, view, memory = slots[key]
@@ -180,7 +181,7 @@ class TargetWriter:
     def read_many(self, targets: Targets) -> tuple[Array, Bools]:
         """Return the table (B, goals, 17) of a batch of problems, and a mask of those with unusable values.
 
-        The mask marks only rows that are not finite or have another form than the others.
+        The mask marks only rows that are not finite, or whose form differs from the form of most rows.
 
         Raises:
             InputError: If no row has a usable form.
@@ -198,12 +199,12 @@ class TargetWriter:
         return table, odd
 
     def orthonormalize(self, table: Array) -> Bools:
-        """Replace rounded rotations in a table of targets by the nearest ones, in place, and check all targets.
+        """Check a table of targets, and replace rotations with rounding errors by the nearest exact ones, in place.
 
-        Kernels refuse both rounded rotations and unusable targets, so this runs only on tables that they refused.
+        Kernels reject rounded rotations as well as unusable targets, so only tables that a kernel rejected need this.
 
         Returns:
-            Which targets (B, goals) cannot be used.
+            Mask of the targets that cannot be used, (B, goals).
         """
         wrong = np.zeros(table.shape[:2], bool)
         for i, goal in enumerate(self.goals):
@@ -232,14 +233,14 @@ class TargetWriter:
             raise self.error_of(row, i, targets, many=many)
 
     def refuse(self, code: int, targets: Targets | None, *, many: bool = False) -> NoReturn:
-        """Raise the error for a target that the kernel refused; ``many`` for targets with a leading axis."""
+        """Raise the error for a target that the kernel rejected. With ``many``, targets have a leading axis."""
         row, i = divmod(REFUSED - code, len(self.goals))
         raise self.error_of(row, i, targets, many=many)
 
     def error_of(self, row: int, i: int, targets: Targets | None, *, many: bool = False) -> SynoviaError:
-        """Return the error for the target of goal i that the kernel refused.
+        """Return the error for the target of goal i that the kernel rejected.
 
-        Write the row again with all checks to find the error. A target that passes these checks is too far away.
+        Write the row again with all checks to find the error. If the row passes the checks, its target is too far away.
 
         Args:
             row: The problem; 0 without a leading axis.
@@ -267,12 +268,12 @@ class TargetWriter:
         return InputError(f"target of {goal.label!r}", where=at, value=vector, expected=expected)
 
     def goal_of(self, key: Any, parts: int) -> int:
-        """Return the index of the goal with this key, for a target with these parts.
+        """Return the index of the goal with this key that takes these parts of a target.
 
-        Without such a goal, the key may be another name of a joint, link or site that has a goal.
+        If no goal has this key, it may be another name of a joint, link or site that has a goal.
 
         Raises:
-            UnknownNameError: If no goal or several goals have this key, or the name fits several frames.
+            UnknownNameError: If no goal or several goals have this key, or several frames have this name.
         """
         goals = self.goals
         if key not in self._goals_by_key and self._skeleton.knows(key):
@@ -294,7 +295,7 @@ class TargetWriter:
             raise unknown_name("goal on a joint", key, [str(name) for name in self._goals_by_key])
         if len(places) > 1:
             fitting = [i for i in places if goals[i].takes == parts]
-            if len(fitting) > 1:  # the other goals can be addressed by their own names
+            if len(fitting) > 1:  # the others have names of their own, by which targets can address them
                 fitting = [i for i in fitting if goals[i].name is None]
             if len(fitting) != 1:
                 named = [str(goals[i].name) for i in places if goals[i].name is not None]
@@ -306,7 +307,7 @@ class TargetWriter:
         return places[0]
 
     def _assign(self, given: dict[int, int], key: Any, parts: int) -> int:
-        """Return the index of the goal with this key, and record the given parts.
+        """Return the index of the goal with this key, and record which parts of its target are given.
 
         Raises:
             InputError: If another key gives the same part.
@@ -325,7 +326,7 @@ def targets_from(
 ) -> dict[str, Array]:
     """Return targets for ``IK.track`` that follow joints of a clip.
 
-    A ``PoseGoal`` needs ``rotations``: with positions only it keeps the rotation of the start in every frame.
+    A ``PoseGoal`` needs ``rotations``: if only positions are given, it keeps the rotation of the start in all frames.
 
     Args:
         motion: The clip.
@@ -362,7 +363,7 @@ def targets_from(
 
 
 def _path(frames: Array, place: Array | None) -> Array:
-    """Return the world transforms (T, 4, 4) of a place on a joint with these world frames (T, 12)."""
+    """Return world transforms (T, 4, 4) of a place on a joint from the world frames (T, 12) of the joint."""
     transforms = frames_to_transforms(frames)
     return transforms if place is None else transforms @ place
 
@@ -372,7 +373,7 @@ def table_of(wanted: Sequence[Array], takes: Sequence[int], *, rest: int = 0) ->
 
     Args:
         wanted: Targets of each goal, (n, 4, 4).
-        takes: Parts that each goal takes.
+        takes: Bits of the parts that each goal takes.
         rest: Number of further goals without targets.
     """
     out = np.zeros((len(wanted[0]), len(wanted) + rest, TARGET_WIDTH))
@@ -389,12 +390,12 @@ def transforms(table: Array) -> Array:
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of a value, () for ragged lists and other values without a shape."""
+    """Return the shape of a value; () for ragged lists and other values without a shape."""
     return np.shape(value) if dimensions(value) > 0 else ()
 
 
 def parts_of(value: Any, *, many: bool = False) -> int:
-    """Return the parts that a target gives, 0 for an unknown form; ``many`` for targets with a leading axis."""
+    """Return bits of the parts that a target gives; 0 for an unknown form. ``many``: the target has a leading axis."""
     if hasattr(value, "as_matrix"):
         return ROTATION
     if _is_pair(value, many=many):
@@ -403,9 +404,9 @@ def parts_of(value: Any, *, many: bool = False) -> int:
 
 
 def _index_by_key(goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
-    """Map each key of targets to the indices of its goals: goals with this name, else goals on this joint.
+    """Map each key of targets to the indices of the goals with this name, or else of the goals on this joint.
 
-    Goal i is on joint row rows[i], -1 for the whole body. ``goal_of`` looks up other names of a joint.
+    ``rows`` has the joint row of each goal, -1 for the whole body. ``goal_of`` looks up other names of a joint.
     """
     meanings: list[list[tuple[Any, int]]] = [
         [(goal.name, i) for i, goal in enumerate(goals) if goal.name is not None],
@@ -421,10 +422,10 @@ def _index_by_key(goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int,
 
 
 def _checked_table(targets: Any, goals: Sequence[Goal]) -> Mapping[Any, Any]:
-    """Return targets by name; a single target belongs to the only goal that takes one.
+    """Return the targets by key. If targets are not a mapping, they belong to the only goal that takes a target.
 
     Raises:
-        InputError: If targets are neither a mapping nor the target of the only goal that takes one.
+        InputError: If targets are not a mapping and several goals or none take a target.
     """
     if isinstance(targets, Mapping):
         return cast("Mapping[Any, Any]", targets)
@@ -473,7 +474,7 @@ def _is_pair(value: Any, *, many: bool = False) -> bool:
 
 
 def _filled(view: Array, shape: tuple[int, ...], value: tuple[Any, ...]) -> bool:
-    """Write a target of three floats, or a position and a ``Rotation``; return False for any other form."""
+    """Write a target given as three floats, or as a position and a ``Rotation``; return False for any other form."""
     if shape is _POINT:
         if [*map(type, value)] != [float, float, float]:
             return False
@@ -516,7 +517,7 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
         raise InputError(
             where, value=value, expected=f"{forms[goal.takes]}, not {forms[parts]}", hint=f"the goal is {goal!r}"
         )
-    # Only checked: kernels and ``orthonormalize`` remove rounding, so that solves and batches are bit-identical.
+    # Rotations are only checked here: kernels and ``orthonormalize`` remove rounding, so single solves equal batches.
     frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
     if parts == _BOTH and not _is_pair(value):
         as_transform(value, where)
@@ -571,9 +572,9 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> Bools:
 
 
 def _with_regular_rows(value: Any) -> tuple[Any, Bools | bool]:
-    """Replace rows whose form differs from the majority by NaN; return the targets and a mask of these rows.
+    """Replace rows whose form differs from that of most rows by NaN; return the targets and a mask of these rows.
 
-    Targets without such rows, and targets without any usable row, are returned unchanged.
+    If all rows have the same form, or no row can be used, the targets are returned unchanged.
     """
     if _is_pair(value, many=True):
         (place, odd), (turn, also) = (_with_regular_rows(part) for part in value)
@@ -582,11 +583,11 @@ def _with_regular_rows(value: Any) -> tuple[Any, Bools | bool]:
 
 
 def regular_rows(value: Any, shapes: Collection[tuple[int, ...]]) -> tuple[Any, Bools | bool]:
-    """Replace unreadable rows of values by NaN; return the rows and a mask of the replaced ones.
+    """Replace unreadable rows of values by NaN; return the rows and a mask of the replaced rows.
 
     Args:
-        value: The rows. They are returned unchanged if all or none can be read.
-        shapes: Allowed shapes of a row. Only rows with the most frequent of them are kept.
+        value: The rows. If all rows can be read, or none, they are returned unchanged.
+        shapes: Allowed shapes of a row. Rows are kept only if they have the most frequent of these shapes.
     """
     if (type(value) is np.ndarray and value.dtype.kind in "fiu") or hasattr(value, "as_matrix"):
         return value, False
@@ -613,10 +614,10 @@ def _numbers_or_none(value: Any) -> Array | None:
 
 
 def _fits(goal: Goal, parts: int) -> bool:
-    """Return whether a goal takes a target with these parts; a transform may have more parts than the goal uses."""
+    """Return whether a goal takes a target with these parts. A transform may have more parts than the goal uses."""
     return bool(parts & goal.takes) and (parts == _BOTH or not parts & ~goal.takes)
 
 
 def _numbers_of(rotation: Any) -> Any:
-    """Return the matrices of a ``Rotation``, or matrices as they are."""
+    """Return the matrices of a ``Rotation``; any other value is returned unchanged."""
     return rotation.as_matrix() if hasattr(rotation, "as_matrix") else rotation

@@ -22,10 +22,10 @@ from synovia.model.tree import ancestors
 from synovia.problem import table_of
 from synovia.solver import FullBody
 
-_SEEN: Final = 0.1  # length scales beyond the required distance: larger gaps are clamped to this
-_LONG: Final = 4.0  # length scales: longer levers come from long slides; levers are then computed again for each path
-_LENGTHS: Final = {Kind.SLIDE: 1, Kind.FREE: 3}  # number of joint values that are lengths
-# length scales: shorter paths are not subdivided, so grazing contacts with thin obstacles may be missed
+_SEEN: Final = 0.1  # length scales beyond the required distance; larger gaps are clamped to this value
+_LONG: Final = 4.0  # length scales; if levers are longer because of long slides, they are computed for each path
+_LENGTHS: Final = {Kind.SLIDE: 1, Kind.FREE: 3}  # number of length-valued joint values of a joint
+# length scales; shorter paths are not subdivided, so contacts with thin obstacles may be missed
 _SHORTEST: Final = 0.005
 
 
@@ -37,24 +37,24 @@ class ClearWays:
         slack: Length by which a path may violate the distance, length units.
 
     Attributes:
-        bounded: Whether levers are the same for all poses, because no slide or free joint has a long range.
+        bounded: Whether the same levers apply to all poses, because no slide or free joint has a long range.
         packed: Arguments of the kernels: integers and floats of the problem that measures distances, scratch memory,
             the variables of the skeleton and their limits, and the tables of paths.
         tables: The tables of paths by name, see ``kernels.layout.WAYS``.
     """
 
     def __init__(self, ik: CompiledProblem, slack: float) -> None:
-        """Pack the clearance goals, without other goals, and compute the levers of all axes and pairs."""
+        """Pack the clearance goals, without other goals. Compute the lever of each axis for each pair."""
         kept = {g: goal for g, goal in enumerate(ik.goals) if isinstance(goal, ClearanceGoal) and goal.rank < 0}
         goals = [ClearanceGoal(goal.distance, world=goal.world, pairs=goal.pairs) for goal in kept.values()]
         alone = ik.with_parts(goals, FullBody(attempts=1), tolerance=ik.tolerance)
         self._obstacles, self._goals = alone.obstacles, [*kept]
         ints = alone.ints.copy()
         clear = table_of(ints, alone.floats, "clear.ints")
-        clear[:, layout.SLOTS] = 1  # one slot: the nearest pair of shapes bounds further measurements
+        clear[:, layout.SLOTS] = 1  # one slot: the distance of the nearest pair bounds the other measurements
         skeleton = self._skeleton = ik.skeleton
         self._sides = _sides(clear, table_of(ints, alone.floats, "clear.pairs"), packed_shapes(skeleton))
-        self._limit = np.maximum(*np.abs(skeleton.limits))  # largest absolute value of each joint value
+        self._limit = np.maximum(*np.abs(skeleton.limits))  # largest absolute value that the limits of each joint allow
         levers = _levers(skeleton, self._sides, self._limit)
         self.bounded = bool((levers <= _LONG * ik.reach).all())
         sizes = dict(zip(("pairs", "axes"), levers.shape, strict=True)) | {"nq": skeleton.nq}
@@ -76,23 +76,23 @@ class ClearWays:
     def left(self, q: Array) -> Array:
         """Return the gap of each pair minus its required distance at joint values (nq,), length units.
 
-        Values are clamped to a tenth of the length scale, and negative if the pair is too near.
+        Values above a tenth of the length scale are clamped; a negative value means that the pair is too near.
         """
         return self._along(q[None])[0, :-1]
 
     def along(self, q: Array) -> tuple[Array, Bools]:
-        """Return ``left`` for frames (T, nq), as (T, pairs), and ``blocked``."""
+        """Return ``left`` of each frame of q (T, nq) as (T, pairs), and ``blocked`` of these frames, (T,)."""
         found = self._along(q)
         return found[:, :-1], found[:, -1] > 0.0
 
     def blocked(self, q: Array, places: Places | None = None) -> Bools:
-        """Return whether the path to each frame of joint values (T, nq) is blocked, (T,), if all joints move together.
+        """Return whether the path from the frame before to each frame of q is blocked, (T,); all joints move together.
 
-        A pair that is too near in one of two frames may be as near on the path between them.
+        A pair that is too near at one end of a path may be as near anywhere on this path.
 
         Args:
             q: Joint values, (T, nq).
-            places: Obstacle places in each frame, with straight motion and shortest rotations in between; None if no
+            places: Obstacle places in each frame, interpolated with straight motion and shortest rotations; None if no
                 obstacle moves.
         """
         if places is None or self._obstacles is None:
@@ -123,7 +123,7 @@ class ClearWays:
             places.of(self._obstacles, self._goals).put(self.packed[1])
 
     def _along(self, q: Array) -> Array:
-        """Return ``left`` of all frames, and as last column whether the path to each is blocked, (T, pairs + 1)."""
+        """Return ``left`` of all frames, with a last column that is positive for a blocked path, (T, pairs + 1)."""
         out = np.empty((len(q), len(self._sides) + 1))
         self.reach_to(np.abs(q).max(axis=0, initial=0.0))
         self._measure(np.ascontiguousarray(q), out)
@@ -136,7 +136,7 @@ class ClearWays:
 
 
 def _cut(memory: Array, sizes: dict[str, int]) -> dict[str, Array]:
-    """Return the tables of paths as views of their memory."""
+    """Return the tables of paths, by name, as views of ``memory``."""
     out, start = dict[str, Array](), 0
     for table in layout.WAYS:
         shape = [sizes[size] if isinstance(size, str) else size for size in table.shape]
@@ -146,7 +146,7 @@ def _cut(memory: Array, sizes: dict[str, int]) -> dict[str, Array]:
 
 
 def _sides(clear: Ints, links: Ints, body: BodyShapes) -> list[tuple[int, ...]]:
-    """Return the joints of the links of each pair, without obstacles, in the order of the kernels.
+    """Return the joint rows of the links of each pair, in the order of the kernels; obstacles are left out.
 
     Args:
         clear: The table of clearance goals.
@@ -177,7 +177,8 @@ def _levers(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -
         found = [own[row] for row in pair]
         for side, other in zip(found, found[::-1], strict=True):
             for row, (part, levers) in side.items():
-                if len(found) == 1 or row not in other:  # a joint above both links moves the links together
+                # a joint above both links moves them together and does not change their distance
+                if len(found) == 1 or row not in other:
                     values[part] = levers
     for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, 0].tolist(), strict=True):
         out[:, leader] += abs(ratio) * out[:, follower]
@@ -186,9 +187,9 @@ def _levers(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -
 
 
 def _levers_of(skeleton: Skeleton, body: BodyShapes, link: int, farthest: Array) -> dict[int, tuple[slice, Array]]:
-    """Return the largest displacement of a link's points per unit of each joint value above it, by joint row."""
+    """Return the largest displacement of a link's points per unit of each joint value above the link, by joint row."""
     cover = body.covers[body.links[:, layout.LINK_ROW] == link][0]
-    # largest distance of the link's points from the origin of the joint
+    # largest distance of a point of the link from the origin of the joint, length units
     far = float(np.linalg.norm(cover[:3]) + cover[3])
     found: dict[int, tuple[slice, Array]] = {}
     for row in ancestors(skeleton.parents, link):
@@ -210,7 +211,7 @@ def _longest(skeleton: Skeleton, row: int, farthest: Array) -> float:
 
 
 def _farthest(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -> float:
-    """Return the largest distance of any point of the links in ``sides`` from the world origin, see ``_levers``."""
+    """Return the largest distance of any point of the links in ``sides`` from the world origin; see ``_levers``."""
     body, most = packed_shapes(skeleton), 0.0
     for link in {row for pair in sides for row in pair}:
         cover = body.covers[body.links[:, layout.LINK_ROW] == link][0]

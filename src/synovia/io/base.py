@@ -21,21 +21,21 @@ from synovia.model.motion import Motion
 from synovia.model.rates import RATES, Rate, is_rate, rate_of_times, usual_rate
 from synovia.text import DOUBT, first_few, listed
 
-NO_SHAPES: Final = "Shapes were not kept"  # how notes about shapes begin
+NO_SHAPES: Final = "Shapes were not kept"  # beginning of notes about shapes
 OF_LOOPS: Final = ".loops.toml"  # ending of the file with the loops of a model
-SAME: Final = 1e-6  # fraction of the body's size: larger position differences between file and motion are reported
+SAME: Final = 1e-6  # fraction of the body's size; larger differences of positions from the file are reported
 SAME_TIME: Final = 1e-6  # relative difference of rates, or difference of key times in frames, that counts as rounding
-FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
+FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of float32, for files with such values
 # Hint about commands for points over time, for messages about files that hold points and no motion:
 OF_POINTS: Final = (
     "for points over time, use 'synovia retarget' (a hand: array 'joints' (T, 21, 3)) or 'synovia animate --points'"
     " (other points: array 'positions' (T, K, 3), tables, marker files)"
 )
 LARGEST_FILE: Final = 2**30  # largest size of a file, bytes; readers need several times as much memory
-FREE_NUMBERS: Final = 2**23  # values that even the smallest file may describe: 64 MiB as float64
-_UNEVEN: Final = 0.2  # fraction of the mean time step: smaller deviations count as rounding
+FREE_NUMBERS: Final = 2**23  # number of values that any file may describe, however small; 64 MiB as float64
+_UNEVEN: Final = 0.2  # fraction of the mean time step; smaller deviations of a step count as rounding
 _PER_FRAME: Final = 0.1  # frames per second; a smaller value may be the seconds per frame instead of the rate
-NUMBERS_A_BYTE: Final = 4  # additional values that a file may describe for each of its bytes
+NUMBERS_A_BYTE: Final = 4  # number of further values that a file may describe for each of its bytes
 
 
 class Contents(NamedTuple):
@@ -56,7 +56,7 @@ class Contents(NamedTuple):
 
 
 def _nothing(motion: Motion) -> Sequence[str]:
-    """Return no sentence, because files of the format hold all of a motion."""
+    """Return no sentences, because files of the format hold all parts of a motion."""
     return ()
 
 
@@ -262,7 +262,7 @@ def optional_package(name: str, purpose: str, extra: str, where: str | None = No
         where: The file, for the message.
 
     Raises:
-        MissingExtraError: If it is not installed, or is installed and cannot be imported.
+        MissingExtraError: If the package is not installed, or cannot be imported.
     """
     try:
         return import_module(name)
@@ -306,7 +306,7 @@ def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
     """Return the content of a file.
 
     Raises:
-        FileError: If it does not exist, is a folder, may not be read, is empty or is larger than ``most`` bytes.
+        FileError: If the file does not exist, is a folder, may not be read, is empty or is larger than ``most`` bytes.
     """
     with _os_errors(path, "read"):
         if path.is_dir():
@@ -341,7 +341,7 @@ def check_writable(path: Path, *, force: bool) -> None:
     """Check that a file can be written, before any work for the file.
 
     Raises:
-        FileError: If it is a folder, exists and ``force`` is not set, or its folder does not exist.
+        FileError: If the path is a folder, the file exists and ``force`` is not set, or its folder does not exist.
     """
     with _os_errors(path, "written"):
         if path.is_dir():
@@ -446,7 +446,7 @@ def as_utf8(text: str, where: str) -> bytes:
     """Return a text in UTF-8.
 
     Raises:
-        InputError: If it holds half of a surrogate pair, as a name can.
+        InputError: If the text holds half of a surrogate pair, as a name can.
     """
     try:
         return text.encode()
@@ -462,7 +462,7 @@ def _os_errors(path: Path, done: str) -> Generator[None]:
         yield
     except FileError:
         raise
-    except (OSError, ValueError) as error:  # ValueError: a null byte or half of a character in the path
+    except (OSError, ValueError) as error:  # ValueError: the path holds a null byte or half of a character
         if done == "read" and isinstance(error, FileNotFoundError):
             raise FileError("file does not exist", where=str(path), hint=similar_names(path)) from error
         reason = getattr(error, "strerror", None) or error

@@ -81,7 +81,7 @@ def format_of(path: Path, known: Sequence[Format] | None = None) -> Format:
     known = formats() if known is None else known
     head = b""
     with suppress(OSError):
-        if path.is_file():  # reading a pipe might never end
+        if path.is_file():  # not for a pipe, as reading it might never end
             with path.open("rb") as file:
                 head = file.read(_SNIFF)
                 if head.startswith(_ARCHIVE):

@@ -42,7 +42,7 @@ from synovia.model.shapes.world import Obstacle, World, unlike
 from synovia.text import listed
 
 _LARGEST: Final = 2**26  # largest size of a file, bytes
-_SIDES: Final = 48  # number of sides of the pyramid around a cone
+_SIDES: Final = 48  # number of sides of the pyramid that replaces a cone
 _MOST: Final = 10_000_000  # largest number of corners or triangles of a mesh
 
 
@@ -51,7 +51,7 @@ def read_world(path: Path) -> World:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is malformed; the message names the line.
+        FormatError: If the file is malformed; the message names the line.
     """
     return _Reader(path).world()
 

@@ -41,7 +41,7 @@ from synovia.text import first_few, listed
 
 SCHEMA: Final = "synovia.motion/1"
 _MARK: Final = b"PK\x03\x04"  # first bytes of a zip archive
-_SURROGATES: Final = 0xD800, 0xDFFF  # code points of surrogates, which are not characters
+_SURROGATES: Final = 0xD800, 0xDFFF  # first and last code point of surrogates, which are not characters
 _NEEDED: Final = ("schema", "q", "fps", "name", "skeleton")
 _SHOWN: Final = 16  # largest number of arrays of another program's archive that an error message lists
 _OPTIONAL: Final = ("stretch", "notes")
@@ -89,7 +89,7 @@ def _read(path: Path) -> Contents:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is not an archive of a motion.
+        FormatError: If the file is not an archive of a motion.
     """
     from synovia.io.toml.read import parse_skeleton
 
@@ -143,8 +143,8 @@ def read_arrays(
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is damaged, an array holds pickled objects, or the unpacked arrays are too large for a file
-            of this size.
+        FormatError: If the file is damaged, an array holds pickled objects, or the unpacked arrays are too large for
+            the size of the file.
     """
     data = read_bytes(path)
     left = most_numbers(len(data)) if room is None else room[0] + room[1] * len(data)
@@ -208,7 +208,7 @@ def read_npy(path: Path) -> NDArray[Any]:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is damaged, or holds pickled objects.
+        FormatError: If the file is damaged, or holds pickled objects.
     """
     data = read_bytes(path)
     try:

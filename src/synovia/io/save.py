@@ -110,7 +110,7 @@ def is_of(fmt: Format, path: Path) -> bool:
 
     Raises:
         FileError: If the file does not exist, and its name does not show the format.
-        FormatError: If it is of no known format.
+        FormatError: If the file is of no known format.
     """
     return fmt.names(path) or format_of(path) is fmt
 

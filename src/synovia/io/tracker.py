@@ -43,13 +43,13 @@ from synovia.text import DOUBT, counted
 _MUJOCO: Final = ".mujoco.npz"
 _ENDINGS: Final = (".isaac.npz", _MUJOCO)
 _BASE: Final = 7  # number of base values that some files have before the joint values
-_NEAR: Final = 0.05  # fraction of the robot's size: larger differences of body positions mean another robot
-_NOTED: Final = 1e-3  # fraction of the robot's size: larger differences of body positions are noted
+_NEAR: Final = 0.05  # fraction of the robot's size; larger differences of body positions mean that the robot is another
+_NOTED: Final = 1e-3  # fraction of the robot's size; a note tells of larger differences of body positions
 _EXPECTED: Final = "a motion for trackers as .npz"
 # Arrays that follow from other arrays and are not read.
 _DERIVED: Final = {"body_lin_vel_w", "body_ang_vel_w", "body_linear_velocities", "body_angular_velocities"}
-_ALIKE: Final = 0.8  # least cosine between velocities of a file and finite differences that shows that both agree
-_SAME_RATE: Final = 1.2  # ratio of frame rates below which velocities do not distinguish them
+_ALIKE: Final = 0.8  # velocities of a file agree with finite differences if the cosine between both is larger
+_SAME_RATE: Final = 1.2  # ratio of two frame rates below which velocities cannot tell which rate is right
 _CHECKED: Final = 50  # largest number of frames whose body positions are compared
 
 
@@ -266,7 +266,7 @@ def _velocity_notes(values: Array, velocities: NDArray[Any] | None, fps: float) 
 
     Args:
         values: Joint values, (T, J).
-        velocities: Joint velocities in the file, (T, J); None if it has none.
+        velocities: Joint velocities in the file, (T, J); None if the file has none.
         fps: Frame rate of the file.
     """
     if velocities is None or velocities.shape != values.shape or velocities.dtype.kind not in "fiu":

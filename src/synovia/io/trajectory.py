@@ -33,8 +33,8 @@ from synovia.text import counted, listed
 _ENDINGS: Final = (".trajectory.json", ".trajectory.yaml")
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
 _NANO: Final = 1_000_000_000
-_STILL: Final = 1e-6  # radians or length units: a joint that moves less counts as at rest
-_ENDING: Final = 0.01  # fraction of a joint's highest velocity: a slower joint counts as at rest at the end of a clip
+_STILL: Final = 1e-6  # radians or length units; a joint that moves less counts as at rest
+_ENDING: Final = 0.01  # fraction of a joint's highest velocity; a slower joint counts as at rest at the end of a clip
 _LINE: Final = re.compile(r"(header|joint_names|points): ?(.*)|- (\{.*\})")
 
 

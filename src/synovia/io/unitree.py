@@ -23,7 +23,7 @@ from synovia.text import counted, listed
 FPS: Final = 30.0
 _RATE: Final = f"The file does not contain its frame rate: {FPS:g} per second is assumed, as for Unitree's motions."
 _BASE: Final = 7  # number of values of the base, which come before the joint values
-_SLACK: Final = 1e-2  # tolerance of a quaternion's norm; the files have six digits
+_SLACK: Final = 1e-2  # tolerance of a quaternion's norm; values in files have six digits
 
 
 def write_unitree(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -25,7 +25,7 @@ class FileCheck:
 
     Args:
         path: The file.
-        difference: Largest distance of a joint from its position in memory, length units.
+        difference: Largest distance between a joint's position in the file and in memory, length units.
         allowed: Largest difference that counts as rounding: 1e-6 of the body's size, and 2⁻²³ of the largest
             coordinate.
         joint: The joint with the largest difference; empty if no joint could be compared.

@@ -18,10 +18,10 @@ from xml.parsers import expat
 from synovia.errors import FormatError
 from synovia.text import counted
 
-MAX_DEPTH: Final = 1000  # nested elements; no real file has more
-MAX_ELEMENTS: Final = 200_000  # parsed in half a second with 100 MB; a humanoid has 2000
+MAX_DEPTH: Final = 1000  # largest nesting depth of elements; no real file has more
+MAX_ELEMENTS: Final = 200_000  # largest number of elements: parsing takes half a second and 100 MB; a humanoid has 2000
 _LONGEST_CONTENT: Final = 1000  # largest number of stored characters of an element's text
-HUGE: Final = 1e9  # metres, radians or kilograms; a larger value is a mistake and makes kinematics inaccurate
+HUGE: Final = 1e9  # metres, radians or kilograms; a larger value is a mistake, and makes results inaccurate
 _QUOTED: Final = rb"""=\s*+(?>"[^"<]*+"|'[^'<]*+')"""
 _TAG: Final = re.compile(rb"<[A-Za-z_:][\w:.-]*+(?>\s*+[A-Za-z_:][\w:.-]*+\s*+" + _QUOTED + rb")++")
 _TIGHT: Final = re.compile(_QUOTED + rb"(?=[A-Za-z_:])")
@@ -41,9 +41,9 @@ class Element:
         tag: Name of the element, with the prefix if there is one.
         attributes: Attributes of the element.
         file: The file, for messages.
-        line: Line of the file where it begins.
+        line: Line of the file where the element begins.
         children: Direct children of the element.
-        content: The first characters of the text directly inside it, enough for a name.
+        content: The first characters of the text directly inside the element, enough for a name.
         notes: Sentences about skipped parts of the file, in order; all elements of a file share this list.
     """
 
@@ -94,7 +94,7 @@ class Element:
         """Return a required attribute.
 
         Raises:
-            FormatError: If it is missing, empty or an expression of the macro language.
+            FormatError: If the attribute is missing, empty or an expression of the macro language.
         """
         value = self.attributes.get(name)
         if value is None or not value.strip():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from synovia.batch.work import Figure
     from synovia.io.verify import FileCheck
 
-REACHED: Final = 0  # exit codes
+REACHED: Final = 0  # exit codes of a job: targets reached, targets missed
 MISSED: Final = 1
 Progress = Callable[[float, float], Any]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from synovia.model.geometry import Array
 
 SCHEMA: Final = "synovia.solve/1"
-_MOVED: Final = 1e-9  # radians or length units; a joint that changed less is reported as not moved
+_MOVED: Final = 1e-9  # radians or length units; a joint whose values changed less is reported as not moved
 
 
 def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class Arm:
         return [(row, self.skeleton.joints[row]) for row in rows]
 
     def places(self, names: tuple[str, ...], rows: Mapping[str, int]) -> tuple[list[int], list[int], Array]:
-        """Return for each joint its index in the column, its index in q, and the column's value for 1 rad or unit."""
+        """Return for each joint its index in the column, its index in q, and the factor from q to the column."""
         degrees = [self.degrees and self.skeleton.joints[row].kind is Kind.HINGE for row in rows.values()]
         at = [names.index(name) for name in rows]
         return at, [self.skeleton.q_slice(row).start for row in rows.values()], np.where(degrees, np.degrees(1.0), 1.0)
@@ -268,7 +268,7 @@ def add_joints(
 
 
 def _along(arm: Arm, name: str) -> str:
-    """Return the name, in the column of poses, of a copied value that is no joint of the arm."""
+    """Return the name, in the column of poses, of a value that is copied because it is no joint of the arm."""
     plain = name.removesuffix(_ENDING) + _PLAIN if name.endswith(_ENDING) else name
     return f"{arm.prefix}.{plain}"
 

@@ -83,7 +83,7 @@ class Kinematics:
         """Read the model and find the joints."""
         self.skeleton = urdf_path if isinstance(urdf_path, Skeleton) else load_model(urdf_path)
         self.target_frame_name = target_frame_name
-        self.skeleton.locate(target_frame_name)  # an unknown or ambiguous name is an error here
+        self.skeleton.locate(target_frame_name)  # raises an error for an unknown or ambiguous name
         self._motors = motors = Motors(self.skeleton, joint_names)
         self.joint_names = motors.names
         self._problems: dict[tuple[bool, bool, int], IK] = {}
@@ -187,7 +187,7 @@ class Kinematics:
 
     @property
     def _smooth(self) -> bool:
-        """Whether the jerk is limited; then the servo's single goal is the pose of a separate solution."""
+        """Whether the jerk is limited; the servo then follows the end effector's pose in a separate solution."""
         return self._limits is not None and self._limits["jerk"] is not None
 
     def _servo_of(self, key: tuple[bool, bool, int]) -> Servo:

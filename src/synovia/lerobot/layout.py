@@ -31,7 +31,7 @@ from synovia.text import parse_json
 _VERSION: Final = "v3."
 _INFO: Final = Path("meta/info.json")
 _STATS: Final = Path("meta/stats.json")
-_LEVELS: Final = 50  # deepest nesting of JSON: LeRobot's indentation would make a deeper small file large
+_LEVELS: Final = 50  # largest nesting depth of JSON; LeRobot's indentation makes deeper files much larger
 _EPISODES: Final = Path("meta/episodes")
 _DATA: Final = Path("data")
 _EPISODE: Final = "episode_index"

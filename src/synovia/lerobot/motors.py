@@ -13,7 +13,7 @@ from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.orders import JointOrder
 from synovia.text import counted
 
-AWAY: Final = 15.0  # degrees or length units; if a robot deviates more from the last answer, motion restarts
+AWAY: Final = 15.0  # degrees or length units; the motion restarts if a robot deviates more from the last answer
 _MOVING: Final = (Kind.HINGE, Kind.SLIDE)
 
 

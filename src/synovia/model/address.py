@@ -24,7 +24,7 @@ from synovia.model.joint import Joint, Kind
 JOINT: Final = "joint"
 LINK: Final = "link"
 SITE: Final = "site"
-_KINDS: Final = {JOINT: JOINT, LINK: LINK, "body": LINK, SITE: SITE}  # by the word before the colon
+_KINDS: Final = {JOINT: JOINT, LINK: LINK, "body": LINK, SITE: SITE}  # kind of a meaning, by the word before the colon
 
 
 def kind_and_name(name: str) -> tuple[str | None, str]:
@@ -33,11 +33,11 @@ def kind_and_name(name: str) -> tuple[str | None, str]:
     return (_KINDS[word], rest) if colon and word in _KINDS else (None, name)
 
 
-BETWEEN: Final = "/"  # separates body and joint name in a combined skeleton, as in dm_control
+BETWEEN: Final = "/"  # separates body and joint in the names of a combined skeleton, as in dm_control
 
 
 def body_of(name: str) -> str | None:
-    """Return the body before the slash in the name of a joint of a combined skeleton; None without one."""
+    """Return the body before the slash in the name of a joint of a combined skeleton; None without a slash."""
     body, between, _ = name.partition(BETWEEN)
     return body if between else None
 
@@ -49,7 +49,7 @@ class Meaning:
     Args:
         kind: ``"joint"``, ``"link"`` or ``"site"``.
         name: The name, without the word before the colon.
-        row: The joint, the joint that carries the link, or the joint that carries the site.
+        row: Row of the joint, of the joint that carries the link, or of the joint that carries the site.
         rest: Frame of a site on its joint, (4, 4); None for a joint or link.
     """
 
@@ -60,11 +60,11 @@ class Meaning:
 
     @property
     def place(self) -> Array | None:
-        """The frame on its joint, (4, 4); None if it is the joint's own frame."""
+        """The frame on its joint, (4, 4); None for the joint's own frame."""
         return None if self.rest is None or np.array_equal(self.rest, np.eye(4)) else self.rest
 
     def is_at(self, row: int, place: Array) -> bool:
-        """Return whether the meaning is this frame (4, 4) on this joint."""
+        """Return whether the meaning is the frame ``place``, (4, 4), on the joint of a row."""
         return self.row == row and np.array_equal(place, rigid() if self.rest is None else self.rest)
 
     @property
@@ -85,7 +85,7 @@ class AddressBook:
         """Collect the names."""
         self._joints, self._parents = joints, parents
         self._book: dict[str, dict[str, list[Meaning]]] = {JOINT: {}, LINK: {}, SITE: {}}
-        # A body with several joints means the last of them; two bodies with one name are two rows.
+        # For a body of several joints, its name means the last joint; two bodies with one name have two rows.
         inner = {above for row, above in enumerate(parents) if above >= 0 and joints[row].body == joints[above].body}
         for row, joint in enumerate(joints):
             self._add(Meaning(JOINT, joint.name, row))
@@ -109,7 +109,7 @@ class AddressBook:
         return tuple(self._book[SITE])
 
     def frames(self, name: str) -> list[Meaning]:
-        """Return the distinct frames that a name may mean, each with its first meaning; joints come first."""
+        """Return the distinct frames that a name may mean, each with its first meaning; frames of joints come first."""
         found = [meaning for kind in self._book for meaning in self._named(name, kind)]
         if len(found) < 2:
             return found
@@ -136,7 +136,7 @@ class AddressBook:
         return found + self._book[kind].get(rest, []) if said == kind else found
 
     def _fixed_place(self, meaning: Meaning) -> tuple[int, Array]:
-        """Return a frame relative to the nearest moving joint above, or to the root, to compare frames."""
+        """Return a frame relative to the nearest moving joint above, or to the root, so that frames can be compared."""
         row, place = meaning.row, rigid() if meaning.rest is None else meaning.rest
         while self._joints[row].kind is Kind.FIXED and self._parents[row] >= 0:
             row, place = self._parents[row], self._joints[row].rest @ place

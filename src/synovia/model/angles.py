@@ -34,7 +34,7 @@ def named_angles(pose: Pose, row: int) -> dict[str, float]:
     w = float(quat[3])
     twist = 2.0 * math.atan2(z, w)
     c, s = math.cos(0.5 * twist), math.sin(0.5 * twist)
-    # swing = rotation · twist⁻¹, which has no component along z
+    # the swing, rotation · twist⁻¹, has no component along z
     swing = rotation_between(_REST, np.array([x * c - y * s, y * c + x * s, 0.0, w * c + z * s]))
     return {"swing x": math.degrees(swing[0]), "swing y": math.degrees(swing[1]), "twist": math.degrees(twist)}
 
@@ -47,7 +47,8 @@ def value_text(pose: Pose, row: int) -> str:
         row: The joint.
     """
     angles = named_angles(pose, row)
-    parts = [f"{name} {angle:z.1f}°".strip() for name, angle in angles.items()]  # z: no minus zero
+    # the format option z avoids a minus zero
+    parts = [f"{name} {angle:z.1f}°".strip() for name, angle in angles.items()]
     kind, values = pose.skeleton.joints[row].kind, np.atleast_1d(pose[row])
     if kind is Kind.SLIDE:
         parts = [f"{values[0]:.4g}"]

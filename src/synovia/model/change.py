@@ -68,5 +68,5 @@ def blend(skeleton: Posable, a: Array, b: Array, weight: float | Array, *, follo
 
 
 def smooth(part: float | Array) -> float | Array:
-    """Return the smoothstep of a fraction, with zero slope at both ends: 3 p² - 2 p³."""
+    """Return the smoothstep 3 p² - 2 p³ of a fraction p, whose slope is 0 at both ends."""
     return part * part * (3.0 - 2.0 * part)

@@ -73,7 +73,7 @@ def combine(
     unit = next((body.meters_per_unit for body in bodies.values() if body.meters_per_unit is not None), None)
     up = next((body.up for body in bodies.values() if body.up is not None), None)
     joints: list[Joint] = []
-    first: dict[str, int] = {}  # row of each body's first joint
+    first: dict[str, int] = {}  # row of the first joint of each body
     pairs: list[tuple[str, str]] = []
     ties: list[Tie] = []
     notes: list[str] = []
@@ -153,7 +153,7 @@ def _part(what: _What, name: str, body: Skeleton) -> _What:
 
 
 def _check_bodies(bodies: Any) -> None:
-    """Refuse anything but a mapping from names to bodies."""
+    """Raise an error for anything except a mapping from names to bodies."""
     if not isinstance(bodies, Mapping) or not bodies:
         kind = type(cast("object", bodies))
         raise InputError("bodies", value=kind, expected="skeletons by name, such as {'left': arm, 'right': arm}")
@@ -175,7 +175,7 @@ def _split(frame: Any, bodies: Mapping[str, Skeleton]) -> tuple[str, str]:
 
 
 def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> list[str]:
-    """Return the bodies in their order, each after the body on which it is mounted."""
+    """Return the bodies in their order, but each after the body on which it is mounted."""
     order: list[str] = []
     for body in bodies:
         line = [body]
@@ -205,7 +205,7 @@ def _factor(body: Skeleton, unit: float | None) -> float:
 
 
 def _lengths(body: Skeleton, factor: float) -> Array:
-    """Return the factor of each joint value of a body, (nq,): ``factor`` for lengths, else 1."""
+    """Return the factor of each joint value of a body, (nq,): ``factor`` for lengths, 1 for other values."""
     out = np.ones(body.nq)
     for row, joint in enumerate(body.joints):
         at = body.q_slice(row)
@@ -217,14 +217,14 @@ def _lengths(body: Skeleton, factor: float) -> Array:
 
 
 def _stretched(transform: Array, factor: float) -> Array:
-    """Return a transform (4, 4) with its position times a factor."""
+    """Return a transform (4, 4) with its position multiplied by a factor."""
     out = transform.copy()
     out[:3, 3] *= factor
     return out
 
 
 def _scaled(joint: Joint, factor: float, own: Skeleton) -> Joint:
-    """Return a joint with all lengths times a factor."""
+    """Return a joint with all lengths multiplied by a factor."""
     if factor == 1.0:
         return joint
     slides = factor if joint.kind is Kind.SLIDE else 1.0
@@ -277,7 +277,7 @@ def _renamed_tie(tie: Tie, own: Skeleton, factor: float, called: partial[str], g
         own: The body.
         factor: Factor of the body's lengths.
         called: Returns the name of a joint in the combined skeleton.
-        ground: The joint on which the body is mounted, None for the world; and the body's frame on it, (4, 4).
+        ground: The joint on which the body is mounted, None for the world; and the frame (4, 4) of the body on it.
     """
     if isinstance(tie, Coupling):
         terms: dict[str, tuple[float, ...]] = {}

@@ -11,13 +11,13 @@ from synovia.arguments import warn
 from synovia.kernels.layout import BLOCK, BLOCK_Q, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.model.tables import Tables
 
-FAR: Final = 4.0 * math.pi  # radians beyond a limit: at two turns, the unit is likely wrong
-_MOST: Final = 720.0  # two turns in degrees; larger values have another cause
+FAR: Final = 4.0 * math.pi  # radians beyond a limit, two turns: larger values are probably in degrees
+_MOST: Final = 720.0  # degrees, two turns: larger values are not angles in degrees
 _SHOWN: Final = 4  # largest number of names in one warning
 
 
 class Bounded(Protocol):
-    """The part of a skeleton that has the limits of its joints."""
+    """The parts of a skeleton that hold the limits of its joints."""
 
     joint_names: tuple[str, ...]
     tables: Tables

@@ -29,7 +29,7 @@ def velocities(motion: Motion) -> Array:
     out[1:-1] -= (changes[2:] - changes[:-2]) / 12.0
     out[0] -= changes[0] / 2.0 + (changes[1] - changes[0]) / 6.0
     out[-1] += changes[-1] / 2.0 - (changes[-1] - changes[-2]) / 6.0
-    before[0] = after[-1] = 0.0  # at the ends, the one difference is a bound
+    before[0] = after[-1] = 0.0  # at the ends, the only difference is the bound
     return np.clip(out, np.minimum(before, after), np.maximum(before, after))
 
 
@@ -51,7 +51,7 @@ def accelerations(motion: Motion) -> Array:
 
 
 def _smaller(values: Array, others: Array) -> Array:
-    """Return the value of smaller size of each pair."""
+    """Return the value with the smaller absolute value of each pair."""
     return np.where(np.abs(values) < np.abs(others), values, others)
 
 

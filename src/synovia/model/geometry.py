@@ -19,23 +19,23 @@ from synovia.errors import InputError
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 _LARGEST_FLOAT: Final = sys.float_info.max
-LONGEST: Final = 1e15  # largest value of a joint or shape, in any unit; products of several such values do not overflow
-ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that is rounding (float32 files) and is removed
-# largest entry of RᵀR - 1 in an exact matrix; above the rounding of quaternion to matrix
+LONGEST: Final = 1e15  # largest value of a joint or shape, in any unit; products of several such values cannot overflow
+ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that counts as rounding (as in float32 files) and is removed
+# largest entry of RᵀR - 1 of an exact rotation matrix; above the rounding error of the conversion from a quaternion
 EXACT: Final = 16 * float(np.finfo(np.float64).eps)
-ROUNDED: Final = 1e-3  # largest entry of RᵀR - 1 of a rotation that users type: four decimals change it by 2e-4
-# largest deviation of a user's quaternion from length 1: three decimals change it by up to 1e-3
+ROUNDED: Final = 1e-3  # largest entry of RᵀR - 1 of rotations that users type: rounding to four decimals gives 2e-4
+# largest deviation from length 1 of quaternions that users type: rounding to three decimals gives up to 1e-3
 UNIT_SLACK: Final = 2e-3
-_ROUNDS: Final = 3  # iterations of ``nearest_rotations``, each of which squares the error
-_FEW: Final = 16  # array size up to which plain Python is faster than NumPy
+_ROUNDS: Final = 3  # number of iterations of ``nearest_rotations``; each iteration squares the error
+_FEW: Final = 16  # largest size of arrays for which plain Python is faster than NumPy
 _PLAIN: Final = frozenset({float, int, np.float64})
-_NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy would convert to numbers
+_NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy would silently convert to numbers
 _PAIR: Final = 2
-_WITH_QUATERNION: Final = (4, 7)  # sizes of a quaternion, and of a position with a quaternion
+_WITH_QUATERNION: Final = (4, 7)  # number of values of a quaternion, and of a position with a quaternion
 _DEEPEST: Final = 64  # largest number of axes of a NumPy array
 _IDENTITY: Final = np.eye(3).tobytes()
 _NO_MOTION: Final = np.eye(4)
-_SMALL: Final = 1e-8  # radians; below, quotients of sines are replaced by their limits
+_SMALL: Final = 1e-8  # radians: for smaller angles, quotients of sines are replaced by their limits
 
 
 def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: bool = True) -> Array:
@@ -84,12 +84,12 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
 
 
 def _shape(shape: tuple[int, ...]) -> str:
-    """Return a shape as text, with n for any length."""
+    """Return a shape as text; n stands for any length."""
     return "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
 
 
 def largest_number(array: Array) -> float:
-    """Return the largest absolute value of an array; small arrays take a microsecond."""
+    """Return the largest absolute value of an array; takes a microsecond for small arrays."""
     if array.size > _FEW:
         return float(np.abs(array).max())
     values: list[float] = array.ravel().tolist()
@@ -97,7 +97,7 @@ def largest_number(array: Array) -> float:
 
 
 def all_finite(array: Array) -> bool:
-    """Return whether an array has no NaN or infinity; small arrays take a microsecond."""
+    """Return whether no value of an array is NaN or infinite; takes a microsecond for small arrays."""
     if array.size > _FEW:
         return bool(np.isfinite(array).all())
     return all(map(math.isfinite, array.ravel().tolist()))
@@ -234,7 +234,7 @@ def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -
 
 
 def _cure(error: float, determinant: float) -> str:
-    """Return a hint about the fault of a matrix that is not a rotation, and its correction."""
+    """Return a hint about why a matrix is not a rotation, and how to correct it."""
     if determinant < 0.0 and error <= ROUNDED:
         return "its determinant is -1: it mirrors"
     cure = "; sy.Rotation.from_matrix(matrix) is the nearest rotation" if determinant > 0.0 else ""
@@ -274,7 +274,7 @@ def with_exact_rotations(frames: Array) -> tuple[Array, Bools]:
 
 
 def _measured(*m: float) -> tuple[float, float]:
-    """Return the largest entry of RᵀR - 1 (infinite beyond 1e154) and the determinant, faster than with arrays."""
+    """Return the largest entry of RᵀR - 1 (infinite beyond 1e154) and the determinant; faster than with arrays."""
     a, b, c, d, e, f, g, h, i = m
     entries = (
         a * a + d * d + g * g - 1.0,
@@ -377,7 +377,7 @@ def align_z(axis: Array) -> Array:
     across = x * x + y * y
     if z < 0.0 and across < 1e-30:
         return np.diag([1.0, -1.0, -1.0])
-    k = 1.0 / (1.0 + z) if z >= 0.0 else (1.0 - z) / across  # both forms are equal; 1 + z would cancel close to -z
+    k = 1.0 / (1.0 + z) if z >= 0.0 else (1.0 - z) / across  # both forms are equal, but 1 + z would cancel near -z
     return np.array([[1.0 - k * x * x, -k * x * y, x], [-k * x * y, 1.0 - k * y * y, y], [-x, -y, z]])
 
 
@@ -414,7 +414,7 @@ def axis_turn(a: str, b: str) -> Array:
     start, end = axis_vector(a), axis_vector(b)
     if a == b:
         return np.eye(3)
-    if a[-1] == b[-1]:  # opposite axes: rotate about the next axis
+    if a[-1] == b[-1]:  # for opposite axes, rotate about the next axis
         return np.diag(np.where(np.roll(np.abs(start), 1) > 0.0, 1.0, -1.0))
     about = cross(start, end)
     return np.outer(end, start) - np.outer(start, end) + np.outer(about, about)
@@ -432,7 +432,7 @@ def between(a: Array, b: Array) -> float:
 
 
 def same_side(quats: Array) -> Array:
-    """Return quaternions over time (T, 4), each with the sign nearest to the previous one.
+    """Return quaternions over time (T, 4), with signs for which each is nearest to the previous one.
 
     The values then have no jumps and can be interpolated.
     """
@@ -441,12 +441,12 @@ def same_side(quats: Array) -> Array:
 
 
 def magnitude(v: Array) -> float:
-    """Return the length of one vector (n,), faster than ``np.linalg.norm``."""
+    """Return the length of a vector (n,); faster than ``np.linalg.norm``."""
     return math.sqrt(float(v @ v))
 
 
 def magnitudes(v: Array) -> Array:
-    """Return the lengths (...) of vectors (..., 3), faster than ``np.linalg.norm``."""
+    """Return the lengths (...) of vectors (..., 3); faster than ``np.linalg.norm``."""
     x, y, z = v[..., 0], v[..., 1], v[..., 2]
     return np.sqrt(x * x + y * y + z * z)
 
@@ -461,12 +461,12 @@ def unit(v: Array) -> Array:
 
 
 def between_directions(a: Array, b: Array, weight: Array) -> Array:
-    """Return unit vectors (n, 3) between a (weight 0) and b (weight 1), on the shorter arc; weights (n,)."""
+    """Return unit vectors (n, 3) on the shorter arc from a to b; weights (n,) are 0 at a and 1 at b."""
     sine, cosine = np.linalg.norm(cross(a, b), axis=1), np.sum(a * b, axis=1)
     angle = np.arctan2(sine, cosine)
     aside: Array = b - cosine[:, None] * a  # component of b normal to a
     back = sine < _SMALL
-    if back.any():  # opposite vectors have no unique shortest arc: use any
+    if back.any():  # opposite vectors have no unique shortest arc; any arc is used
         least = np.eye(3)[np.argmin(np.abs(a), axis=1)]
         aside = np.where(back[:, None], least - np.sum(a * least, axis=1)[:, None] * a, aside)
     turn = (weight * angle)[:, None]
@@ -474,7 +474,7 @@ def between_directions(a: Array, b: Array, weight: Array) -> Array:
 
 
 def between_transforms(a: Array, b: Array, weight: Array) -> Array:
-    """Return transforms (n, 4, 4) between a (weight 0) and b (weight 1), on lines and shortest arcs; weights (n,)."""
+    """Return transforms (n, 4, 4) from a to b, on lines and shortest arcs; weights (n,) are 0 at a and 1 at b."""
     out = a.copy()
     start, end = (matrix_to_quat(frames[:, :3, :3]) for frames in (a, b))
     out[:, :3, :3] = quat_to_matrix(times_exp(start, weight[:, None] * rotation_between(start, end)))
@@ -483,7 +483,7 @@ def between_transforms(a: Array, b: Array, weight: Array) -> Array:
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return the cross products (..., 3), faster than ``np.cross``."""
+    """Return the cross products (..., 3); faster than ``np.cross``."""
     if a.ndim == b.ndim == 1:
         (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
         return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))

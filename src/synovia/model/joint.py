@@ -64,7 +64,7 @@ DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 
 @dataclass(frozen=True, slots=True)
 class Mimic(ChecksArguments):
-    """This joint follows another: value = ratio * leader + offset (URDF mimic, MJCF equality).
+    """The coupling of a joint to another joint: value = ratio * leader + offset (URDF mimic, MJCF equality).
 
     A mimic joint may exceed its own limits: as in ROS, MoveIt and Pinocchio, only its leader is limited. In URDF, the
     limits of a mimic joint are often placeholders, because the format requires them.
@@ -72,7 +72,7 @@ class Mimic(ChecksArguments):
     Args:
         leader: Name of the other joint.
         ratio: Radians or length units of this joint per radian or length unit of the leader.
-        offset: Value of this joint if the leader's is 0.
+        offset: Value of this joint if the leader's value is 0.
         binds: Whether the limits of this joint restrict its leader, as in MuJoCo.
 
     Example:
@@ -93,7 +93,7 @@ class Mimic(ChecksArguments):
 
 
 _EYE: Final = np.eye(4)
-_EYE.setflags(write=False)  # shared by all joints without a rest transform
+_EYE.setflags(write=False)  # read-only, because all joints without a rest transform share it
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +248,8 @@ class Joint(ChecksArguments):
         if not isinstance(self.sites, Sequence) or not all(isinstance(site, Site) for site in sites):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("sites", value=sites, expected="a list of Site")
         object.__setattr__(self, "sites", tuple(sites))
-        if type(self.shapes) is not tuple or self.shapes:  # most joints have no shapes, and avoid loading the module
+        # avoids loading the module of shapes for joints without shapes
+        if type(self.shapes) is not tuple or self.shapes:
             from synovia.model.shapes.solids import check_solids
 
             object.__setattr__(self, "shapes", check_solids(self.shapes, "shapes"))
@@ -280,7 +281,7 @@ class Joint(ChecksArguments):
 
     @classmethod
     def _restored(cls, values: Sequence[object]) -> Self:
-        """Restore a copied or unpickled joint, whose values are already checked."""
+        """Return a joint from values that are already checked, for copy and pickle."""
         joint = object.__new__(cls)
         for each, value in zip(fields(cls), values, strict=True):
             object.__setattr__(joint, each.name, value)

@@ -12,7 +12,7 @@ from synovia.model.tables import Ints
 
 
 class SwingLimb(NamedTuple):
-    """A limb of hinges whose parts are rotated so that the hinge between them is normal to the plane of both bones.
+    """A limb whose parts are rotated so that the hinge between them is normal to the plane of both bones.
 
     Args:
         parts: Indices of upper and lower part in the list of parts, and of the foot if the leg rotates with the foot.
@@ -27,7 +27,7 @@ class SwingLimb(NamedTuple):
 
 
 class Spread:
-    """Shares of the rotations between pairs of joints of a body (``kernels.tree.spread``).
+    """Shares of the rotations between pairs of joints of a body, for ``kernels.tree.spread``.
 
     Args:
         rows: The earlier joint of each pair, then the later joint of each pair, (2 k,).
@@ -39,11 +39,11 @@ class Spread:
         self._rows, self._numbers = np.array(rows, np.int32), numbers
 
     def __len__(self) -> int:
-        """Return the number of rotations."""
+        """Return the number of pairs."""
         return len(self._numbers)
 
     def turn(self, frames: Array, out: Array) -> None:
-        """Write the rotations of frames (T, k, 12) for world frames (T, n, 12) of the body."""
+        """Write the rotations of the frames out (T, k, 12), from world frames (T, n, 12) of the body."""
         from synovia.kernels.tree.spread import spread_turns
 
         spread_turns(frames.take(self._rows, 1), self._numbers, out)
@@ -54,7 +54,7 @@ class LimbTurns:
 
     Args:
         rows: Row of each part in the source; rows after the last source row are those of ``spread``.
-        ends: The part that gives the orientation of each path of joints.
+        ends: Index of the part whose orientation each path of joints gets.
         own: Rotations from the source to the parts, then the rotation across, then the rotations from a part to the end
             of each path, (parts + 1 + paths, 9).
         limbs: Limbs of hinges.
@@ -76,7 +76,7 @@ class LimbTurns:
 
         self._spread = spread
         count = 0 if spread is None else joints + len(spread)
-        self._frames = np.zeros((count, 12))  # frames of the source, then those of the spread
+        self._frames = np.zeros((count, 12))  # frames of the source, then those of ``spread``
         self._rows, self._own = np.concatenate([rows, ends]).astype(np.int32), own
         self._limbs = np.full((len(limbs), swing.LIMB_INTS), -1, np.int32)
         self._numbers = np.zeros((len(limbs), swing.LIMB_WIDTH))
@@ -93,7 +93,7 @@ class LimbTurns:
                 numbers[at : at + values.size] = values.ravel()
 
     def reset(self) -> None:
-        """Forget the previous poses."""
+        """Discard the previous poses."""
         self._state[:] = 0.0
 
     def turn(self, frames: Array) -> Array:

@@ -12,10 +12,10 @@ from synovia.model.geometry import Array, axis_vector
 from synovia.model.joint import Joint
 from synovia.model.limits import SwingTwist
 
-_TOGETHER: Final = 1e-9  # fraction of the longest distance: nearer joints are at the same place
+_TOGETHER: Final = 1e-9  # fraction of the longest distance: nearer joints are at one place
 _CLEAR: Final = 0.5  # smallest length of a sum of bones, relative to the longest bone, that defines a direction
-_SIDEWAYS: Final = 0.5  # cosine between a bone and the lateral axis above which the bone points to a side
-FORWARD: Final = {"x": "y", "y": "z", "z": "x"}  # default forward axis, by upward axis
+_SIDEWAYS: Final = 0.5  # cosine between a bone and the lateral axis; bones with larger values point to a side
+FORWARD: Final = {"x": "y", "y": "z", "z": "x"}  # default forward axis for each upward axis
 
 
 def with_limit_frames(
@@ -23,8 +23,8 @@ def with_limit_frames(
 ) -> tuple[Joint, ...]:
     """Return the joints with frames of swing-twist limits filled in, about the bone of each joint.
 
-    The x axis is the part normal to the bone of the body's lateral axis at rest (to its left), or of its upward axis if
-    the bone points to a side.
+    The x axis is the lateral axis of the body at rest (to its left), made normal to the bone. If the bone points to a
+    side, it is the upward axis, made normal to the bone.
 
     Args:
         joints: The joints in topological order.
@@ -82,8 +82,8 @@ def _bone(positions: Array, parents: Sequence[int], row: int) -> Array | None:
     the bone from the joint above. None if all joints above and below are at the same place.
     """
     apart = _TOGETHER * float(np.abs(positions - positions[row]).max())
-    longest = np.zeros(len(parents))  # length of the longest chain below each joint
-    ends: list[int] = []  # the next joints at other places
+    longest = np.zeros(len(parents))  # length of the longest chain below each joint, by row
+    ends: list[int] = []  # the nearest joints below at other places
     inside = {row}
     for below in range(row + 1, len(parents)):
         if parents[below] in inside:

@@ -32,15 +32,16 @@ from synovia.model.root import root_of
 from synovia.planting import with_planted_feet
 from synovia.text import counted, listed
 
-# kinds that may differ between glTF files of one body, depending on what their clips move
+# kinds of joints that may differ between glTF files of one body, because they depend on what their clips move
 _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)
-_ALIKE: Final = 0.01  # smaller differences of rest rotations or axes are rounding
-_EPS: Final = 1e-9  # slack for rounding: seconds, and fraction of a time
-_ROUNDED: Final = 0.05  # frames: a clip may be shorter by this, since files round 120 fps to 120.005
+_ALIKE: Final = 0.01  # radians or components: smaller differences of rest rotations or axes are rounding errors
+_EPS: Final = 1e-9  # tolerance of rounding: seconds, or fraction of a time
+# frames: a duration this far below a whole number of frames counts as whole, since files round 120 fps to 120.005
+_ROUNDED: Final = 0.05
 _LONGEST: Final = 100_000_000  # largest number of joint values; more do not fit in the memory of most machines
-_UPWARD: Final = 1e-6  # sine of the angle from the vertical below which a direction has no heading
+_UPWARD: Final = 1e-6  # sine of the angle from the vertical: directions at a smaller angle have no heading
 _OBLIQUE: Final = "Animated scale was mirrored approximately: axes of the left and the right side differ."
-_SIZES: Final = 1.5  # largest ratio of the sizes of two skeletons of one body in one unit
+_SIZES: Final = 1.5  # largest ratio of the sizes of two skeletons that count as one body in one unit
 
 
 class Motion:
@@ -149,7 +150,7 @@ class Motion:
         return self._part(frames, self.fps / abs(kept.step))
 
     def _part(self, frames: slice, fps: float) -> Self:
-        """Return a part of the clip; subclasses add their own data of the frames."""
+        """Return a part of the clip; subclasses also select their own data for its frames."""
         stretch = None if self.stretch is None else self.stretch[frames]
         out = type(self).__new__(type(self))
         Motion.__init__(out, self.skeleton, self._q[frames], fps, name=self.name, stretch=stretch, notes=self.notes)
@@ -186,11 +187,11 @@ class Motion:
             return self
         root = root_of(own.joint_names[: max(len(own) - len(skeleton), 0)])
         rooted = skeleton if root is None else skeleton.with_root(root)
-        before = len(rooted) - len(own)  # number of root joints that this motion lacks
+        before = len(rooted) - len(own)  # number of root joints that this motion does not have
         others = before < 0 or rooted.joint_names[before:] != own.joint_names
         if others or (before and root_of(rooted.joint_names[:before]) is None):
             raise self._foreign(skeleton)
-        joints, shared = list(rooted.joints), min(len(own), len(skeleton)) - 1  # the first joint has no bone of its own
+        joints, shared = list(rooted.joints), min(len(own), len(skeleton)) - 1  # the first joint has no bone above it
         for row, here in enumerate(own.joints):
             there = joints[row + before]
             loose = there.kind in _LOOSE and here.kind in _LOOSE
@@ -491,13 +492,14 @@ class Motion:
             return out
         ground = ground_of(self.skeleton, out.q, self.name)
         path = ground.path(out.q)
-        once = path[-1] @ inverse(path[-2]) @ path[-1] @ inverse(path[0])  # transform from one cycle to the next
+        # transform of the world from one cycle to the next
+        once = path[-1] @ inverse(path[-2]) @ path[-1] @ inverse(path[0])
         around = [ground.carried(out.q, inverse(once)), out.q, ground.carried(out.q, once)]
         three = None if out.stretch is None else np.concatenate([out.stretch] * 3)
         long = with_planted_feet(self._with(np.concatenate(around), three), progress)
         again = looped(
             self.skeleton, long.q[count : 2 * count], self.fps, size
-        )  # the cycles before and after may differ
+        )  # the cycles before and after may have different transforms
         return Motion._held(out, again, out.stretch).noted(long.notes)
 
     def moved(self, *, origin: ArrayLike | None = None, heading: float | ArrayLike | None = None) -> Motion:
@@ -620,7 +622,7 @@ class Motion:
         return self._finished(self._held(q, self.stretch), lock_feet)
 
     def _with(self, q: Array, stretch: Array | None, *, fps: float | None = None) -> Motion:
-        """Return a motion with other values, and the name and the notes of this motion."""
+        """Return a motion with other values but the name and the notes of this motion."""
         rate = self.fps if fps is None else fps
         return Motion(self.skeleton, q, rate, name=self.name, stretch=stretch, notes=self.notes)
 
@@ -638,7 +640,7 @@ class Motion:
         return self._with(q, stretch, fps=fps).noted(notes)
 
     def _carried(self, ground: Ground, transforms: Array) -> Motion:
-        """Return the motion moved over the ground; a note reports a violated limit of the root."""
+        """Return the motion moved over the ground by transforms (T, 4, 4); a note reports violated limits of roots."""
         q = ground.carried(self._q, transforms)
         if bool((kept_limits(self.skeleton, self._q) & ~kept_limits(self.skeleton, q)).any()):
             names = ", ".join(self.skeleton.joint_names[row] for row in ground.roots)
@@ -646,44 +648,44 @@ class Motion:
         return self._with(q, self.stretch)
 
     def _finished(self, motion: Motion, lock_feet: bool) -> Motion:
-        """Return a result, with planted feet if requested."""
+        """Return a motion; with ``lock_feet``, its planted feet do not slide."""
         return with_planted_feet(motion) if lock_feet else motion
 
     def _between(self, times: Array, what: str) -> Array:
-        """Return joint values (n, nq) at times (n,), within the limits that the clip keeps."""
+        """Return joint values (n, nq) at times (n,); values stay within limits that the clip keeps."""
         self._check_times(times, what)
         q = interpolated(self.skeleton, self._q, self.times, np.clip(times, 0.0, self.duration))
         return held(self.skeleton, q, kept_limits(self.skeleton, self._q), self._frame_before(times))[0]
 
     def _retimed(self, times: Array, fps: float) -> Motion:
-        """Return the motion that shows the clip at times (n,)."""
+        """Return a motion whose frames are those of the clip at times (n,)."""
         self._check_times(times, "times")
         q = interpolated(self.skeleton, self._q, self.times, times)
         stretch = None if self.stretch is None else positive(self.stretch, self.times, times)
         return self._held(q, stretch, fps=fps, anchors=self._frame_before(times))
 
     def _frame_before(self, times: Array) -> Array | None:
-        """Return the joint values of the frame at or before each time, (n, nq), if the skeleton has loops."""
+        """Return joint values of the last frame up to each time, (n, nq), for skeletons with loops; else None."""
         if self.skeleton.mechanism is None:
             return None
         return self._q[np.clip(np.floor(times * self.fps).astype(np.int64), 0, len(self) - 1)]
 
     def _check_times(self, times: Array, what: str) -> None:
-        """Refuse times, (n,), outside the clip."""
+        """Raise an error for times (n,) outside the clip."""
         outside = (times < -_EPS) | (times > self.duration * (1.0 + _EPS) + _EPS)
         if not len(self) or outside.any():
             expected = f"seconds from 0 to {self.duration:g}" if len(self) else "a clip with frames"
             raise InputError(what, where=self.name, value=times[outside][:4].tolist(), expected=expected)
 
     def _above_zero(self, value: Any, what: str) -> float:
-        """Return a number above 0."""
+        """Return a value as a number above 0, or raise an error."""
         number = float(as_numbers(value, (), what))
         if number <= 0.0:
             raise InputError(what, where=self.name, value=value, expected="a number above 0")
         return number
 
     def _foreign(self, skeleton: Skeleton, joint: str | None = None) -> InputError:
-        """Return the error for a skeleton of another body: other joints, another joint, or other sizes."""
+        """Return the error for a skeleton of another body, which has other joints, one other joint, or other sizes."""
         own, other = self.skeleton.joint_names, skeleton.joint_names
         more, less = [name for name in own if name not in other], [name for name in other if name not in own]
         found = [
@@ -759,14 +761,14 @@ class InPlace(Motion):
 
     @classmethod
     def made(cls, motion: Motion, root_motion: Array) -> InPlace:
-        """Return a motion together with the root motion that was removed from it."""
+        """Return a clip without root motion, together with the root motion that was removed from it."""
         out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
         root_motion.setflags(write=False)
         out.root_motion = root_motion
         return out
 
     def _part(self, frames: slice, fps: float) -> Self:
-        """Return a part of the clip, with its root motion."""
+        """Return a part of the clip, with the root motion of this part."""
         out = super()._part(frames, fps)
         out.root_motion = self.root_motion[frames]
         return out
@@ -801,7 +803,7 @@ def _stretch(frames: Array, parents: Sequence[int], stretch: Array) -> None:
     world to the scaled world, is the map of its parent times R S Rᵀ. A joint is at its parent's position plus the G of
     its parent times the rigid difference of both positions.
     """
-    maps: dict[int, Array] = {}  # G by row; the identity for other rows
+    maps: dict[int, Array] = {}  # the map G of each joint, by row; the identity for rows that are not in the dict
     rigid = frames[..., 9:].copy()
     for row, parent in enumerate(parents):
         above = maps.get(parent)

@@ -21,7 +21,7 @@ from synovia.text import counted, listed
 Named = Literal["mujoco", "unitree", "isaac", "lerobot"]
 _NAMED: Final = ("mujoco", "unitree", "isaac", "lerobot")
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
-_JOINT, _IN_PARENT, _TENDON = 0, 1, 3  # values of MuJoCo's mjtTrn
+_JOINT, _IN_PARENT, _TENDON = 0, 1, 3  # values of MuJoCo's mjtTrn for transmissions
 _AFFINE: Final = 1  # value of MuJoCo's mjtBias for position actuators
 _OF_JOINT: Final = 1  # value of MuJoCo's mjtWrap for a fixed tendon
 
@@ -55,7 +55,7 @@ class JointOrder(ChecksArguments):
     """
 
     def __init__(self, skeleton: Skeleton, order: Named | Sequence[str] | Any, *, degrees: bool | None = None) -> None:
-        """Find the joints."""
+        """Find the joints of the order."""
         self.skeleton = skeleton
         controls = hasattr(order, "actuator_trntype")
         if controls:
@@ -80,7 +80,7 @@ class JointOrder(ChecksArguments):
         return f"JointOrder({self.skeleton.name!r}, {counted(len(self.names), 'value')})"
 
     def values(self, content: Pose | Motion | Any) -> Array:
-        """Convert to joint values in this order: (n,) for a pose or q (nq,), (T, n) for a motion or q (T, nq).
+        """Return joint values in this order: (n,) for a pose or q (nq,), (T, n) for a motion or q (T, nq).
 
         Raises:
             InputError: If the pose belongs to another skeleton, or q has another shape.
@@ -117,7 +117,7 @@ class JointOrder(ChecksArguments):
         return Pose(self.skeleton, self.skeleton.follow(q))
 
 
-_Row = tuple[list[tuple[int, float]], float]  # joints with their factors, and a constant
+_Row = tuple[list[tuple[int, float]], float]  # joints with their factors, and a constant, of a linear function
 
 
 def _joints(skeleton: Skeleton, order: Any) -> tuple[list[str], list[_Row]]:

@@ -14,13 +14,13 @@ from synovia.model.degrees import FAR, Bounded, warn_of_degrees
 from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimensions
 from synovia.model.joint import Joint
 
-_CLOSE = 1e-6  # largest error of a mimic joint's value
-_ROUNDING = 1e-15  # error of the length of a normalized quaternion
+_CLOSE = 1e-6  # largest deviation of a mimic joint's value
+_ROUNDING = 1e-15  # largest rounding error of a normalized quaternion's length
 _SHOWN = 12  # largest number of joints named in a message
 
 
 class Closes(Protocol):
-    """The methods of a mechanism that this module uses; see ``model.loops``."""
+    """The methods of a mechanism that poses need; see ``model.loops``."""
 
     def random(self, count: int, seed: int, rows: Iterable[int] | None = None) -> Array:
         """Return random closed poses."""
@@ -40,7 +40,7 @@ class Closes(Protocol):
 
 
 class Posable(Bounded, Protocol):
-    """The parts of a skeleton that this module uses."""
+    """The parts of a skeleton that poses need."""
 
     nq: int
 
@@ -60,7 +60,7 @@ class Posable(Bounded, Protocol):
 
     @cached_property
     def validate(self) -> Callable[[Array, Array], int]:
-        """The compiled check of joint values."""
+        """Compiled function that checks joint values."""
         ...
 
     def follow(self, q: Array) -> Array:
@@ -133,7 +133,7 @@ def random_values(skeleton: Posable, count: int, seed: int, *, rows: Iterable[in
 def drawn_values(
     skeleton: Posable, count: int, seed: int, *, rows: Iterable[int] | None = None, around: Array | None = None
 ) -> Array:
-    """Return random joint values as ``random_values`` does, whether loops are closed or not.
+    """Return random joint values as ``random_values`` does, but without closing loops.
 
     Args:
         skeleton: The skeleton.
@@ -183,7 +183,7 @@ def as_values(skeleton: Posable, q: Any, what: str, *, many: int = 0, finite: bo
 def checked_q(skeleton: Posable, q: Any, what: str = "q", *, closed: bool = True) -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
-    Values that seem to be in degrees cause a warning. ``closed``: whether loops have to be closed.
+    Values that seem to be in degrees cause a warning. With ``closed``, loops must be closed.
 
     Raises:
         InputError: If the shape is wrong, a value is not finite, a quaternion is not of length 1, a mimic joint
@@ -213,7 +213,7 @@ def checked_q(skeleton: Posable, q: Any, what: str = "q", *, closed: bool = True
                 value=quats[..., first, :].reshape(-1, 4)[np.argmax(off[..., first])].tolist(),
                 expected="a unit quaternion x, y, z, w",
             )
-        length[off < _ROUNDING] = 1.0  # so that quaternions of a checked pose stay bit-identical
+        length[off < _ROUNDING] = 1.0  # keeps quaternions of an already checked pose bit-identical
         out[..., columns] = quats / length[..., None]
     if len(t.followers):
         _check_followers(skeleton, out, what)
@@ -223,7 +223,7 @@ def checked_q(skeleton: Posable, q: Any, what: str = "q", *, closed: bool = True
 
 
 def _check_followers(skeleton: Posable, out: Array, what: str) -> None:
-    """Set the values of mimic joints exactly.
+    """Set the values of mimic joints to exactly those that follow from their leaders.
 
     Raises:
         InputError: If a mimic joint contradicts its leader.
@@ -232,7 +232,7 @@ def _check_followers(skeleton: Posable, out: Array, what: str) -> None:
     before = out.copy()
     skeleton.follow(out)
     off = np.abs(out - before) / np.maximum(1.0, np.abs(out))
-    if off.size and not off.max() <= _CLOSE:  # NaN too
+    if off.size and not off.max() <= _CLOSE:  # also true for NaN
         frame, at = divmod(int(np.argmax(off)), skeleton.nq)
         row = int(np.flatnonzero(t.ints[:, FIRST_Q] <= at)[-1])
         raise InputError(
@@ -243,7 +243,7 @@ def _check_followers(skeleton: Posable, out: Array, what: str) -> None:
 
 
 def refused_rows(check: Callable[[Array], object], rows: Array) -> list[int]:
-    """Return the rows of an array that a check refuses, by bisection, which needs few calls for few refused rows.
+    """Return the rows that a check refuses. Bisection needs few calls if it refuses few rows.
 
     Args:
         check: Raises an ``InputError`` if any of the given rows cannot be used.

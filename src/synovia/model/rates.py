@@ -1,4 +1,4 @@
-"""Find the usual frame rate behind a rounded frame time, or rounded times of frames.
+"""Find the usual frame rate that a file has rounded, from a frame time or from times of frames.
 
 A file that writes 30 frames per second as 0.0333333 s has 30.00003, and keys at that rate lie between the frames of
 other programs. A usual rate is used if it agrees with all values of the file, within the digits of the file.
@@ -19,14 +19,15 @@ _USUAL: Final = (
     144.0, 150.0, 160.0, 180.0, 200.0, 240.0, 250.0, 300.0, 360.0, 400.0, 480.0, 500.0, 600.0, 960.0, 1000.0,
 )  # fmt: skip
 _NTSC: Final = tuple(rate / 1.001 for rate in (24.0, 30.0, 48.0, 60.0, 120.0))
-# rounded to three decimals, as often written; these rates are kept
+# these rates, rounded to three decimals as many files do, are kept
 _PLAIN: Final = tuple(round(rate, 3) for rate in _NTSC)
-_COARSE: Final = 0.02  # relative rounding of a frame time above which it does not show a rate
-_PERIOD: Final = 0.002  # limit for a frame time derived from a rate, whose few digits may be those of an unusual rate
-_NARROW: Final = 0.005  # frames per second; an integer rate in a narrower interval is not a coincidence
-_DIGITS: Final = 9  # number of digits above which a frame time is regarded as exact
+_COARSE: Final = 0.02  # relative rounding of a frame time; with coarser rounding, it does not determine a rate
+_PERIOD: Final = 0.002  # relative limit for a usual rate from a frame time of few digits, which may be exact
+_NARROW: Final = 0.005  # frames per second: an integer rate within a narrower interval is not a coincidence
+_DIGITS: Final = 9  # number of digits; frame times with more digits count as exact
 _EXACT: Final = 1e-12  # relative rounding of double precision, with a margin
-_NOISE: Final = 0.01  # fraction of the last digit: with more float64 rounding, digits cannot be detected
+# fraction of the last digit: with larger rounding of float64, the number of digits cannot be detected
+_NOISE: Final = 0.01
 _FLOAT32: Final = 2.0**-23  # relative rounding of single precision
 _SAME: Final = 1e-8  # smaller relative differences of rates are not reported
 _NUMBER: Final = re.compile(r"[-+]?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?", re.ASCII)
@@ -37,7 +38,7 @@ RATES: Final = f"{_SLOWEST:g} to {_FASTEST:g} frames per second"
 
 
 def is_rate(fps: float) -> bool:
-    """Return whether a value is a plausible frame rate; others come from wrong units or damaged files."""
+    """Return whether a value is a plausible frame rate. Other values result from wrong units or damaged files."""
     return _SLOWEST <= fps <= _FASTEST
 
 
@@ -110,7 +111,7 @@ def rate_of_times(times: Array, frames: NDArray[np.intp] | None = None) -> Rate:
 
 
 def _unit_of(times: Array) -> tuple[float, bool]:
-    """Return the rounding of times, and whether it comes from decimal digits, not from float32 or float64."""
+    """Return the rounding of times, and whether it is that of decimal digits, not that of float32 or float64."""
     largest = float(np.abs(times).max())
     passed = times - times[0]
     for digits in range(_DIGITS):
@@ -121,7 +122,7 @@ def _unit_of(times: Array) -> tuple[float, bool]:
 
 
 def _rounded(own: float, unit: float) -> Rate | None:
-    """Return the usual rate whose frame time, rounded or truncated to a unit, equals that of a rate; else None."""
+    """Return the usual rate whose frame time, rounded or truncated to a unit, equals that of ``own``; else None."""
     step = 1.0 / own
     least, most = 1.0 / (step + unit), 1.0 / (step - 0.5 * unit)
     whole = (float(round(own)),) if most - least <= _NARROW and own >= 1.0 else ()
@@ -132,7 +133,7 @@ def _rounded(own: float, unit: float) -> Rate | None:
 
 
 def _taken(rate: float, own: float) -> Rate:
-    """Return a usual rate, with a note if it differs from the rate of the file."""
+    """Return a usual rate with a note if it differs from ``own``, the rate of the file."""
     if abs(rate / own - 1.0) <= _SAME:
         return Rate(rate)
     return Rate(rate, (f"Frames are {1.0 / own:.9g} s apart in the file: rounded to {rate:.5g} per second.",))

@@ -1,4 +1,4 @@
-"""Robots as described in files of learning frameworks: a floating base, then joints of one value each, in order."""
+"""Robots as files of learning frameworks describe them: a floating base, then joints of one value each, in order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from synovia.model.root import free_root, root_of
 
 Order = Literal["breadth", "depth"]
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
-STILL: Final = 1e-5  # radians, and fraction of the robot's size; files have single precision
-_AXES: Final = 6  # largest number of joints of a root made of slides and hinges
+STILL: Final = 1e-5  # radians, and fraction of the robot's size; large because files have single precision
+_AXES: Final = 6  # largest number of slides and hinges of a root
 
 
 class Robot(NamedTuple):
@@ -91,7 +91,7 @@ def free_slice(skeleton: Skeleton) -> slice:
 
 
 def mounted(skeleton: Skeleton, rooted: Skeleton, q: Array, still: float = STILL) -> tuple[Skeleton, Array]:
-    """Return a robot and its joint values (T, nq), without the added free root if that stays at rest.
+    """Return a robot and its joint values (T, nq); an added free root is removed if it stays at rest.
 
     Args:
         skeleton: The original robot.
@@ -128,9 +128,9 @@ def base_of(skeleton: Skeleton) -> int:
 
 
 def _by_breadth(skeleton: Skeleton, base: int, moving: list[int]) -> list[int]:
-    """Return the rows of moving joints by their depth below the base, counted in moving joints."""
+    """Return the rows of moving joints, sorted by the number of moving joints between them and the base."""
     wanted = set(moving)
-    above: dict[int, tuple[int, ...]] = {}  # moving joints from the base to each row
+    above: dict[int, tuple[int, ...]] = {}  # moving joints from the base to each row, by row
     for row in range(base + 1, len(skeleton)):
         path = above.get(skeleton.parents[row], ())
         above[row] = (*path, row) if row in wanted else path

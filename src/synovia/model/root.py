@@ -27,7 +27,7 @@ _AXES = {
     "pitch": (0.0, 1.0, 0.0),
     "roll": (1.0, 0.0, 0.0),
 }
-_FREE_NUMBERS = 7  # number of joint values of a free joint; unique, because six axes become a free joint
+_FREE_NUMBERS = 7  # number of joint values of a free joint; unique, because six axes are replaced by a free joint
 
 
 def as_root(value: Any) -> str:
@@ -87,7 +87,7 @@ def root_joints(root: str, pivot: Array, taken: Collection[str | None]) -> list[
 
 
 def root_of(names: Sequence[str]) -> str | None:
-    """Return the root whose joints have these names, in this order; None without such a root.
+    """Return the root whose added joints have these names, in this order; None if there is no such root.
 
     Args:
         names: Names of the joints in front of those of a file, as ``root_joints`` creates them.
@@ -100,7 +100,7 @@ def root_of(names: Sequence[str]) -> str | None:
 
 
 def with_root_at_rest(q: Array, numbers: int) -> Array:
-    """Prepend the rest values of an added root, ``numbers`` of them, to joint values (..., nq)."""
+    """Prepend the rest values of an added root with ``numbers`` values to joint values (..., nq)."""
     rest = np.zeros((*q.shape[:-1], numbers))
     if numbers == _FREE_NUMBERS:
         rest[..., -1] = 1.0

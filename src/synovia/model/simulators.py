@@ -37,25 +37,25 @@ from synovia.model.tree import ancestors, unused_name
 from synovia.text import listed
 
 Layout = Literal["mujoco", "pinocchio"]
-_WXYZ: Final = [3, 0, 1, 2]  # indices of w, x, y, z in xyzw
+_WXYZ: Final = [3, 0, 1, 2]  # indices of w, x, y, z in a quaternion xyzw
 _XYZW: Final = [1, 2, 3, 0]
-_SLACK: Final = 1e-2  # largest deviation of a quaternion's length from 1, since simulators and single precision round
-_STILL: Final = 1e-9  # radians or length units: tolerance of a joint or body at rest
-_OFF: Final = 1e-6  # smallest difference of a mimic joint from its leader that is reported
-_MUJOCO_KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
+_SLACK: Final = 1e-2  # largest deviation of a quaternion from length 1, because simulators and single precision round
+_STILL: Final = 1e-9  # radians or length units: largest deviation of a joint or body at rest
+_OFF: Final = 1e-6  # radians or length units: smaller differences of a mimic joint from its leader are not reported
+_MUJOCO_KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # kinds in the order of MuJoCo's mjtJoint
 _NUMBERS: Final = {"value": 1, "angle": 2, "planar": 4, "ball": 4, "free": 7, "body": 7}
 
 
 class _Part(NamedTuple):
-    """The values of one joint in a layout.
+    """The position of one joint's values in a layout.
 
     Args:
         kind: ``"value"`` of a hinge or slide; ``"angle"`` as cosine and sine; ``"planar"`` two slides, cosine and sine;
             ``"ball"`` a quaternion; ``"free"`` position and quaternion relative to rest; ``"body"`` position and
             quaternion of a body.
-        at: Index of the first value.
-        rows: Rows of the joint; for a body, the body's row.
-        origin: Frame (4, 4) in which the pose of a body is given.
+        at: Index of the first value in the layout.
+        rows: Rows of the joint; for ``"body"``, the row of the body.
+        origin: Frame (4, 4) relative to which the pose of a body is given.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class _Part(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """A layout: number of values, joints, and whether quaternions are wxyz."""
+    """A layout: number of values, parts, and whether quaternions are wxyz."""
 
     size: int
     joints: list[_Part]
@@ -192,7 +192,7 @@ def from_qpos(
     body, q = mounted(skeleton, rooted, q, _STILL)
     if fps is not None:
         return Motion(body, q, fps, name=name, notes=notes)
-    for note in notes:  # warnings, because a pose has no notes
+    for note in notes:  # a warning, because a pose has no notes
         warn(note)
     return Pose(body, q[0])
 
@@ -223,7 +223,7 @@ def _parts(skeleton: Skeleton, model: Any) -> _Parts:
 
 
 def _own_parts(skeleton: Skeleton, layout: Layout) -> _Parts:
-    """Return the layout of a model of the skeleton's own file, a URDF for Pinocchio."""
+    """Return the layout of a model of the skeleton's own file; for Pinocchio, this file is a URDF."""
     mujoco = layout == "mujoco"
     rows = range(len(skeleton)) if mujoco else _by_name(skeleton)
     joints: list[_Part] = []
@@ -252,7 +252,7 @@ def _own_parts(skeleton: Skeleton, layout: Layout) -> _Parts:
 
 
 def _by_name(skeleton: Skeleton) -> list[int]:
-    """Return the rows depth first, children sorted by the names of their joints."""
+    """Return the rows in depth-first order, with children sorted by the names of their joints."""
     planar = {row: three[2] for three in _planar(skeleton).values() for row in three}
     rows: list[int] = []
     waiting = [row for row in reversed(range(len(skeleton))) if skeleton.parents[row] < 0]
@@ -298,7 +298,7 @@ def _pinocchio_parts(skeleton: Skeleton, model: Any) -> _Parts:
     joints: list[_Part] = []
     planar = _planar(skeleton)
     for number, name in enumerate(model.names):
-        if number == 0:  # the universe
+        if number == 0:  # joint 0 of Pinocchio is the universe
             continue
         joint = model.joints[number]
         kind = str(joint.shortname()).removeprefix("JointModel")
@@ -325,7 +325,7 @@ def _pinocchio_parts(skeleton: Skeleton, model: Any) -> _Parts:
 
 
 def _free_flyer(skeleton: Skeleton, model: Any, number: int, at: int) -> _Part:
-    """Return the part of a Pinocchio free-flyer: at the root, the body that it carries; else a free joint."""
+    """Return the part of a Pinocchio free-flyer: at the root, of the body that it carries; else of a free joint."""
     name = model.names[number]
     if int(model.parents[number]) > 0:
         return _Part("free", at, (_row(skeleton, name, (Kind.FREE,)),))
@@ -338,7 +338,7 @@ def _free_flyer(skeleton: Skeleton, model: Any, number: int, at: int) -> _Part:
 
 
 def _planar_part(skeleton: Skeleton, at: int, rows: tuple[int, int, int] | None) -> _Part:
-    """Return the part of a planar joint, which in Pinocchio moves in the xy plane."""
+    """Return the part of a planar joint; in Pinocchio, it moves in the xy plane."""
     if rows is None or not np.array_equal(skeleton.joints[rows[2]].axis, (0.0, 0.0, 1.0)):
         name = "a planar joint" if rows is None else f"joint {skeleton.joint_names[rows[2]]!r}"
         raise UnsupportedError(f"{name} does not move in the xy plane", where=skeleton.name, expected="the axis 0 0 1")
@@ -356,7 +356,7 @@ def _by_body(skeleton: Skeleton) -> dict[str, int]:
 
 
 def _row(skeleton: Skeleton, name: str, kinds: Sequence[Kind]) -> int:
-    """Return the row of a joint of the model.
+    """Return the row of a joint of the model in the skeleton.
 
     Raises:
         InputError: If the skeleton has no such joint, or the joint has another kind.
@@ -390,10 +390,10 @@ def _body(skeleton: Skeleton, body: str, joint: str) -> int:
 
 
 def _free_above(skeleton: Skeleton, row: int, poses: Array) -> int | None:
-    """Return the row of the free joint that moves a body to poses (T, 4, 4); None if the body rests there.
+    """Return the row of the free joint that moves a body to poses (T, 4, 4); None if these are the body's rest pose.
 
     Raises:
-        InputError: If no free joint, or another joint as well, moves the body.
+        InputError: If another joint moves the body, or no free joint does.
     """
     moving = [up for up in ancestors(skeleton.parents, row) if skeleton.joints[up].kind is not Kind.FIXED]
     if len(moving) == 1 and skeleton.joints[moving[0]].kind is Kind.FREE:
@@ -428,7 +428,7 @@ def _rooted(skeleton: Skeleton, model: Any) -> Skeleton:
 
 
 def _check_rest(skeleton: Skeleton, values: Array, parts: _Parts) -> None:
-    """Refuse values of joints that the model lacks, unless the joints are at rest or mimic joints."""
+    """Raise an error if joints that the model lacks are neither at rest nor mimic joints."""
     covered: set[int] = {row for row, joint in enumerate(skeleton.joints) if joint.mimic is not None}
     for part in parts.joints:
         covered.update(part.rows if part.origin is None else ancestors(skeleton.parents, part.rows[0]))
@@ -445,7 +445,7 @@ def _check_rest(skeleton: Skeleton, values: Array, parts: _Parts) -> None:
 
 
 def _units(quats: Array, skeleton: Skeleton, row: int) -> Array:
-    """Normalize quaternions (T, 4); refuse quaternions whose length is far from 1."""
+    """Normalize quaternions (T, 4), and raise an error if a length is far from 1."""
     lengths = np.linalg.norm(quats, axis=1)
     wrong = np.flatnonzero(~(np.abs(lengths - 1.0) < _SLACK))
     if len(wrong):
@@ -458,7 +458,7 @@ def _units(quats: Array, skeleton: Skeleton, row: int) -> Array:
 
 
 def _follow(skeleton: Skeleton, q: Array, given: Iterable[int]) -> Iterable[str]:
-    """Set mimic joints in place, and return a note if given values (by rows) of mimic joints differed."""
+    """Compute mimic joints of q in place; return a note if the values of given joints (rows) differed."""
     before = q.copy()
     skeleton.follow(q)
     off = np.abs(q - before).max(0, initial=0.0)

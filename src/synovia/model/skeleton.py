@@ -51,14 +51,15 @@ if TYPE_CHECKING:
     from synovia.model.loops.mechanism import Mechanism
     from synovia.model.shapes.solids import Solid
 
-MAX_JOINTS: Final = 20_000  # far more than any body has; protects against files that exhaust memory
+MAX_JOINTS: Final = 20_000  # number of joints; far more than any body has; protects against files that exhaust memory
 LONGEST_COUPLING: Final = 100  # largest number of mimic joints in a chain of leaders
 Numbers = NDArray[Any] | Sequence[float]
 _Value = float | Numbers
-JointValues = Mapping[str, _Value] | Mapping[int, _Value] | Mapping[str | int, _Value]  # other joints are at rest
+# values by joint; all other joints are at rest
+JointValues = Mapping[str, _Value] | Mapping[int, _Value] | Mapping[str | int, _Value]
 _DOUBLE = np.dtype(np.float64)
-_PACKED = (8,)  # strides of a contiguous float64 array, bytes
-_new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # saves an attribute lookup in each call
+_PACKED = (8,)  # strides of a contiguous float64 array in bytes
+_new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # local names save an attribute lookup in each call
 _V = TypeVar("_V")
 
 
@@ -117,7 +118,7 @@ class Skeleton(Pictured):
         excluded_pairs: Iterable[tuple[str, str]] = (),
         loops: Iterable[Tie] = (),
     ) -> None:
-        """Order, check and pack the joints."""
+        """Sort, check and pack the joints."""
         given = list(joints)
         if not given:
             raise InputError("joints", where=name, expected="at least one joint")
@@ -133,7 +134,8 @@ class Skeleton(Pictured):
                 raise InputError(what, where=name, value=axis, expected=f"one of {', '.join(AXES)}, or None")
         ordered, parents = topological(given, name)
         joints = with_limit_frames(ordered, parents, up, forward)
-        self.__dict__.update(  # attributes cannot be set; cached values are stored like this, too
+        # written directly, because attributes cannot be set; cached values are stored in the same way
+        self.__dict__.update(
             name=name,
             meters_per_unit=meters_per_unit,
             up=up,
@@ -154,15 +156,15 @@ class Skeleton(Pictured):
         ties = tuple(loops)
         if ties:
             self.__dict__["loops"] = self._checked_loops(ties)
-            for known in ("mechanism", "rest_q"):  # values cached while there were no loops
+            for known in ("mechanism", "rest_q"):  # cached before the loops were known
                 self.__dict__.pop(known, None)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse to set an attribute, because problems and poses have packed copies of the skeleton's values."""
+        """Raise an error, because problems and poses have packed copies of the skeleton's values."""
         raise _immutable(name)
 
     def __delattr__(self, name: str) -> None:
-        """Refuse to delete an attribute."""
+        """Raise an error, because attributes cannot be deleted."""
         raise _immutable(name)
 
     @classmethod
@@ -242,7 +244,7 @@ class Skeleton(Pictured):
             True
         """
         out = self._with(self.joints, tuple(loops))
-        _ = out.rest_q  # closes the loops, or raises an error
+        _ = out.rest_q  # computed here to close the loops, or to raise an error
         return out
 
     def with_unit(self, unit: str | float) -> Skeleton:
@@ -268,7 +270,7 @@ class Skeleton(Pictured):
     def _with(
         self, joints: Iterable[Joint], loops: tuple[Tie, ...], more: Iterable[str] = (), unit: float | None = None
     ) -> Skeleton:
-        """Return a skeleton with other joints, loops and unit, and further notes; see ``with_joints``."""
+        """Return a skeleton with other joints, loops and unit, and with further notes; see ``with_joints``."""
         joints, pairs, notes = tuple(joints), self.excluded_pairs, (*self.notes, *more)
         if pairs or loops:
             known = {name for joint in joints for name in (joint.name, joint.body)}
@@ -390,11 +392,11 @@ class Skeleton(Pictured):
 
     @cached_property
     def _with_free_root(self) -> Skeleton:
-        """The skeleton with a free root; cached, because retargeting many clips uses it each time."""
+        """The skeleton with a free root. Cached, because retargeting uses it once for each clip."""
         return self._with_root("free")
 
     def _with_root(self, root: str) -> Skeleton:
-        """Return the skeleton with root joints in front: a free joint, or one joint for each axis."""
+        """Return the skeleton with root joints before its own joints: a free joint, or one joint for each axis."""
         joints = list(self.joints)
         pivot = self.rest_pose().position(0)
         taken = {name for joint in joints for name in (joint.name, joint.body, joint.role)} | {*self.site_names}
@@ -407,11 +409,11 @@ class Skeleton(Pictured):
 
     @cached_property
     def validate(self) -> Callable[[Array, Array], int]:
-        """The compiled check of one or more q; see ``tables.validator_of``."""
+        """Compiled function that checks one or more q; see ``tables.validator_of``."""
         return validator_of(self.tables, self.nq)
 
     def __getstate__(self) -> dict[str, object]:
-        """Copy and pickle without cached values, because copied arrays would be writable."""
+        """Return the state without cached values, because copies of cached arrays would be writable."""
         cached = {name for name, value in vars(type(self)).items() if isinstance(value, cached_property)}
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
@@ -438,13 +440,13 @@ class Skeleton(Pictured):
         return axis_vector(self.up)
 
     def index(self, joint: str | int) -> int:
-        """Return the row of the joint whose frame a name means; see ``locate``.
+        """Return the row of the joint whose own frame has this name; see ``locate``.
 
         Args:
             joint: Name of a joint or link, else a role, or a row. A site has no row, unless it is its joint's frame.
 
         Raises:
-            InputError: If the name is that of a site.
+            InputError: If the name is that of a site with a frame of its own.
             UnknownNameError: If no frame has this name, or several have it.
         """
         row, place = self.locate(joint)
@@ -454,7 +456,7 @@ class Skeleton(Pictured):
         return row
 
     def locate(self, frame: str | int) -> tuple[int, Array | None]:
-        """Return the joint that carries a frame, and the frame on it, (4, 4); None for the joint's own frame.
+        """Return the joint that carries a frame, and the frame (4, 4) on this joint; None for the joint's own frame.
 
         A name means the frame of the joint, the link (URDF link, MJCF body) or the site of this name, else of the joint
         with this role. If a joint, a link or a site of one name have different frames, ``joint:NAME``, ``link:NAME`` or
@@ -474,7 +476,7 @@ class Skeleton(Pictured):
         return found
 
     def value_index(self, joint: str | int) -> int:
-        """Return the row of the joint whose value a name means.
+        """Return the row of the joint whose value has this name.
 
         Unlike in ``index``, the name always means a joint: the joint of this name, else the joint that carries the link
         of this name, else the joint with this role. Values, limits and velocities use this lookup.
@@ -513,11 +515,11 @@ class Skeleton(Pictured):
         return out
 
     def knows(self, name: object, *, roles: bool = True) -> bool:
-        """Return whether one or several frames have this name, with or without roles."""
+        """Return whether at least one frame has this name; without ``roles``, roles do not count as names."""
         return isinstance(name, str) and bool(self._book.frames(name) or (roles and self._rows_of_role(name)))
 
     def knows_value(self, name: str) -> bool:
-        """Return whether one or several joints have this name; see ``value_index``."""
+        """Return whether at least one joint has this name; see ``value_index``."""
         return bool(self._book.joints(name)) or name in self._row_of_key or bool(self._rows_of_role(name))
 
     def address(self, row: int) -> str | int:
@@ -536,7 +538,7 @@ class Skeleton(Pictured):
 
     @cached_property
     def frame_names(self) -> tuple[str, ...]:
-        """Name of each joint's frame for goals and files: its own name, as ``joint:NAME`` if a link or site shares it.
+        """Name of each joint's frame for goals and files: its own name, or ``joint:NAME`` if a link or site shares it.
 
         If several joints share a name, the list has the bare name, which is ambiguous: use their rows.
         """
@@ -551,21 +553,21 @@ class Skeleton(Pictured):
 
     @cached_property
     def _book(self) -> AddressBook:
-        """Meanings of names."""
+        """The meanings of all names in the skeleton."""
         return AddressBook(self.joints, self.parents)
 
     @cached_property
     def _located(self) -> dict[str, tuple[int, Array | None]]:
-        """Cache of frames by name."""
+        """Cache of frames that were looked up by name."""
         return {}
 
     @cached_property
     def _valued(self) -> dict[str, int]:
-        """Cache of joints by name."""
+        """Cache of joints whose value was looked up by name."""
         return {}
 
     def _value_index(self, joint: str) -> int:
-        """Look up the joint of a value."""
+        """Return the row of the joint whose value has this name; see ``value_index``."""
         found = self._book.joints(joint)
         if not found and (rows := self._rows_of_role(joint)):
             found = [Meaning(JOINT, joint, row) for row in rows]
@@ -581,7 +583,7 @@ class Skeleton(Pictured):
         return found[0].row
 
     def _locate(self, frame: str | int) -> tuple[int, Array | None]:
-        """Look up a frame."""
+        """Return the joint and the frame of a name; see ``locate``."""
         if not isinstance(frame, str):
             return self._checked_row(frame), None
         found = self._book.frames(frame)
@@ -594,7 +596,7 @@ class Skeleton(Pictured):
         return found[0].row, found[0].place
 
     def _checked_row(self, given: object) -> int:
-        """Return a row after checking that it exists."""
+        """Return a row as an integer, after a check that it exists."""
         if not isinstance(given, (int, np.integer)) or isinstance(given, bool):
             raise self._unknown(given)
         row = int(cast("int", given))
@@ -603,7 +605,7 @@ class Skeleton(Pictured):
         raise UnknownNameError("joint", where=self.name, value=row, expected=f"a row from 0 to {len(self) - 1}")
 
     def _rows_of_role(self, role: str) -> Sequence[int]:
-        """Return the joints of a role or its alias; names in the file have precedence over roles."""
+        """Return the rows of the joints with a role or alias. Names in the file have precedence over roles."""
         return self._parts.get(role) or self._parts.get(ALIASES.get(role, role)) or ()
 
     def _unknown(self, name: object) -> UnknownNameError:
@@ -646,12 +648,12 @@ class Skeleton(Pictured):
 
     @cached_property
     def role_rows(self) -> Mapping[str, int]:
-        """Rows of the joints by role, as ``roles``."""
+        """Row of the joint of each role, as in ``roles``."""
         return MappingProxyType(of_one_rig(self, self._parts))
 
     @cached_property
     def _parts(self) -> Found:
-        """The rows of each role."""
+        """The rows of the joints of each role; several rows if the file has several bodies."""
         return recognize(self, self._shape)
 
     def _shape(self) -> Shape:
@@ -675,13 +677,13 @@ class Skeleton(Pictured):
 
     @property
     def _places(self) -> dict[str, Array]:
-        """Rest positions (3,) by role."""
+        """Rest position (3,) of the joint of each role."""
         places = np.array(self.rest_pose().positions)
         return {role: places[row] for role, row in self.role_rows.items()}
 
     @cached_property
     def face(self) -> Array | None:
-        """Direction in which the head looks at rest, in the frame of the head, (3,).
+        """Facing direction of the head at rest, (3,), in the frame of the head.
 
         The direction is ``forward``, else that shown by hips or shoulders. None without a head, or if unknown.
         """
@@ -705,7 +707,7 @@ class Skeleton(Pictured):
 
     @cached_property
     def dof_columns(self) -> tuple[tuple[int, float], ...]:
-        """Index of each joint's first velocity, and 1; for a mimic joint, the index of its leader and the ratio."""
+        """Index of each joint's first velocity and factor 1; for a mimic joint, index of its leader and its ratio."""
         firsts = np.cumsum([0, *(joint.kind.v_size for joint in self.joints)]).tolist()
         columns = [(first, 1.0) for first in firsts[: len(self)]]
         for row, (leader, ratio, _) in self._leaders().items():
@@ -721,7 +723,7 @@ class Skeleton(Pictured):
 
     @cached_property
     def _row_of_key(self) -> dict[str, int]:
-        """Rows of the joints by their names in files."""
+        """Row of each joint by its name in files."""
         return {key: row for row, key in enumerate(self.joint_keys)}
 
     @cached_property
@@ -839,19 +841,19 @@ class Skeleton(Pictured):
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """The mechanism that closes the loops; None without loops."""
+        """Mechanism that closes the loops; None without loops."""
         return self._mechanism if self.loops else None
 
     @cached_property
     def _mechanism(self) -> Mechanism:
-        """The mechanism of the loops, cached."""
+        """Mechanism of the loops; cached."""
         from synovia.model.loops.mechanism import Mechanism
 
         return Mechanism(self)
 
     @cached_property
     def leader_rows(self) -> Mapping[int, int]:
-        """Row of the leader, by row of the mimic joint."""
+        """Row of the leader of each mimic joint, by row of the mimic joint."""
         return {row: leader for row, (leader, _, _) in self._leaders().items()}
 
     @cached_property
@@ -924,7 +926,7 @@ class Skeleton(Pictured):
         return MappingProxyType({self.link_key(row): self.joints[row].shapes for row in owners})
 
     def link_key(self, row: int) -> str | int:
-        """Return the name of a joint's link if it means the joint's frame, else as ``address``."""
+        """Return the name of a joint's link if it denotes the joint's frame; else the result of ``address``."""
         body = self.joints[row].body
         for name in (body, f"{LINK}:{body}") if body else ():
             found = self._book.frames(name)
@@ -933,7 +935,7 @@ class Skeleton(Pictured):
         return self.address(row)
 
     def _checked_pairs(self, pairs: Sequence[object]) -> tuple[tuple[str, str], ...]:
-        """Return excluded pairs in the order of the rows, without duplicates."""
+        """Return excluded pairs with the smaller row first and without duplicates."""
         rows: set[tuple[int, int]] = set()
         names: dict[int, str] = {}
         for i, pair in enumerate(pairs):
@@ -951,7 +953,7 @@ class Skeleton(Pictured):
         return tuple((names[a], names[b]) for a, b in sorted(rows))
 
     def _checked_loops(self, ties: Sequence[object]) -> tuple[Tie, ...]:
-        """Return loops after checking that their frames and joints exist and can move relative to each other."""
+        """Return loops, after a check that their frames and joints exist and can move relative to each other."""
         from synovia.model.loops.loop import Coupling, Loop
         from synovia.model.loops.tables import moved_by
 
@@ -968,7 +970,7 @@ class Skeleton(Pictured):
         return tuple(found)
 
     def _leaders(self) -> dict[int, tuple[int, float, float]]:
-        """Return the first leader of each mimic joint: row → (row of the leader, ratio, offset)."""
+        """Return the first leader of each mimic joint as a dict: row → (row of the leader, ratio, offset)."""
         out: dict[int, tuple[int, float, float]] = {}
         for row, joint in enumerate(self.joints):
             ratio, offset, at, seen = 1.0, 0.0, row, {row}
@@ -993,7 +995,7 @@ class Skeleton(Pictured):
 
 
 def _immutable(name: str) -> AttributeError:
-    """Return the error for changing an attribute."""
+    """Return the error for setting or deleting an attribute."""
     changed = "with_joints, with_limits, with_loops, with_roles and with_root return a changed one"
     return AttributeError(f"skeletons are immutable; {changed} (tried {name!r})")
 
@@ -1031,11 +1033,11 @@ class Pose(Pictured):
             self._q = checked_q(skeleton, q)
         self._frames: Array | None = None
         self._inside: Array | None = None
-        self.ready: Array | None = None  # cache of ``inside``; reading a slot is three times as fast as a property
+        self.ready: Array | None = None  # cache of ``inside``; reading a slot takes a third of the time of a property
 
     @classmethod
     def trusted(cls, skeleton: Skeleton, q: Array, inside: bool = False) -> Pose:
-        """Return a pose without checks; q must be contiguous float64, not shared; ``inside``: within the limits."""
+        """Return a pose without checks; q must be contiguous float64 and not shared; ``inside``: q is in the limits."""
         pose = _new(cls)
         pose.skeleton = skeleton
         pose._q = q
@@ -1046,9 +1048,9 @@ class Pose(Pictured):
 
     @classmethod
     def quick(cls, skeleton: Skeleton, q: Any) -> Pose | None:
-        """Return a pose of float64 values (nq,), checked by one compiled call; None if they need a full check.
+        """Return a pose of float64 values (nq,) after one compiled check; None if the values need a full check.
 
-        This is for loops over joint values. It loads the kernels, which other poses do not need.
+        This function is for loops over joint values. It loads the kernels, which other poses do not need.
         """
         kind: type[object] = type(q)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if skeleton.loops or kind is not _ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
@@ -1059,7 +1061,7 @@ class Pose(Pictured):
         code = skeleton.validate(q, inside)
         if code < 0:
             return None
-        if not code and np.abs(q).max(initial=0.0) > FAR:  # outside the limits
+        if not code and np.abs(q).max(initial=0.0) > FAR:  # values so large are far outside the limits
             warn_of_degrees(skeleton, q)
         pose = _new(cls)
         pose.skeleton = skeleton
@@ -1105,7 +1107,7 @@ class Pose(Pictured):
         return self.frames[:, 9:]
 
     def check_finite(self, what: str = "pose") -> None:
-        """Refuse values that are not finite, such as those of a problem that ``solve_many`` skipped.
+        """Raise an error for values that are not finite, such as those of a problem that ``solve_many`` skipped.
 
         Args:
             what: The argument, for the message.
@@ -1143,7 +1145,7 @@ class Pose(Pictured):
         return frames_to_transforms(self.frames[row]) if place is None else self._placed(row, place)
 
     def _placed(self, row: int, place: Array) -> Array:
-        """Return the world transform (4, 4) of a place on a joint."""
+        """Return the world transform (4, 4) of a frame on a joint; the joint's own frame if ``place`` is None."""
         return frames_to_transforms(self.frames[row]) @ place
 
     def jacobian(self, joint: str | int) -> Array:
@@ -1236,29 +1238,29 @@ class Pose(Pictured):
         return Pose(self.skeleton, q)
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """Copy and pickle all values, including those of a derived class, except cached frames."""
+        """Return all values for copy and pickle, including those of a derived class, without cached frames."""
         names: list[str] = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
         values = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return None, {**values, "_frames": None, "_inside": None, "ready": None}
 
     def __repr__(self) -> str:
-        """Return the skeleton's name and the first values."""
+        """Return the name of the skeleton and the first values."""
         return f"Pose({self.skeleton.name!r}, q={np.array2string(self._q, precision=4, threshold=8)})"
 
 
 class SkippedPose(Pose):
-    """The pose of a skipped problem in a batch: all values are NaN, and functions that use poses refuse it.
+    """The pose of a problem that a batch skipped: all values are NaN, and functions that use the pose raise an error.
 
     Args:
         skeleton: The skeleton.
         row: Index of the problem.
-        why: Error that caused the skip.
+        why: Error for which the problem was skipped.
     """
 
     __slots__ = ("_row", "_why")
 
     def __init__(self, skeleton: Skeleton, row: int, why: SynoviaError) -> None:
-        """Store the reason."""
+        """Store the error for which the problem was skipped."""
         self.skeleton = skeleton
         self._q = np.full(skeleton.nq, np.nan)
         self._frames = None
@@ -1267,5 +1269,5 @@ class SkippedPose(Pose):
         self._row, self._why = row, why
 
     def _not_finite(self, what: str) -> InputError:
-        """Return the error with the reason."""
+        """Return the error for which the problem was skipped."""
         return InputError(f"row {self._row} of the batch is invalid: {self._why}", where=what)

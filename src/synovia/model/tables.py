@@ -22,18 +22,18 @@ from synovia.model.limits import Interval, SwingTwist
 
 Ints = NDArray[np.int32]
 _T = TypeVar("_T", bound=NDArray[Any])
-_TOUCHING: Final = 1e-12  # relative gap between two limits that is rounding
+_TOUCHING: Final = 1e-12  # relative gap between two limits that counts as rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """Packed arrays of a skeleton with n joints, nq values in q and k variables; columns as in ``kernels.layout``.
+    """Packed arrays of a skeleton with n joints, nq values in q and k variables; ``kernels.layout`` has the columns.
 
     The arrays are read-only. numba compiles a kernel again for read-only arrays, so kernels get ``writable`` copies, or
     are prepared with such copies (``kernels.compiler.jit.ready``).
 
     Args:
-        ints: (n, 5) columns before ``VARIABLE``; Jacobian columns are those of all velocities.
+        ints: (n, 5) columns before ``VARIABLE``; Jacobian columns are those of all joint velocities.
         fixed: (n, 12) rotation and origin in the parent's z-form frame, before the motion.
         couple: (n, 2) all (1, 0), because every joint has its own values in q.
         unfold: (n, 9) rotation from the z-form frame to the joint's own frame.
@@ -55,7 +55,7 @@ class Tables:
     coupling: Array
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only; copy views, because their base array could still be changed."""
+        """Make the arrays read-only. Views are copied, because their base array could still be changed."""
         for each in fields(self):
             array = getattr(self, each.name)
             if array.base is not None:
@@ -94,7 +94,7 @@ def writable(*tables: _T) -> tuple[_T, ...]:
 
 
 def validator_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
-    """Return the compiled check of joint values (T * nq,), which also writes the clamped values; see ``validate``."""
+    """Return the compiled function that checks joint values (T * nq,) and writes clamped values; see ``validate``."""
     from synovia.kernels.compiler.jit import ready
     from synovia.kernels.tree.tables import validate
 
@@ -173,7 +173,7 @@ def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array
 
 
 def _blocks(kind: Kind, q: int, v: int, v_free: int) -> list[tuple[int, int, int]]:
-    """Return the variables of a joint from its first index q, and columns v (rotation) and v_free (translation)."""
+    """Return the variables of a joint; q, v and v_free are its first value, rotation column and translation column."""
     if kind in (Kind.HINGE, Kind.SLIDE):
         return [(layout.SCALAR, q, v)]
     if kind is Kind.BALL:
@@ -194,7 +194,7 @@ def _limit_row(joint: Joint, block: int) -> Array:
 
 
 def _restrict(row: Array, follower: Joint, leader: Joint, ratio: float, offset: float) -> None:
-    """Restrict the leader's limit so that the mimic joint, at ratio * value + offset, is within its own limit."""
+    """Restrict the leader's limit so that the mimic joint's value, ratio * value + offset, is within its own limit."""
     if not isinstance(follower.limit, Interval):
         return
     if ratio == 0.0:

@@ -23,7 +23,7 @@ class JointTree(Protocol):
 
 
 class BodyTree(JointTree, Protocol):
-    """A tree of joints with bone lengths: the parts of a skeleton that ``roles`` and ``limbs`` use."""
+    """A tree of joints with bone lengths, which ``roles`` and ``limbs`` read from a skeleton."""
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -132,7 +132,7 @@ def parent_row(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]]
 
 
 def _carriers(name: str, joints: Sequence[Joint], rows: dict[str, list[int]]) -> list[int]:
-    """Return the joints of ``joint:NAME``, or the joints that carry a link; of several on one link, only the last."""
+    """Return the joints of ``joint:NAME``, or the joints that carry a link; of several on one link, the last one."""
     kind, bare = kind_and_name(name)
     if kind == JOINT and bare in rows:
         return rows[bare]
@@ -147,7 +147,7 @@ def _carriers(name: str, joints: Sequence[Joint], rows: dict[str, list[int]]) ->
 
 
 def _under(joint: Joint, row: int) -> Joint:
-    """Return the joint with the new index of its parent."""
+    """Return a joint with a new index of its parent."""
     if joint.parent is None or isinstance(joint.parent, str) or joint.parent == row:
         return joint
     moved = copy.copy(joint)

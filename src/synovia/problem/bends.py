@@ -1,4 +1,4 @@
-"""Bending sides of limbs: knees forward and elbows back, else as in the rest pose.
+"""Bending sides of limbs: knees bend forward and elbows back; other limbs bend as in the rest pose.
 
 If a limb is straight, a small step of a solver does not determine the side to which it bends. So this module chooses
 the side for all solvers: by the role of the joint, else by the bend of the rest pose, however slight. A limb with a
@@ -33,15 +33,17 @@ _UNDEFINED: Final = (
 )
 _WRONG: Final = "{0!r} does not bend to the side that its role and the rest pose define: the solver found no such pose."
 _LIMBS: Final = (("upper_leg", "lower_leg", "foot", -1.0), ("upper_arm", "lower_arm", "hand", 1.0))
-_SLIGHTEST: Final = 1e-6  # sine of the angle between the bones at rest: smaller bends are rounding
-# cosine of the angle between a hinge and the wanted axis, above which the hinge bends to the wanted side
+_SLIGHTEST: Final = 1e-6  # sine of the angle between the bones at rest: smaller bends are rounding errors
+# cosine between a hinge's axis and the axis about which the limb should bend; at larger values, the hinge defines the
+# side
 _ACROSS: Final = 0.5
 _SHORT: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no direction
-# radians: bends to try in this order; the smallest that reaches the side is best
+# radians: bends of a start, tried in this order; the smallest that bends the limb to its side is best
 SIZES: Final = (5e-3, 0.1, 0.5, 1.2, 2.0)
-BENT: Final = np.array([0.04])  # sine of the angle between the bones: at smaller angles a limb counts as straight
-_PLAY: Final = 0.02  # radians: a hinge that can bend past straight by less than this bends to one side only
-_WELL: Final = (0.95, 0.7)  # smallest share of a bend that is to the correct side: side from a role, from the shape
+BENT: Final = np.array([0.04])  # sine of the angle between the bones; at smaller angles, a limb counts as straight
+_PLAY: Final = 0.02  # radians: a hinge that can bend past straight by less than this can bend to one side only
+# smallest share of a bend to the correct side: of limbs whose role defines the side, and whose shape defines it
+_WELL: Final = (0.95, 0.7)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,13 +114,14 @@ class Bends:
         return out if _loaded("bend_shares")(self.places, self.shapes, least, starts, q, out) else None
 
     def notes(self, start: Array, q: Array) -> tuple[str, ...]:
-        """Return a sentence for each limb that bends from straight at the start (nq,) to a wrong or undefined side."""
+        """Return a sentence for each limb that is straight at the start (nq,) and bends to a wrong or unknown side."""
         from synovia.kernels.tree.bends import bend_shares
 
         start, q = start[None].copy(), q[None].copy()
         shares = self.shares(start, q)
         wrong = () if shares is None else tuple(np.array(self.names)[shares[0] < 0.0].tolist())
-        out = np.empty((1, len(self.undefined)))  # axes of undefined limbs are 0, so any bend gives a share below 1
+        # the axes of undefined limbs are 0, so that any bend gives a share below 1
+        out = np.empty((1, len(self.undefined)))
         bend_shares(*self.unknown, BENT, start, q, out)
         chosen = [name for name, share in zip(self.undefined, out[0].tolist(), strict=True) if share < 1.0]
         return (*(_UNDEFINED.format(name) for name in chosen), *(_WRONG.format(name) for name in wrong))
@@ -156,7 +159,7 @@ def find_bends(
 
 
 def _stacked(rows: Sequence[tuple[str, list[int], Array]]) -> tuple[Ints, Array]:
-    """Return the tables of some limbs."""
+    """Return the tables of limbs with these names, integers and floats."""
     from synovia.kernels.tree.bends import LIMB_PLACE_WIDTH, LIMB_SHAPE_WIDTH
 
     places = np.array([place for _, place, _ in rows], np.int32).reshape(-1, LIMB_PLACE_WIDTH)
@@ -164,7 +167,7 @@ def _stacked(rows: Sequence[tuple[str, list[int], Array]]) -> tuple[Ints, Array]
 
 
 def _limbs_by_role(skeleton: Skeleton, moving: Collection[int]) -> list[_Limb]:
-    """Return the legs and arms with a moving joint in their middle."""
+    """Return the legs and arms whose middle joint moves."""
     from synovia.kernels.tree.bends import STRAIGHT_LIMB
 
     named = skeleton.role_rows
@@ -188,7 +191,7 @@ def _limbs_by_role(skeleton: Skeleton, moving: Collection[int]) -> list[_Limb]:
                 continue
             for row in line[line.index(first) + 1 :]:
                 limb = _Limb(first, row, tip, (sign * ahead, sign * up))
-                if folded:  # in a folded body, axes are meaningless and small bends are rounding
+                if folded:  # in a folded body, axes are undefined, and small bends are rounding errors
                     limb = _Limb(first, row, tip, (), STRAIGHT_LIMB)
                 if row in moving and _bends(skeleton, limb):
                     out.append(limb)
@@ -225,7 +228,7 @@ def _limbs_by_shape(skeleton: Skeleton, moving: Collection[int], goal_joints: Se
 
 
 def _bones(skeleton: Skeleton, limb: _Limb) -> tuple[Array, Array]:
-    """Return the vectors of the upper and the lower bone at rest, world axes."""
+    """Return the vectors of the upper and the lower bone at rest, (3,) each, in world axes."""
     places = skeleton.rest_pose().positions
     return places[limb.middle] - places[limb.first], places[limb.end] - places[limb.middle]
 
@@ -265,7 +268,7 @@ def _play(skeleton: Skeleton, limb: _Limb, hinge: Array, side: float) -> float:
 
 
 def _tables(skeleton: Skeleton, limb: _Limb, moving: Collection[int]) -> tuple[str, list[int], Array, bool] | None:
-    """Return the name of a limb, its rows of the tables of ``kernels.tree.bends``, and whether its side is known.
+    """Return a limb's name, its rows in the tables of ``kernels.tree.bends``, and whether its side is known.
 
     Return None if the limits of a hinge let the limb bend only to its side.
     """
@@ -282,12 +285,12 @@ def _tables(skeleton: Skeleton, limb: _Limb, moving: Collection[int]) -> tuple[s
     bent = float(np.linalg.norm(turned))
     if wanted is not None and (bent < STRAIGHT_LIMB or float(turned @ wanted) <= 0.0):
         turned = wanted
-    else:  # bend as in the rest pose
+    else:  # the rest pose defines the side
         defined = bent > limb.least
     hinge = after @ joint.axis if is_hinge else np.zeros(3)
     if is_hinge:
         side = float(hinge @ turned)
-        # hinge across the wanted axis: bend to the side with the wider limits
+        # the hinge is normal to the wanted axis: use the side with the wider limits
         if abs(side) <= _ACROSS * float(np.linalg.norm(turned)):
             side = float(np.sum(np.clip([end[at] for end in skeleton.limits], -np.pi, np.pi)))
             defined = side != 0.0

@@ -18,7 +18,7 @@ from synovia.model.shapes.distances import PackedShapes, join_shapes
 from synovia.model.tables import Ints
 from synovia.problem.goals import GoalTables
 
-# number of cells along each axis, to which centres of obstacles are rounded to sort them for a tree
+# number of cells along each axis; centres of obstacles are rounded to cells to sort them for a tree
 _CELLS: Final = 1024
 
 
@@ -30,8 +30,8 @@ class Packed(NamedTuple):
         first: Row of the first shape in the table of shapes.
         shapes: Rows of the shapes in the packed world of the goal, in the order of the block.
         top: First row of the block's tree in the table of nodes.
-        leaves: Number of leaves of that tree, 0 without a tree.
-        link: Row of the link that the shapes form, -1 for none.
+        leaves: Number of leaves of that tree; 0 without a tree.
+        link: Row of the link that the shapes form; -1 if they form none.
     """
 
     goal: int
@@ -44,12 +44,12 @@ class Packed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClearanceTables:
-    """Clearance goals as the kernels read them (see ``kernels.layout``).
+    """Clearance goals in the form that kernels read (see ``kernels.layout``).
 
     Args:
         ints: (c, 13) integers of each goal.
         data: (c, 2) floats of each goal.
-        links: (l, 3) links: those of the body, then obstacles of named pairs.
+        links: (l, 3) links of the body, then obstacles of named pairs, which are fixed links.
         balls: (l, 4) bounding spheres of the links.
         pairs: (p, 2) pairs of links.
         shapes: All shapes.
@@ -68,7 +68,7 @@ class ClearanceTables:
 
     @property
     def slots(self) -> NDArray[np.int32]:
-        """Largest number of contacts of each goal at once, (c,)."""
+        """Largest number of simultaneous contacts of each goal, (c,)."""
         return self.ints[:, layout.SLOTS]
 
 
@@ -150,7 +150,7 @@ class _Maker:
     """
 
     def __init__(self, link_of: dict[int, int], shapes: list[PackedShapes]) -> None:
-        """Begin with the shapes of the body."""
+        """Start with the shapes of the body."""
         self.link_of = link_of
         self.shapes = shapes
         self.ints: list[Ints] = []
@@ -162,7 +162,7 @@ class _Maker:
         self.obstacles: list[Packed] = []
 
     def add(self, g: int, goal: ClearanceGoal, residual: int, root: float, before: int) -> None:
-        """Add goal g, with its first residual row and the square root of its weight."""
+        """Add goal g; ``residual`` is its first residual row, and ``root`` the square root of its weight."""
         apart = goal.apart
         if apart is None:
             return
@@ -199,7 +199,7 @@ class _Maker:
         return first
 
     def _link(self, g: int, world: PackedShapes, mine: NDArray[np.intp]) -> int:
-        """Add an obstacle of goal g, the rows ``mine`` of its world, as a fixed link; return the link's row."""
+        """Add one obstacle of goal g (rows ``mine`` of its world) as a fixed link; return the row of the link."""
         shapes = world._replace(shapes=world.shapes[mine])
         first = self._put(shapes)
         self.obstacles.append(Packed(g, first, mine, link=len(self.links)))
@@ -226,7 +226,7 @@ class _Maker:
 
 
 def _boxes(shapes: Array) -> tuple[Array, Array]:
-    """Return the least and largest coordinates of bounding boxes of shapes, each (n, 3)."""
+    """Return the least and largest coordinates, (n, 3) each, of the bounding boxes of shapes."""
     turns = np.abs(shapes[:, layout.ORIENTATION : layout.ORIGIN].reshape(-1, 3, 3))
     sizes = shapes[:, layout.HALF_SIZES : layout.RADIUS]
     half = np.einsum("nij,nj->ni", turns, sizes) + shapes[:, layout.RADIUS, None]
@@ -235,7 +235,7 @@ def _boxes(shapes: Array) -> tuple[Array, Array]:
 
 
 def _nearby_order(points: Array) -> NDArray[np.intp]:
-    """Return the order of points along a Morton curve, which keeps near points together."""
+    """Return the order of points along a Morton curve, on which near points follow each other."""
     if not len(points):
         return np.zeros(0, np.intp)
     low, high = points.min(axis=0), points.max(axis=0)
@@ -248,7 +248,7 @@ def _nearby_order(points: Array) -> NDArray[np.intp]:
 
 
 def _tree(lower: Array, upper: Array, leaves: int) -> Array:
-    """Return the nodes (2 leaves, 6) of a heap of boxes; node 0 is unused, and empty leaves have infinite distance."""
+    """Return the nodes (2 leaves, 6) of a heap of boxes. Node 0 is unused, and empty leaves have infinite distance."""
     nodes = np.empty((2 * leaves, layout.NODE_WIDTH))
     low, high = nodes[:, layout.NODE_LOWER : layout.NODE_UPPER], nodes[:, layout.NODE_UPPER :]
     low[:], high[:] = np.inf, -np.inf

@@ -18,7 +18,7 @@ from synovia.model.tables import Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoalTables:
-    """Goals as the kernels read them (see ``kernels.layout``).
+    """Goals in the form that kernels read (see ``kernels.layout``).
 
     Args:
         table: (g, 5) integers of each goal.
@@ -63,7 +63,7 @@ def goal_tables(
     """
 
     def on_row(joint: int, frame: Array) -> Array:
-        """Return a frame on a joint as twelve values in the frame of the row that carries the joint."""
+        """Return twelve values: a frame on a joint, converted to the frame of the row that carries the joint."""
         back = np.eye(4)
         back[:3, :3] = skeleton.tables.unfold[joint].reshape(3, 3)
         whole = to_row[joint] @ back @ frame
@@ -133,11 +133,11 @@ def _level_rows(goals: Sequence[Goal], rows: Sequence[int], tied: int) -> tuple[
     levels = [order.index(goal.rank) if own else 0 for goal, own in zip(goals, rows, strict=True)]
     first = [0] * len(goals)
     at = tied
-    for g in sorted(range(len(goals)), key=levels.__getitem__):  # stable sort: keeps the order of goals within a level
+    for g in sorted(range(len(goals)), key=levels.__getitem__):  # a stable sort keeps the order of goals within a level
         if rows[g]:
             first[g] = at
             at += rows[g]
-    # Only ratios of weights matter. The largest is scaled to 1, so that damping and pivots keep their scale.
+    # Only ratios of weights matter. The largest weight is scaled to 1, so that damping and pivots keep their scale.
     weights = [goal.weight if own else 0.0 for goal, own in zip(goals, rows, strict=True)]
     heaviest = [0.0] * max(len(order), 1)
     for level, weight in zip(levels, weights, strict=True):
@@ -171,7 +171,7 @@ class Posture:
 
 
 def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
-    """Return the joint posture of all rest goals. Joints added in front of the skeleton use their rest values.
+    """Return the reference posture of all rest goals. Joints that a root adds use their rest values.
 
     Raises:
         InputError: If two rest goals have a joint in common.
@@ -202,7 +202,7 @@ def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
 
 
 def masses_of(skeleton: Skeleton, reduced_row: NDArray[np.intp], to_row: Sequence[Array]) -> Array:
-    """Return the mass rigidly attached to each reduced row and its first moment in the row's frame, (n + 1, 4).
+    """Return mass and first moment, in the row's frame, of the bodies attached to each reduced row, (n + 1, 4).
 
     Masses are fractions of the total. The last row has the masses that no joint moves, in the world frame.
     """

@@ -32,12 +32,12 @@ def pack(
     solver_scratch: int = 0,
     learned: tuple[Mapping[int, int], Mapping[str, Array]] = ({}, {}),
 ) -> tuple[Ints, Array]:
-    """Return the problem as two arrays: a head, the starts of all tables, then the tables of ``kernels.layout``.
+    """Return the problem as two arrays: integers with a head and the offsets of all tables, and the tables.
 
     Args:
         skeleton: The whole skeleton.
         reduced: The part of the skeleton that its goals need.
-        tolerance: Position (length units) and angle (radians).
+        tolerance: Position (length units) and angle (radians) within which a goal is met.
         max_steps: Largest number of steps of one attempt.
         attempts: Number of attempts, the first one included.
         seed: Seed of the restarts.
@@ -127,7 +127,7 @@ def pack(
 
 
 def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
-    """Return the numbers of rows of the tables of clearance goals, and of their scratch memory."""
+    """Return the numbers of rows in the tables of clearance goals and in their scratch memory."""
     if clear is None:
         return {}
     return {
@@ -138,7 +138,7 @@ def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
         layout.N_HULL_POINTS: len(clear.shapes.points),
         layout.N_NODES: len(clear.nodes),
         layout.N_SLOTS: int(clear.slots.sum()),
-        layout.N_FOUND: int(clear.slots.max()) + 1,  # one more contact, for comparison
+        layout.N_FOUND: int(clear.slots.max()) + 1,  # room for one more contact than the goals use, for comparison
         layout.N_PLACED: 2,
         layout.N_CORNERS: layout.MOST_CORNERS,
         layout.N_FACES: layout.MOST_FACES,
@@ -147,7 +147,7 @@ def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
 
 
 class References:
-    """Changes the reference of the rest goals in a packed problem from frame to frame.
+    """Sets the reference of the rest goals in a packed problem, which may change from frame to frame.
 
     Args:
         ints: Integers of the packed problem.

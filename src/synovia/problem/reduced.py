@@ -48,30 +48,30 @@ from synovia.model.tree import ancestors
 from synovia.problem.clearance import ClearanceTables, clearance_tables, links_of
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 
-SHORTEST = 1e-15  # length units; squares and cubes of smaller values come near underflow
+SHORTEST = 1e-15  # length units; squares and cubes of smaller values would nearly underflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
-    """The part of a skeleton that its goals need. Joint values q include all joints, so the skeleton's indices apply.
+    """The part of a skeleton that its goals need. Joint values q still include all joints of the skeleton.
 
     Args:
         rows: (n, 6) integers of each row; ``kernels.layout`` names the columns of all tables here.
-        fixed: (n, 12) fixed transforms, merged fixed joints included.
+        fixed: (n, 12) fixed transforms, including those of merged fixed joints.
         couple: (n, 2) ratio and offset of each hinge or slide, relative to the variable that drives it.
         variables: (k, 3) joint variables.
         limits: (k, 11) limits of each variable.
-        preferences: (k, 2) preferred value of each variable (0 for a rotation, whose preferred value is rest) and
-            stiffness.
+        preferences: (k, 2) preferred value and stiffness of each variable. The preferred value of a rotation is its
+            rest rotation, stored as 0.
         owner: (k,) joint of each variable.
         goals: Tables of the goals.
-        posture: (k, 5) weight and reference of rest goals for each variable.
+        posture: (k, 5) weight and reference value of each variable in rest goals.
         path: (T, nq) reference of rest goals at each frame of a track; None for a constant reference.
         masses: (n + 1, 4) masses of the rows; (0, 4) without a goal for the centre of mass.
         reach: Length scale of solvers and tolerances, length units (see ``reach_of``).
         joints: (n,) joint of each row.
         clearance: Tables of clearance goals; None without such goals.
-        loops: Tables of the loops that its joints open or close; None without loops.
+        loops: Tables of the loops that the joints open or close; None without loops.
     """
 
     rows: Ints
@@ -92,18 +92,18 @@ class Reduced:
 
     @property
     def pose_only(self) -> bool:
-        """Whether all goals are positions and rotations in the world, and no loop is opened."""
+        """Whether all goals are positions and rotations in the world, and the joints open no loop."""
         return len(self.goals.general_ints) == 0 and self.clearance is None and self.loops is None
 
     @property
     def limbs(self) -> list[tuple[int, int]]:
-        """(goal, row of the limb's root) for each goal that rotates a limb; the row is -1 for the world."""
+        """(goal, row of the limb's root) for each goal that rotates a limb; row -1 is the world."""
         terms = self.goals.general_ints[list(self.goals.turning)]
         return [(g, root) for g, root in terms[:, [GOAL, OTHER_ROW]].tolist()]
 
     @property
     def moving(self) -> frozenset[int]:
-        """Joints that may move, rows of the skeleton."""
+        """Rows, in the skeleton, of the joints that may move."""
         return frozenset(self.joints[(self.rows[:, [COLUMN, TRANSLATION_COLUMN]] >= 0).any(axis=1)].tolist())
 
     @property
@@ -114,7 +114,7 @@ class Reduced:
 
     @property
     def translating(self) -> frozenset[int]:
-        """Joints whose translation may move, rows of the skeleton."""
+        """Rows, in the skeleton, of the joints that may translate."""
         return frozenset(self.joints[self.rows[:, TRANSLATION_COLUMN] >= 0].tolist())
 
     def row_of_goal(self, i: int) -> int:
@@ -133,20 +133,20 @@ class Reduced:
 
     @property
     def coupled(self) -> bool:
-        """Whether a variable moves several rows, or a row with a ratio or offset."""
+        """Whether a variable moves several rows, or moves a row with a ratio or an offset."""
         moving = self.rows[self.rows[:, VARIABLE] >= 0, VARIABLE]
         return len(set(moving.tolist())) < len(moving) or bool((self.couple != (1.0, 0.0)).any())
 
     @property
     def _chain(self) -> bool:
-        """Whether this is one chain of joints with one goal for a world pose, at its end."""
+        """Whether this is one chain of joints with one goal in the world, at its end."""
         n = len(self.rows)
         ends = self.goals.table[:, GOAL_ROW].tolist()
         return self.pose_only and n > 0 and ends == [n - 1] and self.rows[:, PARENT].tolist() == list(range(-1, n - 1))
 
     @property
     def ball_chain(self) -> bool:
-        """Whether this is one chain of unlimited balls with one position goal."""
+        """Whether this is one chain of balls without limits, with one position goal."""
         return (
             self._chain
             and self.goals.table[0, PARTS] == POSITION
@@ -157,7 +157,7 @@ class Reduced:
 
     @property
     def serial(self) -> bool:
-        """Whether this is an arm: one goal on a chain of hinges and slides, each with a variable of its own."""
+        """Whether this is an arm: a chain of hinges and slides, each with its own variable, with one goal."""
         return (
             self._chain
             and len(self.variables) == len(self.rows)
@@ -186,7 +186,7 @@ def reduce(
         goals: The goals, resolved.
         goal_joints: Rows of each goal's joints.
         free_root: Whether a free root moves.
-        translate: Whether all other free joints translate too.
+        translate: Whether free joints below the root translate too.
         before: Number of rows added in front of the skeleton. A free joint whose only ancestors are such rows is a
             root, too.
     """
@@ -203,8 +203,9 @@ def reduce(
     ties = _opened(skeleton, moving)
     on_path |= _above(skeleton, [row for tie in ties for row in (*joints_of(skeleton, tie), *moved_by(skeleton, tie))])
     t = skeleton.tables
-    reduced_row = np.full(len(skeleton), -1)  # reduced row that carries a joint
-    to_row: list[Array] = [np.eye(4)] * len(skeleton)  # transform from a joint's z-form frame to the frame of that row
+    reduced_row = np.full(len(skeleton), -1)  # row of the result that carries each joint
+    # transform from each joint's z-form frame to the frame of its row
+    to_row: list[Array] = [np.eye(4)] * len(skeleton)
     rows: list[list[int]] = []
     fixed: list[Array] = []
     joints: list[int] = []
@@ -233,7 +234,7 @@ def reduce(
     fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
 
     def on_row(joint: int, frame: Array) -> Array:
-        """Return a frame on a joint as twelve values in the frame of the row that carries the joint."""
+        """Return twelve values: a frame on a joint, converted to the frame of the row that carries the joint."""
         whole = to_row[joint] @ rigid((0.0, 0.0, 0.0), t.unfold[joint].reshape(3, 3)) @ frame
         return np.append(whole[:3, :3].ravel(), whole[:3, 3])
 
@@ -251,7 +252,7 @@ def reduce(
 
 
 def _opened(skeleton: Skeleton, moving: NDArray[np.bool_]) -> list[Tie]:
-    """Return the loops that moving joints open, and mark all joints of these loops in ``moving``."""
+    """Return the loops that moving joints open. Mark all joints of these loops in ``moving``."""
     found: list[Tie] = []
     left = [(tie, sorted(moved_by(skeleton, tie))) for tie in skeleton.loops]
     while opened := [pair for pair in left if moving[pair[1]].any()]:
@@ -263,7 +264,7 @@ def _opened(skeleton: Skeleton, moving: NDArray[np.bool_]) -> list[Tie]:
 
 
 def _above(skeleton: Skeleton, ends: Sequence[int]) -> NDArray[np.bool_]:
-    """Return a mask of some joints and their ancestors."""
+    """Return a mask of the joints ``ends`` and their ancestors."""
     found = np.zeros(len(skeleton), bool)
     for row in ends:
         while row >= 0 and not found[row]:
@@ -285,9 +286,9 @@ def _moving(
     moving = np.zeros(len(skeleton), bool)
     for goal, ends in zip(goals, goal_joints, strict=True):
         if isinstance(goal, ClearanceGoal):
-            continue  # a clearance goal adds no moving joints
+            continue  # clearance goals do not make joints move
         if not ends:
-            return on_path  # a goal of the whole body
+            return on_path  # the goal is one of the whole body
         for end in ends:
             above = ancestors(skeleton.parents, end)
             wanted = len(above) - 1 if goal.ancestors is None else goal.ancestors
@@ -370,8 +371,9 @@ def _variables(
 def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals: GoalTables) -> float:
     """Return the length scale: the longest path from a moving joint to a goal, else the size of the skeleton.
 
-    The length of a path is the sum of its links, plus the range of each slide, which is clamped to that sum: tolerances
-    of an arm should not depend on the long rail below it. Without links, the shortest slide range replaces their sum.
+    The length of a path is the sum of its links and of the ranges of its slides. Each range is clamped to the sum of
+    the links, because tolerances of an arm should not depend on the long rail below it. Without links, use the shortest
+    range.
 
     Raises:
         InputError: If the length scale is too small to be squared.
@@ -384,7 +386,7 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
         if row < 0:
             continue
         links = 0.0
-        # length of the last links, which are added only if a joint above them moves
+        # length of the last links; added only if a joint above them moves
         pending = math.hypot(*offset[ORIGIN:].tolist())
         ranges: list[float] = []
         while row >= 0:

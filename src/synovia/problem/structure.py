@@ -1,4 +1,4 @@
-"""Analyse the joints above a goal for closed forms: moving rows, their axes, and limbs.
+"""Analyse the joints above a goal for closed forms: rows that move, their axes, and limbs.
 
 ``hold_all_but`` reduces a problem of the whole body to some of these rows.
 """
@@ -33,11 +33,11 @@ from synovia.model.tables import Ints
 from synovia.problem.reduced import Reduced, reach_of
 
 TURNING: Final = (Kind.BALL, Kind.FREE)  # a free joint below the root only rotates
-ALIKE: Final = 1e-9  # sine, or fraction of the length scale, below which axes are parallel or intersect
+ALIKE: Final = 1e-9  # sine, or fraction of the length scale: tolerance for parallel axes and for axes that intersect
 
 
 def above(reduced: Reduced, row: int) -> list[int]:
-    """Return the moving rows from ``row`` up to the root."""
+    """Return the moving rows from a row up to the root."""
     rows: list[int] = []
     while row >= 0:
         if (reduced.rows[row, [COLUMN, TRANSLATION_COLUMN]] >= 0).any():
@@ -47,7 +47,7 @@ def above(reduced: Reduced, row: int) -> list[int]:
 
 
 def freedoms(reduced: Reduced, row: int) -> int:
-    """Return the degrees of freedom that move a row: the non-zero columns of its Jacobian, without locked joints."""
+    """Return the number of degrees of freedom that move a row: non-zero Jacobian columns, without locked joints."""
     columns: set[int] = set()
     for r in above(reduced, row):
         turn, shift, variable = reduced.rows[r, [COLUMN, TRANSLATION_COLUMN, VARIABLE]].tolist()
@@ -66,12 +66,12 @@ def is_locked(reduced: Reduced, variable: int) -> bool:
 
 
 def kinds(reduced: Reduced, rows: Sequence[int]) -> list[Kind]:
-    """Return the kinds of rows."""
+    """Return the kinds of the joints of some rows."""
     return [Kind(int(reduced.rows[row, KIND])) for row in rows]
 
 
 def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
-    """Return the names and kinds of joints for a message, in the order from the root."""
+    """Return the names and kinds of the joints of some rows as text for a message, from the root on."""
     parts = [
         f"{skeleton.joint_names[int(reduced.joints[row])]!r} ({Kind(int(reduced.rows[row, KIND])).name.lower()})"
         for row in reversed(rows)
@@ -80,7 +80,7 @@ def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
 
 
 def own_variables(reduced: Reduced, rows: Sequence[int]) -> bool:
-    """Return whether each row has a variable of its own, with ratio 1 and offset 0."""
+    """Return whether each row has its own variable, with ratio 1 and offset 0."""
     wanted = [int(reduced.rows[row, VARIABLE]) for row in rows]
     users = [int(k) for k in reduced.rows[:, VARIABLE] if k >= 0]
     return all(users.count(k) == 1 for k in wanted) and bool((reduced.couple[list(rows)] == (1.0, 0.0)).all())
@@ -132,7 +132,7 @@ def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
     """Return the intersection of the axes u through p and v through o; None for parallel or skew axes."""
     if parallel(u, v):
         return None
-    n = np.cross(u, v)  # more accurate at small angles than 1 - (u·v)²
+    n = np.cross(u, v)  # at small angles, |n| is more accurate than 1 - (u·v)²
     point = p + float(np.cross(o - p, v) @ n) / float(n @ n) * u
     return point if float(np.linalg.norm(np.cross(v, point - o))) < ALIKE * reach else None
 
@@ -145,7 +145,7 @@ def with_columns_in_turn(variables: Ints) -> Ints:
 
 
 def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
-    """Return the rows of joints and of all joints coupled to them, as leader or as mimic joint."""
+    """Return the rows of some joints and of all joints coupled to them, as leaders or as mimic joints."""
     leaders = {
         row: skeleton.value_index(joint.mimic.leader)
         for row, joint in enumerate(skeleton.joints) if joint.mimic is not None
@@ -161,7 +161,7 @@ def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
 
 
 def with_tied(skeleton: Skeleton, rows: Iterable[int]) -> frozenset[int]:
-    """Return the rows of joints and of all joints in loops that these joints open."""
+    """Return the rows of some joints and of all joints in the loops that these joints open."""
     out, left = set(rows), [moved_by(skeleton, tie) for tie in skeleton.loops]
     while opened := [joints for joints in left if not out.isdisjoint(joints)]:
         out.update(*opened)
@@ -200,7 +200,7 @@ def allowed_rows(skeleton: Skeleton, given: Skeleton, moving: Iterable[str | int
 
 
 def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:
-    """Return the reduced skeleton with all rows except some held at their start values.
+    """Return the reduced skeleton in which only some rows move; the others keep their start values.
 
     The length scale is that of the moving rows, so that tolerances are those of a limb, not of the whole body. A free
     root among the moving rows may still translate.

@@ -61,7 +61,7 @@ def as_solver(solver: object, goals: Sequence[Goal] = ()) -> Solver:
 
 
 def method_of(solver: Solver, goals: Sequence[Goal], tied: bool = False) -> Solver:
-    """Return the settings whose kernels solve goals for a solver: the solver itself, or full-body as replacement.
+    """Return the settings whose kernels solve the goals: those of the solver, or of full-body as a replacement.
 
     Args:
         solver: The solver.

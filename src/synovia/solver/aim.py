@@ -83,7 +83,7 @@ class Aim(ClosedForm):
         A head or an eye stays level only if the goal has no explicit axis and the settings have no ``up``.
 
         Raises:
-            InputError: If both goal and settings have an up.
+            InputError: If both the goal and the settings have an upward direction.
         """
         out = Solver.resolved(self, goal, skeleton)
         if not isinstance(goal, AimGoal) or not isinstance(out, AimGoal):
@@ -125,11 +125,11 @@ class Aim(ClosedForm):
 
     @property
     def polishes(self) -> bool:
-        """Whether a miss, which only a limit or a hinge can cause, is polished to the least-squares solution."""
+        """Whether a miss is polished to the least-squares solution; only a limit or a hinge can cause a miss."""
         return self.weight >= 1.0
 
     def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
-        """Return the setting that keeps the joints from aiming."""
+        """Return a sentence about the setting that keeps the joints from aiming exactly."""
         return (
             [f"weight={self.weight:g} moves only this share of the path from the start."] if self.weight < 1.0 else []
         )

@@ -22,12 +22,13 @@ from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import named, own_variables
 
 Kernel = Callable[..., int]
-# Abilities of solvers; ``Goal.needs`` names the required ability of each kind of goal
+# Abilities of solvers. ``Goal.needs`` names the ability that a kind of goal requires
 POSE_GOALS: Final = frozenset({"position", "rotation", "pose"})
-KERNEL_GOALS: Final = POSE_GOALS | {"aim", "limb", "rows"}  # "limb": rotate a limb; "rows": any residual with a kernel
+# "limb": a goal that rotates a limb; "rows": any residual with a kernel
+KERNEL_GOALS: Final = POSE_GOALS | {"aim", "limb", "rows"}
 ALL_GOALS: Final = KERNEL_GOALS | {"rest", "custom"}
 LARGEST: Final = sys.float_info.max
-_MOST_WORK: Final = 1e7  # in the unit of kernels; about half a second
+_MOST_WORK: Final = 1e7  # in the unit of work of the kernels; takes about half a second
 
 
 class Search(NamedTuple):
@@ -53,12 +54,14 @@ class Solver(ChecksArguments, ABC):
 
     name: ClassVar[str]
     finish: ClassVar[str | None] = None  # method that polishes the best pose of a miss; see ``Heuristic``
-    follow_finish: ClassVar[str | None] = None  # ``finish`` of a pose that follows another pose, as in a track
-    closed: ClassVar[bool] = False  # whether formulas give the solution in one step
-    supports_priorities: ClassVar[bool] = False  # strict priorities; a miss then gets reasons (``diagnosis.reasons``)
+    # the method ``finish`` for poses that follow another pose, as in a track
+    follow_finish: ClassVar[str | None] = None
+    closed: ClassVar[bool] = False  # whether formulas compute the solution in one step
+    # whether priorities are strict; the miss then has reasons (``diagnosis.reasons``)
+    supports_priorities: ClassVar[bool] = False
     supported_goals: ClassVar[frozenset[str]] = POSE_GOALS
-    others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; checked by the subclass
-    # (steps, share): an attempt ends if its squared error does not fall to this share within this number of steps.
+    others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers, which the subclass checks
+    # (steps, share): an attempt ends if this number of steps does not lower the squared error to this share.
     progress: ClassVar[tuple[int, float]] = (4, 0.25)
 
     def __post_init__(self) -> None:
@@ -78,7 +81,7 @@ class Solver(ChecksArguments, ABC):
 
     @property
     def search(self) -> Search:
-        """Steps, attempts and seed of a solve."""
+        """Limits of the steps and attempts of a solve, and its seed."""
         return Search()
 
     @property
@@ -125,7 +128,7 @@ class Solver(ChecksArguments, ABC):
         return self.without_restarts()
 
     def without_restarts(self) -> Self:
-        """Return the same settings with one attempt."""
+        """Return the same settings with a single attempt."""
         return self
 
     def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
@@ -143,7 +146,7 @@ class Solver(ChecksArguments, ABC):
         return None
 
     def opens_loops(self) -> UnsupportedError:
-        """Return the error of an algorithm that does not close loops."""
+        """Return the error for problems with loops, which this algorithm does not close."""
         return UnsupportedError(
             f"{self.name} does not keep loops closed",
             expected="joints that are in no loop",
@@ -176,7 +179,7 @@ class Solver(ChecksArguments, ABC):
 
     @abstractmethod
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the compiled entry point for a problem, imported here so that no other kernel is compiled."""
+        """Return the compiled entry point for a problem. It is imported here, so that no other kernel is compiled."""
 
     def branch_kernel(self, reduced: Reduced) -> Kernel:
         """Return the compiled entry point that lists every branch of a problem if its ``first`` is LIST.
@@ -190,7 +193,7 @@ class Solver(ChecksArguments, ABC):
         )
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
-        """Return the entry point that solves a SIMD batch of problems; None without such a kernel."""
+        """Return the entry point that solves a SIMD batch of problems; None if there is no such kernel."""
         return None
 
     def simd_size(self, reduced: Reduced) -> int:
@@ -208,7 +211,7 @@ class Solver(ChecksArguments, ABC):
         return classify
 
     def params(self) -> dict[int, float]:
-        """Return the settings that only this algorithm reads, by their indices in ``kernels.layout``."""
+        """Return the settings of this algorithm by their indices in ``kernels.layout``."""
         return {}
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
@@ -249,7 +252,7 @@ class Solver(ChecksArguments, ABC):
                 )
 
     def replace(self, **settings: Any) -> Self:
-        """Return the same settings with some changed."""
+        """Return the same settings with some values replaced."""
         return dataclasses.replace(self, **settings)
 
 
@@ -260,7 +263,7 @@ class ClosedForm(Solver):
     closed: ClassVar[bool] = True
 
     def refusal(self, goal: Goal, found: str, expected: str, hint: str = "use the solver 'lm'") -> UnsupportedError:
-        """Return the error of a goal whose joints this algorithm does not support."""
+        """Return the error for a goal whose joints this algorithm does not support."""
         return UnsupportedError(
             f"{self.name} does not support these joints",
             where=f"goal on {goal.joint!r}",
@@ -270,7 +273,7 @@ class ClosedForm(Solver):
         )
 
     def refused_goals(self, goals: Sequence[Goal], takes: str, expected: str, hint: str) -> UnsupportedError:
-        """Return the error of a set of goals that this algorithm does not support together."""
+        """Return the error for goals that this algorithm does not support together."""
         where = ", ".join(f"goal on {goal.joint!r}" for goal in goals)
         return UnsupportedError(
             f"{self.name} takes {takes}", where=where, value=list(goals), expected=expected, hint=hint
@@ -303,13 +306,13 @@ class ClosedForm(Solver):
             seen.add(row)
 
     def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
-        """Return settings of full-body if there is a clearance goal, for branches that violate it."""
+        """Return settings of full-body, for use if all branches violate a clearance goal; None without such goals."""
         if tied:
             raise self.opens_loops()
         return {"seed": self.search.seed} if keeps_clear(goals) else None
 
     def hold_others(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:
-        """Return the problem in which only these rows move.
+        """Return the problem in which only the given rows move.
 
         Raises:
             UnsupportedError: If one of the rows is of a mimic joint or its leader.
@@ -355,7 +358,7 @@ class IteratingSolver(Solver):
         return self.replace(attempts=1)
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their indices."""
+        """Return the settings of this algorithm by their indices."""
         return {PROGRESS: self.progress[1]}
 
 
@@ -372,7 +375,7 @@ class Heuristic(IteratingSolver):
             Newton's method polish misses, so that the tip slides with its target.
     """
 
-    follow_finish: ClassVar[str | None] = "lm"  # otherwise the tip would lag behind its target and then jump
+    follow_finish: ClassVar[str | None] = "lm"  # otherwise the tip would fall behind its target and then jump
     progress: ClassVar[tuple[int, float]] = (20, 0.9)
     supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"limb"}
     others: ClassVar[frozenset[str]] = frozenset({"finish"})
@@ -389,7 +392,7 @@ class Heuristic(IteratingSolver):
 
     @property
     def pole_pace(self) -> str | None:
-        """Bound set by ``kernels.goals.swivel``, in words; None if another method polishes."""
+        """Bound of a pole's rotation that ``kernels.goals.swivel`` sets, in words; None if another method polishes."""
         if self.polishes:
             return None
         from synovia.kernels.goals.swivel import RATE
@@ -418,12 +421,12 @@ class Heuristic(IteratingSolver):
 
 
 def keeps_clear(goals: Sequence[Goal]) -> bool:
-    """Return whether there is a clearance goal."""
+    """Return whether there is a clearance goal among the goals."""
     return any(goal.needs == "clearance" for goal in goals)
 
 
 def _hint(goal: Goal) -> str:
-    """Return a hint about a solver that supports a goal."""
+    """Return a hint that names a solver which supports a goal."""
     if goal.kind not in kinds():
         return "derive goals of your own from CustomGoal"
     if goal.needs == "clearance":
@@ -432,7 +435,7 @@ def _hint(goal: Goal) -> str:
 
 
 def out_of_range(settings: object, name: str, expected: str) -> InputError:
-    """Return the error of a setting that has an unusable value."""
+    """Return the error for a setting with an unusable value."""
     return InputError(
         f"{name} is out of range", where=type(settings).__name__, value=getattr(settings, name), expected=expected
     )

@@ -8,7 +8,7 @@ from typing import ClassVar
 from synovia.problem import Reduced
 from synovia.solver.base import Heuristic, Kernel
 
-_SHORTEST = 3  # smallest number of bones of a chain in a SIMD batch
+_SHORTEST = 3  # smallest number of bones of a chain that is solved in a SIMD batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Fabrik(Heuristic):
     name: ClassVar[str] = "fabrik"
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel of the paper for a plain chain, or the one for any tree."""
+        """Return the kernel of the paper for a chain without branches, or the kernel for any tree."""
         if reduced.ball_chain:
             from synovia.kernels.heuristic.fabrik_chain import fabrik_chain
 

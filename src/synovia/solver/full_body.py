@@ -73,7 +73,7 @@ class FullBody(IteratingSolver):
         (False, True)
     """
 
-    progress: ClassVar[tuple[int, float]] = (10, 0.8)  # levels of low priority improve last
+    progress: ClassVar[tuple[int, float]] = (10, 0.8)  # more steps than usual: levels of low priority improve last
     name: ClassVar[str] = "full-body"
     supports_priorities: ClassVar[bool] = True
     supported_goals: ClassVar[frozenset[str]] = KERNEL_GOALS | {"rest", "clearance"}
@@ -92,7 +92,7 @@ class FullBody(IteratingSolver):
         """Check the settings."""
         Solver.__post_init__(self)
         given: Any = self.largest_move
-        if isinstance(given, tuple):  # the form in which a mapping is stored
+        if isinstance(given, tuple):  # a mapping is stored in this form
             given = dict(cast("tuple[tuple[str | int, float], ...]", given))
         if isinstance(given, Mapping):
             moves = cast("Mapping[Any, Any]", given)
@@ -114,7 +114,7 @@ class FullBody(IteratingSolver):
         return bool(self.largest_move) if isinstance(self.largest_move, tuple) else self.largest_move != LARGEST
 
     def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
-        """Return None: full-body keeps loops closed itself."""
+        """Return None, because full-body itself keeps loops closed."""
         return None
 
     def largest_moves(self, skeleton: Skeleton, reach: float) -> Array | None:
@@ -180,7 +180,7 @@ class FullBody(IteratingSolver):
             DAMPING: max(self.constant_damping, 1e-14),
             ERROR_DAMPING: self.error_damping,
             LARGEST_STEP: self.largest_step,
-            LARGEST_MOVE: math.inf,  # the compiled problem writes the smallest of all largest moves
+            LARGEST_MOVE: math.inf,  # replaced in the compiled problem by the smallest of all largest moves
             REST_STEP: self.rest_step,
             SOFT: self.softening,
         }
@@ -189,11 +189,11 @@ class FullBody(IteratingSolver):
         """Return the size of the scratch memory of the levels."""
         from synovia.kernels.hierarchy.basis import levels_size
 
-        return levels_size(residuals, columns + residuals)  # one-sided goals have columns of their own
+        return levels_size(residuals, columns + residuals)  # one-sided goals have their own columns
 
 
 def _move(value: Any, what: str) -> float:
-    """Return a largest move.
+    """Check and return a largest move.
 
     Raises:
         InputError: If the value is negative or not finite.

@@ -75,7 +75,7 @@ class Hinges(ClosedForm):
 
     @staticmethod
     def _idle(reduced: Reduced, row: int, end: int, goal: Goal) -> bool:
-        """Return whether a row cannot move the goal, because it rotates about the goal's own point."""
+        """Return whether a row cannot move the goal, because it rotates about the goal's point."""
         turns = Kind(int(reduced.rows[row, KIND])) is not Kind.SLIDE
         return goal.constrained_parts == POSITION and row == end and turns and not reduced.goals.offsets[0, 9:].any()
 
@@ -86,7 +86,7 @@ class Hinges(ClosedForm):
         return hinges
 
     def branch_kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel, which also lists branches."""
+        """Return the kernel of the problem, which also lists branches."""
         return self.kernel(reduced)
 
     def extra_scratch(self, residuals: int, columns: int) -> int:

@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from synovia.model import Pose
 
 _NO_CLAMP = 1e100
-_LEAST_DAMPING = 1e-12  # keeps the equations of a step solvable
+_LEAST_DAMPING = 1e-12  # smallest damping, which keeps the equations of a step solvable
 _MARGIN = 0.1
 _FORMS = ("geometric", "partial")
-_UNCLEAR = frozenset({"largest_error", "jacobian", "null_space"})  # settings that are refused with clearance goals
+_UNCLEAR = frozenset({"largest_error", "jacobian", "null_space"})  # settings that cannot be used with clearance goals
 _CLEAR_GOALS = ALL_GOALS | {"clearance"}
-_LONG_CHAIN = 8  # bones, for ``chain_newton``: in shorter chains, a bone often has no rotation at the nearest pose
+# number of bones from which ``chain_newton`` is used; in shorter chains, a bone often does not rotate in the nearest
+# pose
+_LONG_CHAIN = 8
 _MOST_JOINTS = 16  # largest number of joints of an arm in a SIMD batch; see kernels.simd.arm
 
 
@@ -174,11 +176,11 @@ class JacobianMethod(IteratingSolver):
 
     @property
     def polishes(self) -> bool:
-        """True: Newton's method polishes a miss to a minimum."""
+        """Return True: Newton's method polishes a miss to a minimum."""
         return True
 
     def is_plain(self, reduced: Reduced) -> bool:
-        """Return whether the method has default clamps and no secondary objectives."""
+        """Return whether the method has the default clamps of a step and no secondary objectives."""
         return (
             self.largest_error is None
             and self.largest_turn == 1.0
@@ -286,7 +288,7 @@ class JacobianTranspose(JacobianMethod):
 
     name: ClassVar[str] = "transpose"
     method: ClassVar[int] = 0
-    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # the transpose method converges slowly
+    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # more steps than usual: the transpose method is slow
 
     max_steps: int = 1000
     attempts: int = 50
@@ -360,7 +362,7 @@ class _Damped(JacobianMethod):
     attempts: int = 100
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for arms, the one for any tree, or the family's."""
+        """Return the kernel for arms, or the kernel for any tree, or that of the family."""
         if not self.is_plain(reduced):
             return JacobianMethod.kernel(self, reduced)
         if reduced.serial:
@@ -372,7 +374,7 @@ class _Damped(JacobianMethod):
         return levenberg
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
-        """Return the kernel for a SIMD batch of targets of one arm."""
+        """Return the kernel for a SIMD batch of targets of one arm; None for other problems."""
         if not reduced.serial or len(reduced.rows) > _MOST_JOINTS or not self.is_plain(reduced):
             return None
         from synovia.kernels.simd.arm import arm_simd
@@ -409,7 +411,7 @@ class LevenbergMarquardt(_Damped):
     constant_damping: float = 1e-9
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for long chains of balls, for arms, for any tree, or the family's."""
+        """Return the kernel for long chains of balls, for arms, for any tree, or that of the family."""
         if reduced.ball_chain and len(reduced.rows) >= _LONG_CHAIN and self.is_plain(reduced):
             from synovia.kernels.jacobian.chain_newton import chain_newton
 

@@ -79,12 +79,12 @@ class Segments(ClosedForm):
 
     @property
     def search(self) -> Search:
-        """One step and one attempt; the seed is for the descent of seven hinges."""
+        """One step and one attempt; the seed is for the descent of arms with seven hinges."""
         return Search(seed=self.seed)
 
     @property
     def polishes(self) -> bool:
-        """True: a miss is polished to the least-squares solution."""
+        """Return True: a miss is polished to the least-squares solution."""
         return True
 
     def check(self, goals: Sequence[Goal]) -> None:
@@ -122,7 +122,7 @@ class Segments(ClosedForm):
 
     @staticmethod
     def _why_no_arm(reduced: Reduced, goal: Goal, rows: Sequence[int]) -> str | None:
-        """Return the reason why these joints are not a supported arm of hinges; None if they are."""
+        """Return the reason why these joints are not a supported arm of hinges; None if they are one."""
         form = kinds(reduced, rows)
         if form not in ([Kind.HINGE] * 6, [Kind.HINGE] * 7):
             return f"{len(form)} moving joints that are neither a limb nor six or seven hinges"
@@ -132,7 +132,7 @@ class Segments(ClosedForm):
         return None if rows[::-1] == [*together] else "joints of the arm are separated by others that do not move"
 
     def params(self) -> dict[int, float]:
-        """Return the parameters of the descent of seven hinges by their indices."""
+        """Return the parameters of the descent of arms with seven hinges, by their indices."""
         return {PROGRESS: self.progress[1], DAMPING: 1e-9, ERROR_DAMPING: 0.02}
 
     def kernel(self, reduced: Reduced) -> Kernel:
@@ -155,7 +155,7 @@ class Segments(ClosedForm):
         return segments_parallel
 
     def branch_kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel, which also lists branches."""
+        """Return the kernel of the problem, which also lists branches."""
         return self.kernel(reduced)
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
@@ -164,12 +164,12 @@ class Segments(ClosedForm):
 
 
 def _is_limb(reduced: Reduced) -> bool:
-    """Return whether a ball moves, as in a limb; arms have only hinges."""
+    """Return whether a ball moves: limbs have balls, arms have only hinges."""
     return bool((reduced.variables[:, BLOCK] == TURN).any())
 
 
 def _structure(reduced: Reduced) -> str | None:
-    """Return which closed form an arm has: seven, spherical, parallel or none."""
+    """Return the name of the closed form for an arm: seven, spherical or parallel; None for other arms."""
     rows = np.flatnonzero(reduced.rows[:, VARIABLE] >= 0).tolist()
     z, o = axes(reduced, rows)
     if len(rows) == 7:
@@ -186,7 +186,7 @@ def _structure(reduced: Reduced) -> str | None:
 
 
 def _has_shoulder_and_wrist(z: Array, o: Array, reach: float) -> bool:
-    """Return whether the first three of seven axes meet, and the fifth and sixth, both apart from the fourth."""
+    """Return whether the first three of seven axes meet, and the fifth and sixth, both away from the fourth."""
     shoulder, wrist = meet(z[0], o[0], z[1], o[1], reach), meet(z[4], o[4], z[5], o[5], reach)
     if shoulder is None or wrist is None or parallel(z[1], z[2]):
         return False

@@ -96,11 +96,11 @@ class TwoBone(ClosedForm):
 
     @property
     def pole_pace(self) -> str:
-        """Largest rotation that ``pace`` allows, in words."""
+        """Largest rotation of a limb's plane that ``pace`` allows, in words."""
         return f"pace={self.pace:g} radians per length scale that the goals move"
 
     def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
-        """Return the settings that keep the tip away from missed positions, or the plane from missed poles."""
+        """Return sentences about the settings that keep a tip from its position, or a plane from its pole."""
         reasons: list[str] = []
         if self.softening and any(goal.constrained_parts & POSITION for goal in missed):
             reasons.append(f"softening={self.softening:g} stops the tip short in the last part of the reach.")

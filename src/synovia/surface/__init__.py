@@ -23,9 +23,10 @@ from synovia.surface.base import Part, Surface, joined
 
 __all__ = ["Part", "Surface", "surface_of", "surface_of_skeleton"]
 
-_READERS: Final = {"glTF": "skins", "FBX": "skins", "URDF": "urdf", "MJCF": "mjcf"}  # modules by format name
+# name of the module that reads surfaces, by format
+_READERS: Final = {"glTF": "skins", "FBX": "skins", "URDF": "urdf", "MJCF": "mjcf"}
 _TEXT: Final = "Synovia TOML"
-_CLOSE: Final = 1e-4  # fraction of the body's size: smaller differences between rest transforms count as equal
+_CLOSE: Final = 1e-4  # fraction of the body's size: rest transforms that differ by less count as equal
 
 
 def surface_of(path: Path, skeleton: Skeleton) -> Surface:
@@ -54,7 +55,7 @@ def surface_of_skeleton(skeleton: Skeleton) -> Surface:
     there is none, or if a joint that moves the surface is missing.
     """
     found: Surface | None = None
-    with suppress(OSError, SynoviaError):  # the file was moved or changed after the skeleton was read
+    with suppress(OSError, SynoviaError):  # if the file was moved or changed after the skeleton was read
         found = _of_source(skeleton, skeleton)
     if found is None or not (found.parts or found.notes):
         model = next((model for model in _bundled_models() if _same_joints(model, skeleton)), None)

@@ -15,9 +15,9 @@ from synovia.model.geometry import Array, frames_to_transforms
 
 Colour = tuple[int, int, int]
 
-PLAIN: Final[Colour] = (176, 186, 200)  # for surfaces without a colour, or with a texture that cannot be shown
-_RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
-_COVERS: Final = 0.5  # least fraction of the total bone length with a surface, for a surface that shows the whole body
+PLAIN: Final[Colour] = (176, 186, 200)  # colour of surfaces without a colour, or with a texture that cannot be shown
+_RIGID: Final = 1e-3  # largest deviation of a rigid bind frame, which may be a product of float32 matrices
+_COVERS: Final = 0.5  # least fraction of the total bone length that the surface must cover to show the whole body
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +53,7 @@ class Part:
     tint: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     def placed(self, frames: Array) -> Array:
-        """Return the vertices, (v, 3), for joint frames (n, 12)."""
+        """Return the positions of the vertices, (v, 3), for joint frames (n, 12)."""
         moves = frames_to_transforms(frames)[self.rows] @ np.linalg.inv(self.bind)
         return skinned(self.vertices, moves, self.bones, self.weights)
 
@@ -206,7 +206,7 @@ def limited(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return parts merged by colour and shading, because a browser draws few large meshes faster."""
+    """Return parts merged by colour and shading, because browsers draw few large meshes faster than many small ones."""
     groups: dict[tuple[Colour, bool, int], list[Part]] = {}
     for number, part in enumerate(parts):
         alone = part.colours is not None or part.texture is not None
@@ -215,7 +215,7 @@ def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def _merged(parts: Sequence[Part]) -> Part:
-    """Return parts merged into one part; bones of the same joint with equal bind frames are shared."""
+    """Return one part with the triangles of all parts; bones of one joint with equal bind frames are shared."""
     if len(parts) == 1:
         return parts[0]
     numbers: dict[tuple[int, tuple[float, ...]], int] = {}

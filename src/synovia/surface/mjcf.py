@@ -37,7 +37,7 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
         for geom in range(model.ngeom):
             body = int(model.geom_bodyid[geom])
             if body == 0 or int(model.geom_group[geom]) > _SHOWN:
-                continue  # shapes of the world body are scenery
+                continue  # shapes of the world body belong to the scenery
             row = rows[body]
             for vertices, faces, flat in _shape(model, geom):
                 yield rigid_part(vertices, faces, row, rest[row], _colour(model, geom), flat=flat)

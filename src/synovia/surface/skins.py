@@ -26,10 +26,10 @@ from synovia.model.geometry import Array, frames_to_transforms
 from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, skin_part, strongest, welded
 from synovia.text import counted
 
-_GAMMA: Final = 2.2  # exponent from linear light to sRGB, approximately
+_GAMMA: Final = 2.2  # exponent of the approximate conversion from linear light to sRGB
 _TEXTURE: Final = 1024  # pixels: largest width and height of a texture; larger ones are reduced
 _LARGEST_IMAGE: Final = 2**26  # largest number of pixels of an image that is read
-_UNPACKED: Final = 64  # number of pixels whose decoding takes as long as reading one value from the file
+_UNPACKED: Final = 64  # number of pixels whose decoding takes as long as reading one value of the file
 _FOUR: Final = 4  # number of joints per vertex
 
 
@@ -52,7 +52,7 @@ class _Dresser:
     Args:
         skin: The skin.
         skeleton: The joints of its file.
-        left: Number of values that images and joint frames may still take.
+        left: Number of values that images and joint frames may still use.
     """
 
     def __init__(self, skin: Skin, skeleton: Skeleton, left: int) -> None:
@@ -70,7 +70,7 @@ class _Dresser:
         return Surface(parts, (*lost, *(f"{counted(count, 'mesh', 'meshes')} {why}" for why, count in known)))
 
     def spend(self, numbers: int) -> None:
-        """Count values; raise an error for too many values in a file of this size."""
+        """Subtract values from ``left``; raise an error if a file of this size has too many."""
         self.left -= numbers
         if self.left < 0:
             raise FormatError("needs too much memory", where="images and skins")
@@ -87,7 +87,7 @@ class _Dresser:
             pad = ((0, 0), (0, missing))
             bones, weights = strongest(np.pad(mesh.bones, pad), np.pad(np.maximum(mesh.weights, 0.0), pad))
             for number in map(int, np.unique(mesh.material)):
-                self.spend(len(rows))  # values of the joint frames, which are copied for each material
+                self.spend(len(rows))  # values of the joint frames, which each material copies
                 faces = mesh.faces[mesh.material == number]
                 yield from self.part(mesh, faces, mesh.materials[number], (rows, frames, each), bones, weights)
 
@@ -109,7 +109,7 @@ class _Dresser:
         yield (paint.reversed() if turned else paint).on(part, first, kept)
 
     def paint(self, mesh: Mesh, faces: Faces, used: NDArray[np.int64], material: Material) -> Paint:
-        """Return the colours of triangles: the material colour times the texture or the vertex colours."""
+        """Return the colours of triangles: the colour of the material times the texture or the vertex colours."""
         factor = np.power(np.clip(material.colour[:3], 0.0, 1.0), 1.0 / _GAMMA)
         red, green, blue = factor.tolist()
         texture = None if mesh.corners is None else self.image(material.image)
@@ -144,7 +144,8 @@ class _Dresser:
                 pixels = packed.size[0] * packed.size[1]
                 if pixels > _LARGEST_IMAGE:
                     return None
-                self.spend(pixels // _UNPACKED + 3 * min(pixels, _TEXTURE**2) // 8)  # 3 bytes per pixel, 8 per value
+                # 3 bytes per pixel, counted as float64 values of 8 bytes
+                self.spend(pixels // _UNPACKED + 3 * min(pixels, _TEXTURE**2) // 8)
                 small = packed.convert("RGB")
         except FormatError:
             raise
@@ -173,7 +174,7 @@ class Paint:
     tint: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     def reversed(self) -> Paint:
-        """Return the paint for triangles with reversed corners."""
+        """Return the colours for triangles whose corners are in reversed order."""
         return self if self.corners is None else replace(self, corners=self.corners[:, ::-1])
 
     def on(self, part: Part, first: NDArray[np.int64], kept: NDArray[np.bool_]) -> Part:

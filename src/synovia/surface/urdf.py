@@ -22,7 +22,7 @@ from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.shapes import triangles
 from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, rigid_part
 
-_NAMED: Final = 4  # largest number of missing files that a note lists for each reason; others are counted
+_NAMED: Final = 4  # largest number of missing files that a note names for each reason; further files are counted
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
@@ -47,7 +47,7 @@ class _Reader:
             if element.tag == "material" and (colour := _colour(element)) is not None
         }
         self.row_of = {joint.body: row for row, joint in enumerate(skeleton.joints) if joint.body is not None}
-        self.missing: dict[str, str] = {}  # reason by file name
+        self.missing: dict[str, str] = {}  # reason for each missing file, by file name
         self._meshes: dict[Path, tuple[Array, Faces, Colour | None]] = {}
 
     def surface(self) -> Surface:

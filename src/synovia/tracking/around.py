@@ -16,7 +16,7 @@ from synovia.model.geometry import Array
 from synovia.problem.bends import SIZES
 
 Bools = NDArray[np.bool_]
-_PART: Final = 64  # frames between two reports of progress
+_PART: Final = 64  # number of frames between reports of progress
 
 
 class Around:
@@ -48,7 +48,7 @@ class Around:
         Args:
             reference: Poses of the clip, (n, nq).
             table: Targets, (n, goals, 17).
-            watch: When to stop.
+            watch: Stops the solves.
             before: Pose of the clip and solution, (nq,) each, of the frame before the first one.
             must: Mask of frames that must reach their goals, (n,). Only their misses are improved; if one remains,
                 return None. With None, each miss is improved.
@@ -67,7 +67,7 @@ class Around:
                 first, missed = done, False
                 if size > 1:
                     done, missed = frame.along(track, clip, range(first, min(first + size, len(rows))))
-                else:  # the previous frame had another start than the kernel would use
+                else:  # the start of the previous frame differs from that which the kernel would use
                     frame.start_along(track, clip, first)
                     done += 1
                 starts = track.first[first:done]
@@ -90,7 +90,7 @@ class Around:
         return rows[1:]
 
     def _better(self, starts: Array, answers: Array) -> Array:
-        """Return starts (n, nq) with straight limbs bent to their sides, and loops closed as in the previous frames."""
+        """Return starts (n, nq) with straight limbs bent to their sides, and loops closed as in previous frames."""
         if self._bends is not None:
             bent = self._bends.bent(starts, SIZES[0], np.ones((1, len(self._bends.places))))
             starts = starts if bent is None else bent

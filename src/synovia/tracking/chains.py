@@ -22,20 +22,20 @@ from synovia.model.geometry import Array, cross, matrix_to_quat, rotation_betwee
 from synovia.model.pose import world_frames
 from synovia.tracking.trajectory.solve import Damping, solve_banded
 
-BEYOND: Final = 100.0  # weight of the part of a step beyond its bound; directions have weights of about 1
+BEYOND: Final = 100.0  # weight of a step's excess over its bound; weights of directions are about 1
 _STEPS: Final = 30  # largest number of least-squares steps
-ENOUGH: Final = 1e-4  # relative decrease of the cost below which the descent stops
-FINE: Final = 1e-5  # decrease of the cost per frame, squared radians, below which the descent also stops
-_LARGEST: Final = 0.7  # radians in one step; the linear model is poor beyond
-_DAMPING: Final = 1e-6  # damping of the first step, relative to the curvature of each angle
+ENOUGH: Final = 1e-4  # fraction of the cost: the descent stops if a step lowers the cost by less
+FINE: Final = 1e-5  # cost per frame, squared radians: the descent also stops if a step lowers the cost by less
+_LARGEST: Final = 0.7  # radians: largest step, because the linear model is poor for larger ones
+_DAMPING: Final = 1e-6  # damping of the first step, as a fraction of the curvature of each angle
 _MOST_DAMPING: Final = 1e4
-_LEAST: Final = 0.02  # least curvature for damping, for angles that no term determines
-_SETS: Final = 8  # largest number of solves to find the angles and steps at their bounds
-_HELD: Final = 1e9  # curvature that holds an angle at a bound
-_SMALL: Final = 1e-9  # sine of a rotation below which sine and angle are equal
-_BACK: Final = -0.9  # cosine of a rotation below which its axis is computed from quaternions
-ROUNDED: Final = 1e-9  # radians by which a step may exceed its bound
-_SHORT: Final = 1e-9  # fraction of the chain's length: closer points define no direction
+_LEAST: Final = 0.02  # smallest curvature that damping uses, for angles that no term determines
+_SETS: Final = 8  # largest number of solves that search for the angles and steps at their bounds
+_HELD: Final = 1e9  # curvature that keeps an angle at its bound
+_SMALL: Final = 1e-9  # sine of a rotation; at smaller values, sine and angle count as equal
+_BACK: Final = -0.9  # cosine of a rotation; at smaller values, its axis is computed from quaternions
+ROUNDED: Final = 1e-9  # radians: rounding error by which a step may exceed its bound
+_SHORT: Final = 1e-9  # fraction of the chain's length: points at a smaller distance do not define a direction
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -45,7 +45,7 @@ class Direction:
     Args:
         start: Index in the chain of the joint where the direction begins.
         end: Index in the chain of the joint that carries the end point.
-        offset: The end point in that joint's frame, (3,).
+        offset: Position of the end point in the frame of that joint, (3,).
         wanted: Target unit vectors, (T, 3), world axes.
         weight: Weight of the residual, radians.
     """
@@ -78,7 +78,7 @@ class Place:
 
     Args:
         joint: Index of the joint in the chain.
-        offset: The point in that joint's frame, (3,).
+        offset: Position of the point in the frame of that joint, (3,).
         wanted: Target positions, (T, 3), world axes.
         weight: Weight of the residual, divided by the length of the chain.
     """
@@ -101,15 +101,15 @@ class Chain:
     """
 
     def __init__(self, skeleton: Skeleton, rows: Sequence[int]) -> None:
-        """Store the geometry."""
+        """Store the geometry of the chain."""
         joints = [skeleton.joints[row] for row in rows]
         self.rows = tuple(rows)
         self.base = skeleton.parents[rows[0]]
         own = [replace(joint, name=f"{k}", parent=k, limit=None) for k, joint in enumerate(joints)]
-        self._own = Skeleton([Joint("base", kind=Kind.FREE), *own])  # a free joint replaces the parent of the chain
+        self._own = Skeleton([Joint("base", kind=Kind.FREE), *own])  # a free joint in place of the parent of the chain
         self.at = np.array([skeleton.q_slice(row).start for row, j in zip(rows, joints, strict=True) if is_hinge(j)])
         lower, upper = skeleton.limits
-        self.hinges = [k for k, joint in enumerate(joints) if is_hinge(joint)]  # indices of the hinges in the chain
+        self.hinges = [k for k, joint in enumerate(joints) if is_hinge(joint)]  # index of each hinge in the chain
         self.lower, self.upper = lower[self.at], upper[self.at]
         self._axes = np.array([joints[k].axis for k in self.hinges])
         self.length = float(self._own.lengths[2:].sum()) or 1.0
@@ -213,14 +213,14 @@ class Chain:
 
 
 def _cost(e: Array, x: Array, bounds: Array, smoothness: float) -> float:
-    """Return the cost of all frames."""
+    """Return the cost summed over all frames."""
     way = np.diff(x, axis=0)
     beyond = np.maximum(np.abs(way) - bounds, 0.0)
     return float(np.sum(e * e) + smoothness * np.sum(way * way) + BEYOND * np.sum(beyond * beyond))
 
 
 class _Box(NamedTuple):
-    """Angles (T, n), and the bounds of the box around them in which a step may end."""
+    """Angles (T, n), with the bounds of the box in which the angles may be after a step."""
 
     x: Array
     low: Array
@@ -248,7 +248,7 @@ def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: A
     band = np.zeros((n + 1, count, n))
     for k in range(1, n):
         band[k, :, : n - k] = np.einsum("tii->ti", blocks[:, k:, : n - k])
-    # right-hand side: the unknowns are the angles, not their changes
+    # right-hand side for angles as unknowns, instead of changes of angles
     right = gradient + np.einsum("tij,tj->ti", blocks, x) + (damped - diagonal) * x
     y, side, far = x, np.zeros(x.shape), np.zeros(bounds.shape)
     for _ in range(_SETS):
@@ -266,7 +266,7 @@ def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: A
         y = solve_banded(band.reshape(n + 1, -1).copy(), goal)
         way = np.diff(y, axis=0)
         new_far = np.where(way > bounds, 1.0, np.where(way < -bounds, -1.0, 0.0))
-        # a held angle that moves back inside is released
+        # release held angles that move back inside
         new_side = np.where(y > high, 1.0, np.where(y < low, -1.0, 0.0))
         same = (new_far == far).all() and (new_side == side).all()
         far, side = new_far, new_side
@@ -286,21 +286,21 @@ def _rotation_vector(a: Array, b: Array) -> Array:
     w = 0.5 * np.stack([turn[:, i, j] - turn[:, j, i] for i, j in ((2, 1), (0, 2), (1, 0))], axis=1)
     sine, cosine = np.sqrt(np.sum(w * w, axis=1)), 0.5 * (np.einsum("tii->t", turn) - 1.0)
     w *= np.where(sine > _SMALL, np.arctan2(sine, cosine) / np.maximum(sine, _SMALL), 1.0)[:, None]
-    if (back := cosine < _BACK).any():  # near a half turn, the antisymmetric part loses the axis
+    if (back := cosine < _BACK).any():  # near a half turn, the antisymmetric part does not determine the axis
         w[back] = -rotation_between(*(matrix_to_quat(np.swapaxes(R[back], 1, 2)) for R in (a, b)))
     return w
 
 
 def keeps_steps(x: Array, bounds: Array) -> bool:
-    """Return whether the steps of values (T, n) keep their bounds (T - 1, n)."""
+    """Return whether all steps between frames of values (T, n) are within bounds (T - 1, n)."""
     return bool((np.abs(np.diff(x, axis=0)) <= bounds + ROUNDED).all())
 
 
 def within_steps(x: Array, bounds: Array) -> Array:
-    """Change values (T, n) so that their steps keep bounds (T - 1, n), with the smallest possible largest change.
+    """Change values (T, n) by the smallest possible largest change so that all steps are within bounds (T - 1, n).
 
-    The result is the mean of the greatest function below x and the least function above x whose steps keep the bounds.
-    It stays between the smallest and the largest value of x, and so within limits.
+    The result is the mean of two functions whose steps are within bounds: the greatest one below x, and the least one
+    above x. It stays between the smallest and the largest value of x, and therefore within limits.
 
     References:
         McShane (1934), *Extension of range of functions*, theorem 1.
@@ -308,7 +308,7 @@ def within_steps(x: Array, bounds: Array) -> Array:
     if keeps_steps(x, bounds):
         return x
     least, most = x.min(axis=0), x.max(axis=0)
-    way = np.zeros(x.shape)  # sum of bounds from the first frame, clipped to the range of x
+    way = np.zeros(x.shape)  # sum of the bounds from the first frame to each frame, clipped to the range of x
     np.cumsum(np.minimum(bounds, most - least + 1.0), axis=0, out=way[1:])
     low = np.minimum(_lowest(x - way) + way, _lowest((x + way)[::-1])[::-1] - way)
     high = np.maximum(-_lowest(-x - way) - way, -_lowest((way - x)[::-1])[::-1] + way)
@@ -316,7 +316,7 @@ def within_steps(x: Array, bounds: Array) -> Array:
 
 
 def _lowest(x: Array) -> Array:
-    """Return the running minimum over frames, (T, n)."""
+    """Return the minimum over all frames up to each frame, (T, n)."""
     return np.minimum.accumulate(x, axis=0)
 
 

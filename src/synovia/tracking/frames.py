@@ -16,14 +16,15 @@ from synovia.model.geometry import Array
 from synovia.problem import Bends
 from synovia.problem.bends import SIZES
 
-_REPORT: Final = 200  # smallest number of frames between two reports of progress
-_STILL: Final = 1e-6  # radians, length units: largest joint change of a pose that did not move
-_LONGER: Final = 10  # number of attempts whose steps a frame gets before a restart
-_SMALL_SIZES: Final = 2  # number of bends to try in a track; larger bends would be jumps
+_REPORT: Final = 200  # smallest number of frames between reports of progress
+_STILL: Final = 1e-6  # radians or length units: largest change of a joint in a pose that counts as unmoved
+_LONGER: Final = 10  # a frame may use the steps of this number of attempts before it is restarted
+_SMALL_SIZES: Final = 2  # number of bends that are tried in a track; larger bends would be jumps
 _BENT: Final = np.array(
     [0.02]
 )  # sine of the angle between the bones: at smaller angles, a limb that was straight still counts as straight
-_ASIDE: Final = 0.7  # smallest share of a bend that is to the correct side; with less, a limb has bent to a wrong side
+# smallest share of a bend to the correct side; with a smaller share, a limb has bent to a wrong side
+_ASIDE: Final = 0.7
 
 
 def solve_frames(
@@ -44,7 +45,7 @@ def solve_frames(
         first: The start of the first frame, (1, nq).
         progress: Called with (frames done, number of frames).
         targets: The targets in the table, for error messages.
-        watch: When to stop.
+        watch: Stops the solves.
         starts: A start for each frame, (T, nq), in place of the pose of the previous frame.
     """
     track = _Track(ik, table, first, targets, starts)
@@ -127,9 +128,9 @@ class _Track:
     def _follow(
         self, frame: int, last: int, start: Array | None = None, *, known: int = 0, restarts: bool = False
     ) -> tuple[int, bool]:
-        """Solve frames in one kernel call, as ``_run`` does; the first frame may have another start (nq,)."""
+        """Solve frames in one kernel call, as ``_run`` does; ``start`` (nq,) replaces the start of the first frame."""
         answer = None
-        if start is not None:  # a kernel starts at the solution of the previous row
+        if start is not None:  # the kernel starts a frame at the solution in the previous row
             answer, self.rows[frame - 1, self._ik.places] = self._values(frame - 1), start
         out = self.frame.follow(self._frames, range(frame, last), known=known, restarts=restarts)
         if answer is not None:
@@ -143,7 +144,7 @@ class _Track:
         return self._values(frame - 1) if frame else self._first[0]
 
     def _place(self, frame: int) -> None:
-        """Set the posture and the obstacles of a frame."""
+        """Set the posture and the obstacle places for a frame."""
         if self._postures is not None:
             self.frame.stay_near(self._postures[frame])
         if self._ik.obstacle_places is not None:
@@ -166,7 +167,7 @@ class _Track:
     def _classify(self, frame: int) -> None:
         """Polish and classify a missed frame."""
         start = self._start(frame)[None]
-        # with follow_finish, the solver's kernel has already searched
+        # solvers with follow_finish have already searched
         searches = frame == 0 and self._ik.solver.follow_finish is None
         self._place(frame)
         self.frame.improve(start, self.rows[frame : frame + 1], search=searches)
@@ -216,10 +217,10 @@ class _Track:
         """Solve a frame again with some limbs bent at its start, and return whether it is a miss.
 
         Args:
-            bends: The limbs.
+            bends: The limbs of the problem.
             at: The frame.
             limbs: 1 for the limbs to bend, else 0, (1, k).
-            missed: Whether the frame is a miss so far.
+            missed: Whether the frame was a miss before.
         """
         before, best, memory = self._values(at - 1), self.rows[at].copy(), self.frame.remember()
         now = bends.shares(before[None], best[self._ik.places][None], _BENT)
@@ -243,15 +244,15 @@ class _Track:
         """Solve a frame from a start, (1, nq), in place of the previous pose; return whether it is a miss."""
         row = self.rows[at : at + 1]
         self._place(at)
-        if self._ik.solver.closed:  # in a track, closed forms start from a solution in their scratch memory
+        if self._ik.solver.closed:  # in a track, closed forms start from the solution in their scratch memory
             return self.frame.attempt(complete(self._ik, self._table[at : at + 1], row), start, row, usual=True)
         return self._follow(at, at + 1, start[0])[1]
 
     def _polished(self, frame: int) -> bool:
         """Return whether a missed frame reaches its goals after polishing, so that no restart (a jump) is needed.
 
-        Frames that did not move are polished: a straight limb with a target behind it has no first-order step, and
-        polishing leaves such saddle points. All frames of solvers whose own steps are too small to converge are
+        Polish frames whose pose did not move: a straight limb with a target behind it has no first-order step, and
+        polishing leaves such saddle points. Polish all frames of solvers whose own steps are too small to converge.
         polished as well.
         """
         moved = np.abs(self._values(frame) - self._start(frame)).max(initial=0.0)
@@ -262,7 +263,7 @@ class _Track:
         return status_of(self.rows[frame]) is Status.REACHED
 
     def _restarted(self, frame: int) -> bool:
-        """Solve a frame with restarts, keep the better result, and return whether it is a miss."""
+        """Solve a frame with restarts; if the result is better, use it. Return whether the frame is a miss."""
         before = self.rows[frame].copy()
         _, missed = self._run(frame, frame + 1, restarts=True)
         self.rows[frame] = better_of(before, self.rows[frame])

@@ -48,22 +48,24 @@ Bools = NDArray[np.bool_]
 Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
 """Solves the frames of one track: follow(problem, targets, first start, progress callback)."""
 
-_FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that may be a flip or a leap
-_ALONE: Final = 5.0  # smallest ratio of a leap to the joint's rotations in the adjacent frames
-_HOP: Final = 3.0  # smallest ratio of a hop of a goal's point to the targets' motion; a hop also exceeds the tolerance
-_SEEN: Final = 0.15  # a flip changes at least one joint value by more than this; quaternions change by at least 0.17
-_MORE: Final = 10.0  # smallest ratio of a flip's rotation to its targets'; a limb that begins to bend has about 4
-_SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb
+_FLIP: Final = 0.7  # radians: smallest rotation of a joint in one frame that can be a flip or a leap
+_ALONE: Final = 5.0  # smallest ratio of a leap to the rotations of the joint in the adjacent frames
+# smallest ratio of a hop of a goal's point to the motion of targets; a hop is also larger than the tolerance
+_HOP: Final = 3.0
+_SEEN: Final = 0.15  # smallest change of some joint value in a flip; quaternions change by at least 0.17
+# smallest ratio of a flip's rotation to that of its targets; for a limb that begins to bend, it is about 4
+_MORE: Final = 10.0
+_SWING: Final = 1.2  # radians: smallest swing of a limb that is a flip if its pole crosses the limb
 # A pole crosses a limb if it comes nearer to the limb's line than these fractions of the smaller and of the larger of
 # its distances before and after, or than this fraction of the limb's length
 _CLOSE: Final = (0.75, 0.25)
 _NEAR: Final = 0.1
-# fraction of a limb's length: a limb is bent if its middle is farther from the line of its ends
+# fraction of a limb's length: smallest distance of the middle of a bent limb from the line between its ends
 _STRAIGHT: Final = 1e-3
-_LARGE: Final = 0.2  # smallest norm of the joints' steps that may be a switch, radians and length scales
-_PARTS: Final = (4, 32)  # numbers of small steps to try; four are enough for most frames without a switch
-_WHOLE: Final = 0.5  # fraction of the large step: a larger small step is a switch
-_SAME: Final = 0.25  # fraction of the large step: nearer poses are regarded as equal
+_LARGE: Final = 0.2  # radians and length scales: smallest norm of joint steps that can be a switch
+_PARTS: Final = (4, 32)  # numbers of small steps that are tried; four suffice for most frames without a switch
+_WHOLE: Final = 0.5  # fraction of the large step: if one of the small steps is larger, the large step is a switch
+_SAME: Final = 0.25  # fraction of the large step: poses at a smaller distance count as equal
 
 
 def find_jumps(
@@ -131,7 +133,8 @@ def _flips(ik: CompiledProblem, rows: Array) -> Bools:
     out = np.zeros(len(rows), bool)
     q, targets, variables = rows[:, ik.places], ik.targets_in(rows), all_variables(ik.skeleton)
     tables = ik.skeleton.tables
-    owners = [*tables.owner[tables.is_angle], *tables.owner[~tables.is_number]]  # in the order of ``angles``
+    # rows of joints, in the order of ``angles``
+    owners = [*tables.owner[tables.is_angle], *tables.owner[~tables.is_number]]
     suspects = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1, initial=0.0) > _SEEN) + 1
     turned = variables.angles(variables.difference(q[suspects - 1], q[suspects]))
     for i, joint in np.argwhere(turned > _FLIP).tolist():
@@ -169,7 +172,7 @@ def _crossings(ik: CompiledProblem, rows: Array) -> Bools:
 
 
 def _carried(v: Array, a: Array, b: Array) -> Array:
-    """Return vectors (T, 3) rotated by the smallest rotation from directions a to b, (T, 3)."""
+    """Return vectors (T, 3) after the smallest rotation from directions a to directions b, (T, 3)."""
     axis = np.cross(a, b)
     cosine = np.sum(a * b, axis=1, keepdims=True)
     along = np.sum(axis * v, axis=1, keepdims=True) / np.maximum(1.0 + cosine, _STRAIGHT)
@@ -177,7 +180,7 @@ def _carried(v: Array, a: Array, b: Array) -> Array:
 
 
 def _passes(a: Array, b: Array, near: Array) -> Bools:
-    """Return whether the segments from a to b (T, 3) pass the origin closer than their ends, or than ``near`` (T,)."""
+    """Return whether segments from a to b (T, 3) pass the origin closer than their ends, or than ``near`` (T,)."""
     way = b - a
     share = np.clip(-np.sum(a * way, axis=1) / np.maximum(np.sum(way * way, axis=1), np.finfo(float).tiny), 0.0, 1.0)
     nearest = np.linalg.norm(a + share[:, None] * way, axis=1)
@@ -186,7 +189,7 @@ def _passes(a: Array, b: Array, near: Array) -> Bools:
 
 
 def _explained(ik: CompiledProblem, joint: Array, before: Array, after: Array) -> float:
-    """Return the largest rotation (radians) of a joint that the motion of one target explains.
+    """Return the largest rotation of a joint, radians, that the motion of a single target explains.
 
     Args:
         ik: The problem.
@@ -212,7 +215,7 @@ def _branch_switches(ik: CompiledProblem, table: Array, start: Array, rows: Arra
     """Return a mask of frames in which a closed form switches branches; ``table`` has complete targets."""
     values = rows[:, ik.places]
     large = np.flatnonzero(np.sqrt(changes(ik, values[:-1], values[1:])) > _LARGE) + 1
-    if len(large) and getattr(ik.solver, "weight", 1.0) < 1.0:  # turn blending off, because it hides switches
+    if len(large) and getattr(ik.solver, "weight", 1.0) < 1.0:  # blending would hide switches, so it is turned off
         ik = ik.with_solver(ik.solver.replace(weight=1.0))
         values = follow(ik, table, start, _ignore)[:, ik.places]
     out = np.zeros(len(rows), bool)

@@ -21,18 +21,18 @@ from synovia.model.pose import clamped
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
 Bools = NDArray[np.bool_]
-_PULL: Final = 1e-6  # weight of the deviation from the original track, for joints that no goal determines
+_PULL: Final = 1e-6  # weight of the deviation from the original track; it determines joints that no goal determines
 _STEPS: Final = 20  # largest number of least-squares steps over all frames
-_ENOUGH: Final = 1e-4  # relative decrease of the cost below which the descent stops
+_ENOUGH: Final = 1e-4  # fraction of the cost: the descent stops if a step lowers the cost by less
 _HALVINGS: Final = 40
-_PARTS: Final = 30  # largest number of fractions of a loop's motion to try
-_LESS: Final = 0.8  # factor from one fraction to the next
-_ROUNDED: Final = 1.0 + 1e-12  # factor that allows rounding in a rotation of exactly the largest step
+_PARTS: Final = 30  # largest number of fractions of a loop's motion that are tried
+_LESS: Final = 0.8  # ratio of each fraction to the previous one
+_ROUNDED: Final = 1.0 + 1e-12  # factor of the largest step that allows for rounding errors
 _NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) limits velocities for all kinds of goals"
 
 
 def check_goals(ik: CompiledProblem, option: str, hint: str | None = None) -> None:
-    """Refuse goals that postprocessing does not support.
+    """Raise an error for goals that postprocessing does not support.
 
     Raises:
         UnsupportedError: If a goal is not a position, rotation or pose.
@@ -45,7 +45,7 @@ def check_goals(ik: CompiledProblem, option: str, hint: str | None = None) -> No
 
 
 def _model(ik: CompiledProblem, threads: int) -> Model:
-    """Return the problem of each frame."""
+    """Return the least-squares problem of each frame."""
     free = ik.root == "free"
     return Model(
         ik.skeleton, ik.goals, ik.goal_joints, free_root=free, tolerance=ik.tolerance, threads=threads,
@@ -74,7 +74,7 @@ def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads
 
 
 def check_smoothness(ik: CompiledProblem) -> None:
-    """Refuse problems that ``smooth`` does not support.
+    """Raise an error for problems that ``smooth`` does not support.
 
     Raises:
         UnsupportedError: If a goal is not a position, rotation or pose, or the joints are in loops.
@@ -119,7 +119,7 @@ def _closed_within(
     numbers: Sequence[tuple[int, float]],
     balls: Sequence[tuple[int, float]],
 ) -> Array:
-    """Return the joint values of a frame (nq,), with the motion of loops reduced to what all their joints allow.
+    """Return joint values of a frame (nq,), with the motion of loops reduced to what all their joints allow.
 
     Args:
         skeleton: The skeleton.
@@ -154,7 +154,7 @@ def _closed_within(
 
 
 def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tuple[int, float]]) -> Array:
-    """Return the joint values of a frame (nq,), with each ball rotated from the previous frame by at most its step.
+    """Return joint values of a frame (nq,), with each ball rotated from the previous frame by at most its largest step.
 
     The shortest path between two allowed rotations may leave the ball's limit. Then the ball is moved to the nearest
     rotation inside, and a smaller fraction of the rotation is used if that exceeds the step.
@@ -193,7 +193,7 @@ def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tu
 
 
 def _angle(a: Array, b: Array, at: int) -> float:
-    """Return the angle between the rotations of a ball in a and b, radians; ``at`` is its first index in q."""
+    """Return the angle between the rotations of a ball in a and b, radians; ``at`` is the ball's first index in q."""
     return float(np.linalg.norm(rotation_between(a[at : at + 4], b[at : at + 4])))
 
 

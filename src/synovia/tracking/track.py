@@ -28,8 +28,8 @@ from synovia.tracking.frames import solve_frames
 from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
 from synovia.tracking.postprocessing import check_smoothness, limit_velocity, smooth, velocity_limits
 
-_MISS: Final = 1e6  # squared radians; cost of a miss, larger than that of any motion
-_FAR: Final = 9.0  # smallest ratio of a jump between tracks to the change within a track, both squared
+_MISS: Final = 1e6  # cost of a miss, squared radians; larger than that of any motion
+_FAR: Final = 9.0  # smallest ratio of a jump between tracks to the change within a track, of squared changes
 
 
 class Tracked(Solutions):
@@ -57,9 +57,9 @@ class Tracked(Solutions):
         *,
         name: str = "motion",
     ) -> None:
-        """Store the results, the starts (of the first frame, or of each frame), the rate and the name.
+        """Store the rows of results, the start of the first frame or of all frames, the rate and the name.
 
-        For each frame, ``jumped`` marks jumps, and ``held`` is the option of ``track`` that caused a miss.
+        ``jumped`` marks the frames that jump. ``held`` has the option of ``track`` that caused the miss of each frame.
         """
         super().__init__(ik, rows, start)
         self._many_starts = len(start) > 1
@@ -69,16 +69,16 @@ class Tracked(Solutions):
         self._held = held
 
     def _start(self, b: int) -> Pose:
-        """Return the start of frame b: the pose of the previous frame, or the pose of the clip."""
+        """Return the start of frame b: the pose of the previous frame, or that of the clip."""
         return super()._start(b) if b == 0 or self._many_starts else Solution(self.ik, self._rows, b=b - 1).pose
 
     def _frame(self, b: int) -> Frame:
-        """Return the data of frame b."""
+        """Return the data of frame b for its solution."""
         return Frame(b > 0, None if self.reached[b] else self._held[b])
 
     @property
     def motion(self) -> Motion:
-        """The poses as a motion."""
+        """The poses of all frames as a motion."""
         return Motion(self.ik.skeleton, self.q, self.fps, name=self.name)
 
     @property
@@ -88,16 +88,16 @@ class Tracked(Solutions):
 
     @property
     def smoothed_off(self) -> tuple[int, ...]:
-        """Frames that were reached before ``smoothness`` was applied."""
+        """Frames that reached their goals until ``smoothness`` was applied."""
         return self._missed_by("smoothness")
 
     @property
     def late(self) -> tuple[int, ...]:
-        """Frames that were reached before ``velocity`` was applied."""
+        """Frames that reached their goals until ``velocity`` was applied."""
         return self._missed_by("velocity")
 
     def _missed_by(self, option: str) -> tuple[int, ...]:
-        """Return the frames whose miss was caused by an option of ``track``."""
+        """Return the frames whose miss is caused by an option of ``track``."""
         return tuple(frame for frame in self.missed_frames if self._held[frame] == option)
 
     @property
@@ -214,8 +214,9 @@ def track(
         jumped = find_jumps(
             problem, table, inside[:1], rows, partial(solve_frames, targets=targets, watch=watch), switches=False
         )
-    held = np.full(len(rows), None, object)  # the option that caused a miss
-    whole = candidates > 1 or both_ways or problem.solver.closed  # a later step, such as smoothing, needs all frames
+    held = np.full(len(rows), None, object)  # option that caused the miss of each frame
+    # whether a later step, such as smoothing, needs all frames
+    whole = candidates > 1 or both_ways or problem.solver.closed
     if seconds > 0.0 and len(rows) > 2:
         whole = True
         with suppress(_TooLateError):
@@ -244,7 +245,7 @@ def _starts_of(ik: CompiledProblem, motion: Motion, count: int, candidates: int,
 
 
 class _TooLateError(Exception):
-    """The deadline has passed; the current step is skipped."""
+    """Raised if the deadline has passed; the current step is then skipped."""
 
 
 class _SharedProgress:
@@ -258,7 +259,7 @@ class _SharedProgress:
     """
 
     def __init__(self, progress: Progress | None, parts: int, frames: int, watch: Watch) -> None:
-        """Begin with no frame done."""
+        """Begin with no frames done."""
         self._progress = progress
         self._done = [0.0] * parts
         self._all = parts * frames
@@ -268,7 +269,7 @@ class _SharedProgress:
         self._stopped = False
 
     def stop(self) -> None:
-        """End all tracks after one has failed or was interrupted."""
+        """Stop all tracks after one track has failed or was interrupted."""
         self._stopped = True
         self._watch.stop()
 
@@ -303,7 +304,7 @@ class _SharedProgress:
 
 
 class _Ways(NamedTuple):
-    """The tracks to follow.
+    """The candidate tracks of a problem.
 
     Args:
         candidates: Number of starts, the first one included.
@@ -332,7 +333,7 @@ def _follow_best(
         pose: The first start.
         follow: Returns the rows of one track, given targets, a start and a progress callback.
         ways: The tracks to follow.
-        shared: Collects the progress of all tracks.
+        shared: Collects the progress of the tracks.
     """
     first = follow(ik, table, pose.inside, shared.part(0))
     if len(table) < 2 or ways.tracks == 1 or shared.late:
@@ -366,16 +367,17 @@ def _follow_best(
 def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bools]) -> tuple[Array, Bools]:
     """Return the rows of the path through several tracks with the fewest misses and the least motion, and its jumps.
 
-    Dynamic programming over the frames (Viterbi 1967): after each frame, the path may continue on any track.
+    Use dynamic programming over the frames (Viterbi 1967): after each frame, the path may change to any track.
     """
     count, size = len(tracks[0]), len(tracks)
     values = [rows[:, ik.places] for rows in tracks]
     misses = np.array([_MISS * np.logical_not(reached(rows)) for rows in tracks])
     cost = misses[:, 0].copy()
     came = np.zeros((count, size), np.int64)
-    steps = np.array([[changes(ik, a[:-1], b[1:]) for b in values] for a in values])  # (from, to, frame)
+    steps = np.array([[changes(ik, a[:-1], b[1:]) for b in values] for a in values])  # (from track, to track, frame)
     own = np.array([steps[k, k] for k in range(size)])  # squared change within each track
-    change = np.where(np.eye(size, dtype=bool), 0.0, float(np.median(own)))  # avoids switches between equal tracks
+    # cost of a change of tracks, which avoids changes between equal tracks
+    change = np.where(np.eye(size, dtype=bool), 0.0, float(np.median(own)))
     for t in range(1, count):
         ways = cost[:, None] + steps[:, :, t - 1] + change
         came[t] = ways.argmin(0)
@@ -389,5 +391,5 @@ def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bool
     jumped: Bools = np.stack(jumps)[path, at].copy()
     a, b = path[:-1], path[1:]
     far = steps[a, b, at[:-1]] > _FAR * np.maximum(own[a, at[:-1]], own[b, at[:-1]])
-    jumped[1:] |= (a != b) & far  # a switch between tracks at the same pose is not a jump
+    jumped[1:] |= (a != b) & far  # a change of tracks at one pose is not a jump
     return rows, jumped

@@ -27,11 +27,13 @@ from synovia.model.root import free_root
 from synovia.model.tree import ancestors
 
 Bools = NDArray[np.bool_]
-_FORK: Final = 0.25  # fraction of the body's size: longer branches are limbs, and limbs meet at the trunk
-_STILL: Final = 1e-6  # radians or length units: largest range in the clip of a joint that does not move
+# fraction of the body's size: longer branches are limbs, and the joints where limbs meet belong to the trunk
+_FORK: Final = 0.25
+_STILL: Final = 1e-6  # radians or length units: a joint whose values have a smaller range in the clip does not move
 _OUTSIDE: Final = 1e-9  # radians or length units: tolerance of limits
-LIMB: Final = 0.02  # weight of a joint of a limb that has a goal, relative to 1 for the trunk and other limbs
-_SHOULDER: Final = 10.0  # factor of a shoulder's weight relative to the other joints of the arm, which move first
+LIMB: Final = 0.02  # weight of a joint in a limb with a goal, relative to 1 for joints of the trunk and of other limbs
+# factor of the weight of a shoulder, relative to the other joints of its arm, so that these move first
+_SHOULDER: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,9 +41,9 @@ class PlantedFoot:
     """A foot, and the frames in which it stands in the clip.
 
     Args:
-        head: Row of its joint, the ankle.
-        points: Rows of all its points.
-        stands: Mask of the frames in which it stands, (T,).
+        head: Row of the ankle.
+        points: Rows of all joints of the foot.
+        stands: Mask of the frames in which the foot is planted, (T,).
     """
 
     head: int
@@ -50,7 +52,7 @@ class PlantedFoot:
 
 
 class Body:
-    """The body of a clip.
+    """The body of an edited clip.
 
     Args:
         motion: The clip.
@@ -60,13 +62,14 @@ class Body:
 
     Attributes:
         bounded: Human limits of joints of trunk, neck and eyes that have none in the file, by row; set if ``looks``.
-        unbounded: Whether the head has no limits, because neither the file nor its rest pose shows any.
+        unbounded: Whether the head has no limits, because they are not in the file and the rest pose does not determine
+            them.
     """
 
     def __init__(
         self, motion: Motion, feet: Sequence[str | int] | None, up: str | None, *, looks: bool = False
     ) -> None:
-        """Widen limits that the clip exceeds, and set human limits for looks."""
+        """Widen limits that the clip exceeds, and set human limits if a layer aims the head."""
         self.given, self.fps, self.name = motion.skeleton, motion.fps, motion.name
         self.outside = _outside(motion)
         self.skeleton = _with_wider_limits(motion, self.outside)
@@ -78,7 +81,8 @@ class Body:
             joints = [replace(joint, limit=self.bounded.get(row, joint.limit)) for row, joint in
                       enumerate(self.skeleton.joints)]  # fmt: skip
             self.skeleton = self.skeleton.with_joints(joints)
-        self.top = free_root(self.given.joints, self.given.parents)  # row of the free joint at the root, if any
+        # row of the free joint at the root; None without one
+        self.top = free_root(self.given.joints, self.given.parents)
         self._motion, self._names, self._up = motion, feet, up
         if self.top is not None and _turns_below(motion, self.top):
             joints = list(self.skeleton.joints)
@@ -87,7 +91,7 @@ class Body:
 
     @cached_property
     def feet(self) -> tuple[PlantedFoot, ...]:
-        """The feet, and the frames in which they stand."""
+        """The feet, with the frames in which they are planted."""
         return _planted(self._motion, self._names, self._found, asked=self._up is not None)
 
     @cached_property
@@ -102,17 +106,17 @@ class Body:
 
     @cached_property
     def upright(self) -> Skeleton:
-        """The skeleton with the upward axis of the clip, which goals may need and files such as BVH do not have."""
+        """The skeleton with the upward axis of the clip; goals may need it, and files such as BVH do not store it."""
         body = self.skeleton
         if body.up is not None or self.up is None:
             return body
         return Skeleton(body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=self.up)
 
     def gaze(self, row: int) -> tuple[Array, Array] | None:
-        """Return the forward and the top direction of a head or an eye, in its frame, from the clip.
+        """Return the forward and top directions of a head or an eye in its frame, from the clip.
 
-        They are the means of the hips' forward direction and of up. None for other joints, and if the rest pose stands
-        or the file has a forward axis: the goal then finds both itself.
+        They are the means of the hips' forward direction and of up over the clip. None for other joints, and if the
+        rest pose stands or the file has a forward axis, because the goal then finds both directions itself.
         """
         roles = self.given.role_rows
         looks = row in {roles.get(role) for role in ("head", "left_eye", "right_eye")}
@@ -130,7 +134,7 @@ class Body:
 
     @cached_property
     def trunk(self) -> frozenset[int]:
-        """Rows of joints at which two or more limbs meet, and of all their ancestors."""
+        """Rows of the joints at which two or more limbs meet, and of all their ancestors."""
         skeleton = self.given
         below = _ways_down(skeleton)
         least = _FORK * size_of(skeleton)
@@ -144,9 +148,9 @@ class Body:
 
     @cached_property
     def still(self) -> frozenset[int]:
-        """Rows of joints that the clip never moves, although it moves others of their limb, or of the trunk.
+        """Rows of joints that the clip never moves, although it moves other joints of their limb, or of the trunk.
 
-        These joints are in the file but were not recorded, such as a hip.
+        Such joints, for example a hip, are in the file but were not recorded.
         """
         skeleton, groups = self.given, dict[int, list[int]]()
         for row, joint in enumerate(skeleton.joints):
@@ -162,7 +166,7 @@ class Body:
         return frozenset(out)
 
     def limb(self, row: int) -> tuple[int, ...]:
-        """Return the rows from a joint up to the trunk, starting with the joint; empty for a joint of the trunk."""
+        """Return the rows from a joint up to the trunk, the joint first; empty for a joint of the trunk."""
         rows: list[int] = []
         while row >= 0 and row not in self.trunk and row != self.top:
             rows.append(row)
@@ -170,11 +174,11 @@ class Body:
         return tuple(rows)
 
     def weights(self, rows: Sequence[int], limbs: frozenset[int]) -> dict[int, float]:
-        """Return the weights that keep joints at the clip, by row; the largest weight is 1.
+        """Return the weights that keep joints near the clip, by row; the largest weight is 1.
 
         Args:
-            rows: The joints.
-            limbs: Those among them that belong to limbs with goals.
+            rows: Rows of the joints.
+            limbs: Rows of the joints in limbs with goals.
         """
         shoulders = {row for role, row in self.given.role_rows.items() if role.endswith("_shoulder")}
         out = dict.fromkeys(rows, 1.0)
@@ -194,7 +198,7 @@ def _ways_down(skeleton: Skeleton) -> Array:
 
 
 def _rods(skeleton: Skeleton) -> frozenset[int]:
-    """Return the rows of joints that only lead to a loop, such as rods: neither they nor descendants have a role."""
+    """Return the rows of joints that only lead to a loop, such as rods; they and their descendants have no roles."""
     tied = {above for tie in skeleton.loops for row in joints_of(skeleton, tie)
             for above in ancestors(skeleton.parents, row)}  # fmt: skip
     parts = {above for row in skeleton.role_rows.values() for above in ancestors(skeleton.parents, row)}
@@ -204,7 +208,7 @@ def _rods(skeleton: Skeleton) -> frozenset[int]:
 def size_of(skeleton: Skeleton) -> float:
     """Return the length of the longest path along the bones of a body, length units.
 
-    Files may put the body far below a root joint of their own; this distance is left out.
+    Some files put the body far below a root joint of their own; this distance is left out.
     """
     top = free_root(skeleton.joints, skeleton.parents)
     first = 0 if top is None else top
@@ -214,9 +218,9 @@ def size_of(skeleton: Skeleton) -> float:
 
 
 def _turns_below(motion: Motion, top: int) -> bool:
-    """Return whether the free joint at the root never rotates, and the body rotates at a joint right below it.
+    """Return whether the free joint at the root never rotates, and the body rotates at the joint below it.
 
-    Such a root only translates the body, like a root that is added above the root of the file.
+    Such a root only translates the body; an example is a root that was added above the root of the file.
     """
     skeleton, q = motion.skeleton, motion.q
     turn = q[:, skeleton.q_slice(top)][:, 3:]
@@ -232,7 +236,7 @@ def _turns_below(motion: Motion, top: int) -> bool:
 
 
 def _planted(motion: Motion, names: Sequence[str | int] | None, up: Up, *, asked: bool) -> tuple[PlantedFoot, ...]:
-    """Return the feet of a clip, with their contacts; none if the body has no feet, or the clip does not show up."""
+    """Return the feet of a clip with their contacts; none if the body has no feet or the upward axis is uncertain."""
     skeleton = motion.skeleton
     if len(motion) < 2 or (names is not None and not len(names)):
         return ()
@@ -254,7 +258,7 @@ def _planted(motion: Motion, names: Sequence[str | int] | None, up: Up, *, asked
 
 
 def _outside(motion: Motion) -> dict[int, Bools]:
-    """Return the masks (T,) of frames outside limits, by row, for joints that the clip moves outside their limits."""
+    """Return masks (T,) of the frames outside limits, by row, of joints that the clip moves outside their limits."""
     skeleton, q = motion.skeleton, motion.q
     inside = clamped(skeleton, np.array(q))
     off = np.abs(inside - q) > _OUTSIDE
@@ -267,9 +271,9 @@ def _outside(motion: Motion) -> dict[int, Bools]:
 
 
 def _limits_of_looks(motion: Motion) -> dict[int, Limit]:
-    """Return human limits of joints of trunk, neck and eyes without limits, by row, wide enough for the clip.
+    """Return human limits, by row, of joints of trunk, neck and eyes without limits, wide enough for the clip.
 
-    Empty for a body whose rest pose does not determine them.
+    The dict is empty if the rest pose of the body does not determine these limits.
     """
     skeleton, roles = motion.skeleton, motion.skeleton.role_rows
     try:
@@ -289,7 +293,7 @@ def _limits_of_looks(motion: Motion) -> dict[int, Limit]:
 
 
 def _with_wider_limits(motion: Motion, outside: dict[int, Bools]) -> Skeleton:
-    """Return the skeleton with limits wide enough for the clip."""
+    """Return the skeleton with limits that are wide enough for the clip."""
     if not outside:
         return motion.skeleton
     joints = list(motion.skeleton.joints)

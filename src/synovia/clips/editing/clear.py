@@ -1,6 +1,6 @@
-"""Clearance goals of a layer: which pairs are too near in a clip, and which limbs move to separate them.
+"""Clearance goals of a layer: the pairs that are too near in a clip, and the limbs that move to separate them.
 
-A clearance goal has no target that could fade: it holds in each frame in which its layer acts.
+A clearance goal has no target that could fade. It applies in each frame in which its layer acts.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _ROUNDING: Final = 1e-9  # fraction of the body's size; smaller violations of a 
 
 @dataclass(frozen=True, slots=True)
 class NearPair:
-    """Two links, or a link and an obstacle, that are nearer than a goal of a layer allows.
+    """Two links, or a link and an obstacle, that are nearer than a clearance goal allows.
 
     Args:
-        pair: Names of the two; the row of a link without a name.
-        distance: Their least distance, length units; negative where they overlap.
+        pair: Names of the two; a link without a name has its row instead.
+        distance: Smallest distance over the frames, length units; negative for an overlap.
         wanted: The required distance, length units.
-        frame: The frame in which they are nearest.
-        frames: All frames in which they are too near.
+        frame: The frame with the smallest distance.
+        frames: All frames in which the pair is too near.
     """
 
     pair: tuple[str | int, str | int]
@@ -46,7 +46,7 @@ class NearPair:
     frames: tuple[int, ...]
 
     def text(self, meters_per_unit: float | None) -> str:
-        """Return a sentence with the figures.
+        """Return a sentence about the pair with its distances and frames.
 
         Args:
             meters_per_unit: Metres per length unit of the body.
@@ -65,7 +65,7 @@ class EditClearance:
     Args:
         layer: Label of the layer.
         goal: The goal, with the pairs that it keeps apart.
-        frames: The frames in which it holds: those that the layer may change, fades included.
+        frames: The frames in which the goal applies: those that the layer may change, fades included.
         too_near: The pairs that are nearer than the goal allows in some of these frames, the nearest first.
 
     Example:
@@ -88,12 +88,12 @@ class EditClearance:
         return tuple(sorted({frame for pair in self.too_near for frame in pair.frames}))
 
     def on(self, motion: Motion, frames: Sequence[int]) -> EditClearance:
-        """Return the result of the goal in some frames of another clip of the same body."""
+        """Return the result of the same goal in frames of another clip of the same body."""
         found = near_pairs(motion.skeleton, motion.q[list(frames)], frames, self.goal)
         return replace(self, frames=tuple(frames), too_near=tuple(found))
 
     def text(self, meters_per_unit: float | None) -> str:
-        """Return a sentence about the number of frames in which the distance is kept.
+        """Return a sentence with the number of frames in which the distance is kept.
 
         Args:
             meters_per_unit: Metres per length unit of the body.
@@ -109,11 +109,11 @@ class EditClearance:
 
 
 def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: ClearanceGoal) -> list[NearPair]:
-    """Return the pairs that are too near in some frames of a clip, the nearest first; each pose is measured by itself.
+    """Return the pairs that are too near in frames of a clip, the nearest first; paths between frames are not measured.
 
     Args:
         skeleton: The body of the clip.
-        q: Joint values of these frames, (n, nq).
+        q: Joint values in these frames, (n, nq).
         frames: Numbers of the frames.
         goal: The goal, resolved.
     """
@@ -132,18 +132,18 @@ def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: Cleara
 
 
 def _least(found: Sequence[tuple[float, int]], wanted: float) -> tuple[float, float, int, tuple[int, ...]]:
-    """Return the fields of a pair from its distance in each frame in which it is too near."""
+    """Return the fields of a ``NearPair`` from (distance, frame) of each frame in which the pair is too near."""
     distance, frame = min(found)
     return distance, wanted, frame, tuple(frame for _, frame in found)
 
 
 def clearances(asked: Iterable[Asked]) -> list[tuple[ClearanceGoal, NDArray[np.bool_] | None]]:
-    """Return the clearance goals among those of a layer, and in which of its frames they hold; None for all."""
+    """Return the clearance goals of a layer, each with a mask of the frames in which it applies; None for all."""
     return [(one.goal, one.holds) for one in asked if isinstance(one.goal, ClearanceGoal)]
 
 
 def near_in(body: Body, q: Array, asked: Iterable[Asked]) -> list[NearPair]:
-    """Return the pairs that are too near for some goal in poses (n, nq); frames are counted among the poses."""
+    """Return the pairs that are too near for a goal in poses (n, nq); their frames are indices of these poses."""
     out: list[NearPair] = []
     for goal, holds in clearances(asked):
         places = np.arange(len(q)) if holds is None else np.flatnonzero(holds)
@@ -152,18 +152,18 @@ def near_in(body: Body, q: Array, asked: Iterable[Asked]) -> list[NearPair]:
 
 
 def links_of(body: Body, near: Iterable[NearPair]) -> list[int]:
-    """Return the rows of the links among some pairs."""
+    """Return the rows of the links in some pairs."""
     rows: set[int] = set()
     for name in {name for one in near for name in one.pair}:
         try:
             rows.add(body.skeleton.locate(name)[0])
-        except UnknownNameError:  # an obstacle
+        except UnknownNameError:  # the name is that of an obstacle
             continue
     return sorted(rows)
 
 
 def limbs_of(body: Body, links: Sequence[int], feet: Sequence[PlantedFoot]) -> tuple[frozenset[int], list[PlantedFoot]]:
-    """Return the joints of limbs that move some links, and the feet of these limbs, whose ankles also move.
+    """Return the joints of the limbs that move some links, and the planted feet of these limbs, whose ankles also move.
 
     Args:
         body: The body.

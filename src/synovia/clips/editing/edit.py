@@ -1,4 +1,4 @@
-"""``sy.edit``: apply layers to a clip, each to the result of the previous one; other frames stay bit for bit."""
+"""``sy.edit``: apply layers to a clip, each to the result of the layer before; other frames keep every bit."""
 
 from __future__ import annotations
 
@@ -33,21 +33,23 @@ from synovia.model.tree import ancestors
 from synovia.text import counted, first_few, unit_name
 
 Bools = NDArray[np.bool_]
-_MOVED: Final = 1e-3  # fraction of the body's size: largest displacement of a part that keeps its place
+_MOVED: Final = 1e-3  # fraction of the body's size: parts that move less count as keeping their place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
-_SHOWN: Final = 3  # largest number of joints of a layer whose changes are reported one by one
-_FADES: Final = 4  # frames: jerks of shorter fades are not reported
-_SUDDEN: Final = 2.0  # ratio to the acceleration of a smooth fade and of the clip, above which a jerk is reported
-_HELPERS: Final = 2  # largest number of joints that are reported as moving with a limb
-_NOTHING: Final = 1e-9  # radians, or fraction of the body's size: smaller changes count as none
-_TURNED: Final = float(np.radians(1.0))  # radians: below this rotation only the displacement is reported
-_TINY: Final = 1e-3  # fraction of the body's size: a shorter offset is probably in another unit
+_SHOWN: Final = 3  # largest number of joints of a layer whose changes are reported separately
+_FADES: Final = 4  # frames: jerks are not reported in shorter fades
+# ratio of a joint's acceleration to that of a smooth fade and of the clip; a larger ratio is reported as a jerk
+_SUDDEN: Final = 2.0
+_HELPERS: Final = 2  # largest number of other joints that a note lists as moving with a limb
+_NOTHING: Final = 1e-9  # radians, or fraction of the body's size: smaller changes count as no change
+# radians: of a joint that moves and rotates less than this, only the displacement is reported
+_TURNED: Final = float(np.radians(1.0))
+_TINY: Final = 1e-3  # fraction of the body's size: shorter offsets may be in another unit of length
 
 
 @dataclass(frozen=True, slots=True)
 class EditChange:
-    """Largest displacement and rotation of a joint by a layer.
+    """Largest displacement and rotation of one joint by a layer.
 
     Args:
         layer: Label of the layer.
@@ -74,16 +76,16 @@ class EditChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edited:
-    """A clip with layers.
+    """A clip after layers were applied to it.
 
     Args:
-        motion: The edited clip, on the skeleton of the given one.
+        motion: The edited clip, on the skeleton of the given clip.
         reached: Whether every goal of the layers that act in a frame is met, (T,); True where no layer acts.
-        acts: Whether a layer acts in a frame, (T,). All other frames are those of the given clip, bit for bit.
-        findings: What a user should know.
-        changes: How far each layer moves the joints of its goals and keys.
+        acts: Whether a layer acts in a frame, (T,). All other frames equal those of the given clip, bit for bit.
+        findings: What a user should know about the edit.
+        changes: Largest changes of the joints of each layer's goals and keys.
         up: The axis that points up in the clip, such as ``"y"``; None if it is unknown.
-        clearances: How the clip keeps each clearance goal of the layers.
+        clearances: Result of each clearance goal of the layers in the clip.
 
     Example:
         >>> import synovia as sy
@@ -126,7 +128,7 @@ class Edited:
         return "\n".join(lines)
 
     def moved(self, layer: str | None = None) -> list[str]:
-        """Return a line for each layer with the displacements of its joints, in the unit of the file.
+        """Return a line for each layer about the displacements of its joints, in the unit of the file.
 
         Args:
             layer: Label of one layer; None for all layers.
@@ -158,24 +160,24 @@ def edit(
     deadline: float | None = None,
     progress: Progress | None = None,
 ) -> Edited:
-    """Change a part of a clip and keep the rest.
+    """Change a part of a clip and keep the rest of it.
 
-    Layers are applied in order; each sees the result of those before it. Frames in which no layer acts keep their joint
-    values bit for bit. In the other frames, joints stay as near to the clip as the goals allow: first only the limbs
-    with goals move, and the whole body if these do not reach. Feet without goals keep their places, so that feet that
-    stand do not slide.
+    Layers are applied in order, each to the result of the layers before. Frames in which no layer acts keep their joint
+    values bit for bit. In the other frames, joints stay as near to the clip as the goals allow. First only limbs with
+    goals move; the whole body moves if these limbs do not reach. Feet without goals keep their places, so that planted
+    feet do not slide.
 
-    Values of a clip outside the limits of its joints stay there, and a finding reports them.
+    Joint values of the clip that are outside limits are kept, and a finding reports them.
 
     Args:
         motion: The clip.
         layers: One layer or several.
         feet: The joint of each foot (the ankle); None to find them by roles and names, ``()`` for feet that may move.
-        up: The axis that points up, for example ``"y"`` or ``"-z"``, to find feet that stand; None to find it in the
-            file and the clip.
+        up: The axis that points up, for example ``"y"`` or ``"-z"``; it helps to detect planted feet. None to find it
+            in the file and the clip.
         tolerance: As in ``IK``.
-        deadline: Seconds after which the remaining frames stay as they are, and count as missed.
-        progress: Called with (frames done, all), counted over all layers.
+        deadline: Seconds after which the remaining frames stay unchanged, and count as missed.
+        progress: Called with (frames done, number of frames), counted over all layers.
 
     Raises:
         InputError: If a layer does not fit the clip; the message names it.
@@ -204,7 +206,7 @@ def edit(
     looks = any(_looks(motion.skeleton, goal) for _, layer in acting for goal, _ in layer.all_goals())
     body = Body(motion, feet, up, looks=looks)
     q, results, changes = motion.q.copy(), list[tuple[Layer, LayerResult]](), list[EditChange]()
-    found_in = list[list[Finding]]()  # of each layer, compared with the layer below it
+    found_in = list[list[Finding]]()  # findings of each layer, compared with the clip below the layer
     for i, layer in acting:
         meter.begin_layer()
         try:
@@ -242,7 +244,7 @@ def _as_layers(layers: Any) -> tuple[Layer, ...]:
     """Return layers as a tuple.
 
     Raises:
-        InputError: If an item is no layer.
+        InputError: If an item is not a layer.
     """
     if isinstance(layers, Layer):
         return (layers,)
@@ -265,19 +267,19 @@ def _looks(skeleton: Skeleton, goal: Goal) -> bool:
 
 
 def _place(i: int, layer: Layer) -> str:
-    """Return the text that names a layer in errors."""
+    """Return a name for layer i in error messages."""
     return f"layers[{i}]" if layer.name is None else f"layers[{i}] ({layer.name})"
 
 
 def _changes(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[EditChange]:
-    """Return the displacements and rotations of the joints of a layer's goals and keys.
+    """Return the displacements and rotations that a layer causes in the joints of its goals and keys.
 
     Args:
         body: The body of the clip.
-        before: World frames of all joints before the layer, in its frames, (n, joints, 12).
-        after: World frames of the result.
+        before: World frames of all joints before the layer, in the frames of the layer, (n, joints, 12).
+        after: The same after the layer.
         layer: The layer.
-        result: Its result.
+        result: The result of the layer.
     """
     skeleton = body.given
     rows = [one.end for one in result.asked if one.end >= 0 and not one.stays]
@@ -314,7 +316,7 @@ def _helping(body: Body, before: Array, after: Array, layer: Layer, result: Laye
 
 
 def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> list[str]:
-    """Return texts about the joints that change most relative to their parents, among joints with roles if any."""
+    """Return texts about the joints that change most relative to their parents; joints with roles have precedence."""
     skeleton, changes = body.given, dict[int, tuple[float, str]]()
     for row in rows:
         (a, place), (b, moved) = (_relative(frames, row, skeleton.parents[row]) for frames in (before, after))
@@ -331,7 +333,7 @@ def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> 
 
 
 def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
-    """Return quaternions (n, 4) and positions (n, 3) of a joint relative to its parent, for frames (n, joints, 12)."""
+    """Return quaternions (n, 4) and positions (n, 3) of a joint in its parent's frame, from frames (n, joints, 12)."""
     turn, place = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
     if parent < 0:
         return matrix_to_quat(turn), place
@@ -340,13 +342,13 @@ def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
 
 
 def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[Finding]:
-    """Return a finding if joints accelerate more in a fade than in a smooth fade and in the clip.
+    """Return a finding if joints accelerate more in a fade than in the clip and in a smooth fade.
 
     Args:
         body: The body of the clip.
         below: Joint values of the clip below the layer, (T, nq).
         layer: The layer.
-        result: What it has changed.
+        result: The result of the layer.
     """
     first, last = layer.bounds(len(below))
     fades = [*range(first - layer.blend, first + 1), *range(last, last + layer.blend + 1)]
@@ -366,7 +368,7 @@ def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> lis
 
 
 def _change_text(change: EditChange, skeleton: Skeleton) -> str:
-    """Return the text of a joint's displacement, in the unit of the file and in metres, and of its rotation."""
+    """Return a text with a joint's displacement, in the unit of the file and in metres, and its rotation."""
     angle = f"turned by at most {_degrees_text(change.angle)}"
     if change.length <= _NOTHING * skeleton.size:
         return f"{change.joint} {angle}" if change.angle > _NOTHING else f"{change.joint} stays as it is"
@@ -375,13 +377,13 @@ def _change_text(change: EditChange, skeleton: Skeleton) -> str:
 
 
 def _degrees_text(angle: float) -> str:
-    """Return an angle in degrees, with two digits below 10."""
+    """Return an angle in degrees as text. Angles below 10 degrees have two significant digits."""
     degrees = float(np.degrees(angle))
     return f"{degrees:.0f} deg" if degrees >= 10.0 else f"{degrees:.2g} deg"
 
 
 def _in_file_units(length: float, skeleton: Skeleton) -> str:
-    """Return a length in the unit of the file and in metres; for an unknown unit, relative to an adult or the body."""
+    """Return a length as text in the file's unit and in metres; for an unknown unit, relative to an adult or body."""
     unit, size = skeleton.meters_per_unit, size_of(skeleton)
     if unit is None:
         own, share = length_text(length, None), length / size if size > 0.0 else 0.0
@@ -393,7 +395,7 @@ def _in_file_units(length: float, skeleton: Skeleton) -> str:
 
 
 def _in_another_unit(skeleton: Skeleton, layer: Layer) -> list[tuple[str, str]]:
-    """Return the joints with tiny offsets in a relative layer, which may have another unit, each with a sentence."""
+    """Return the joints with such small offsets in a relative layer that the unit may be wrong, with sentences."""
     size, unit = size_of(skeleton), skeleton.meters_per_unit
     out: list[tuple[str, str]] = []
     for joint, target in layer.targets.items() if layer.relative else ():
@@ -416,7 +418,7 @@ def _misses(
     tolerance: tuple[float, float] | None,
     reached: Bools,
 ) -> list[Finding]:
-    """Return a finding for each goal of a layer that the edited clip (T, nq) misses, and mark the frames."""
+    """Return a finding for each goal of a layer that the edited clip (T, nq) misses; clear ``reached`` there."""
     asked, out = [one for one in result.asked if not one.clears], list[Finding]()
     if not asked:
         return out
@@ -438,7 +440,7 @@ def _misses(
 
 
 def _clearances(body: Body, q: Array, layer: Layer, result: LayerResult) -> list[EditClearance]:
-    """Return the clearances of the edited clip (T, nq) for the clearance goals of a layer."""
+    """Return the results of a layer's clearance goals in the edited clip (T, nq)."""
     frames: list[int] = result.frames.tolist()
     return [
         EditClearance(
@@ -449,7 +451,7 @@ def _clearances(body: Body, q: Array, layer: Layer, result: LayerResult) -> list
 
 
 def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> list[Finding]:
-    """Return findings about keys outside limits, feet that leave their places, units of offsets, and cut fades."""
+    """Return findings about keys outside limits, moved feet, units of offsets, and fades that the clip cuts off."""
     out: list[Finding] = []
     frames = tuple(result.frames.tolist())
     if result.cut:
@@ -481,7 +483,7 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
 
 
 def _about_the_clip(motion: Motion, body: Body, q: Array, acts: Bools) -> list[Finding]:
-    """Return findings about values outside limits, limits of head and eyes in poses (T, nq), and animated scale."""
+    """Return findings about poses (T, nq): values outside limits, limits of head and eyes, animated scale."""
     out: list[Finding] = []
     if body.outside:
         names = first_few([body.given.joint_names[row] for row in body.outside])

@@ -1,4 +1,4 @@
-"""Keys of a layer: joint values at some frames, and the changes between them."""
+"""Keys of a layer: joint values at some frames, and the change of joint values between these frames."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from synovia.model.geometry import UNIT_SLACK, Array
 from synovia.model.pose import clamped
 
 Bools = NDArray[np.bool_]
-_ROUNDING = 1e-15  # error of a normalized quaternion's length
-_CUT = 1e-6  # radians or length units; a smaller excess over a limit is not reported
+_ROUNDING = 1e-15  # largest rounding error of a normalized quaternion's length
+_CUT = 1e-6  # radians or length units: a smaller excess of a key over a limit is not reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Curve:
-    """Keys of joints that are keyed at the same frames.
+    """Keys of joints that have keys at the same frames.
 
     Args:
-        columns: Which joint values are keyed, (nq,).
-        first: Frame from which the change of the first key holds.
-        last: Frame to which the change of the last key holds.
-        at: Frames of the keys, (k,); none if one key holds in all frames.
-        changes: Their changes, (k, nq).
-        values: Values of the key that holds in all frames, (nq,); None if the change is the same in all frames.
+        columns: Mask of the joint values that have keys, (nq,).
+        first: First frame without a fade; before it, the change of the first key fades in.
+        last: Last frame without a fade; after it, the change of the last key fades out.
+        at: Frames of the keys, (k,); empty if one key applies in all frames.
+        changes: Changes of joint values at the keys, (k, nq).
+        values: Joint values of a key that applies in all frames, (nq,); None if changes are given instead.
     """
 
     columns: Bools
@@ -42,7 +42,7 @@ class _Curve:
 
 
 class KeyCurves:
-    """The changes of joint values by the keys of a layer.
+    """Changes of joint values over time from the keys of a layer.
 
     Args:
         skeleton: The skeleton.
@@ -50,23 +50,23 @@ class KeyCurves:
         q: Joint values of the clip below, (T, nq).
 
     Raises:
-        InputError: If a value does not fit its joint, or a key is beyond the clip.
+        InputError: If a value does not fit its joint, or the frame of a key is beyond the clip.
         UnknownNameError: If a joint does not exist.
     """
 
     def __init__(self, skeleton: Skeleton, layer: Layer, q: Array) -> None:
-        """Sort the keys by joints."""
+        """Group the keys by joints with the same keys."""
         self._skeleton, self._layer = skeleton, layer
         self._curves = [
             self._curve(rows, [layer.keys[k] for k in keys], q) for rows, keys in _groups(skeleton, layer.keys)
         ]
 
     def at(self, frames: Array, below: Array) -> Array:
-        """Return the changes of the keys, (n, nq), at frames of the clip, which may be fractional.
+        """Return the changes of the keys, (n, nq), at frames of the clip; frames may be fractional.
 
         Args:
             frames: The frames, (n,).
-            below: Joint values of the clip there, (n, nq).
+            below: Joint values of the clip at these frames, (n, nq).
         """
         layer, still = self._layer, no_change(self._skeleton)
         out = np.tile(still, (len(frames), 1))
@@ -83,7 +83,7 @@ class KeyCurves:
         return out
 
     def _unfaded(self, curve: _Curve, frames: Array, below: Array) -> Array:
-        """Return the changes of some joints' keys without fades, (n, nq)."""
+        """Return the changes from one curve, (n, nq), without its fades."""
         if curve.values is not None:
             return change_between(self._skeleton, below, np.where(curve.columns, curve.values, below))
         if len(curve.changes) == 1:
@@ -95,7 +95,7 @@ class KeyCurves:
         return blend(self._skeleton, curve.changes[before], curve.changes[after], share, follow=False)
 
     def _curve(self, rows: Sequence[int], keys: Sequence[Key], q: Array) -> _Curve:
-        """Return the curve of joints with the same keys."""
+        """Return the curve of joints that have the same keys."""
         layer, skeleton, columns = self._layer, self._skeleton, columns_of(self._skeleton, rows)
         first, last = layer.bounds(len(q))
         if len(keys) > 1 and keys[0].frame is None:
@@ -120,7 +120,7 @@ class KeyCurves:
 
 
 def changed_rows(skeleton: Skeleton, change: Array) -> tuple[int, ...]:
-    """Return the joints that changes (n, nq) move, as rows."""
+    """Return the rows of the joints that changes (n, nq) move."""
     off = (change != no_change(skeleton)).any(axis=0)
     return tuple(row for row in range(len(skeleton)) if off[skeleton.q_slice(row)].any())
 
@@ -128,15 +128,15 @@ def changed_rows(skeleton: Skeleton, change: Array) -> tuple[int, ...]:
 def with_changes(
     skeleton: Skeleton, below: Array, change: Array, moved: Sequence[int]
 ) -> tuple[Array, tuple[int, ...]]:
-    """Return joint values with changes, (n, nq), and the joints that can only approach them.
+    """Return joint values with changes applied, (n, nq), and the rows of joints that do not fully reach their values.
 
-    Their values would be outside their limits, or a loop, which all other joints follow, could not be closed.
+    Such joints would be outside their limits, or a loop could not be closed by the other joints.
 
     Args:
         skeleton: The skeleton.
-        below: Joint values below, (n, nq); a row without a change keeps them bit for bit.
+        below: Joint values before the changes, (n, nq); a row without a change keeps every bit.
         change: The changes, (n, nq).
-        moved: Joints that the keys move in any frame; all others keep their values, even outside limits.
+        moved: Rows of the joints that the keys move in any frame; all others keep their values, even outside limits.
     """
     wanted = changed(skeleton, below, change)
     inside = clamped(skeleton, wanted)
@@ -151,7 +151,7 @@ def with_changes(
 
 
 def columns_of(skeleton: Skeleton, rows: Sequence[int]) -> Bools:
-    """Return which joint values belong to some joints, (nq,)."""
+    """Return a mask of the joint values that belong to some joints, (nq,)."""
     out = np.zeros(skeleton.nq, bool)
     for row in rows:
         out[skeleton.q_slice(row)] = True
@@ -159,7 +159,7 @@ def columns_of(skeleton: Skeleton, rows: Sequence[int]) -> Bools:
 
 
 def _groups(skeleton: Skeleton, keys: Sequence[Key]) -> list[tuple[list[int], tuple[int, ...]]]:
-    """Return the joints that have the same keys, as rows, and the indices of these keys."""
+    """Return groups of joints that have the same keys: the rows of the joints, and the indices of their keys."""
     by_row: dict[int, list[int]] = {}
     for k, key in enumerate(keys):
         for row in skeleton.by_row(key.values, "pose"):
@@ -174,7 +174,7 @@ def _with_values(skeleton: Skeleton, q: Array, key: Key, rows: Sequence[int]) ->
     """Return joint values in which some joints have the values of a key.
 
     Raises:
-        InputError: If a value has another size than its joint's, or a quaternion is not of length 1.
+        InputError: If a value has the wrong size for its joint, or a quaternion does not have length 1.
     """
     out = q.copy()
     for row, value in skeleton.by_row(key.values, "pose").items():
@@ -182,7 +182,7 @@ def _with_values(skeleton: Skeleton, q: Array, key: Key, rows: Sequence[int]) ->
             continue
         at = skeleton.q_slice(row)
         name = f"value of joint {skeleton.joint_keys[row]!r}"
-        if (at.stop - at.start, len(value)) == (7, 4):  # the rotation of a free joint, which keeps its place
+        if (at.stop - at.start, len(value)) == (7, 4):  # a rotation for a free joint, which then keeps its position
             at = slice(at.stop - 4, at.stop)
         if at.stop - at.start != len(value):
             raise InputError(name, value=value.tolist(), expected=f"{at.stop - at.start} numbers")

@@ -1,9 +1,9 @@
-"""One layer on a clip: keys move joints, then goals are solved frame by frame around the clip.
+"""Apply one layer to a clip: its keys move joints, then its goals are solved frame by frame near the clip.
 
-In a fade, goals move on straight lines and shortest arcs between the clip and their targets. If joints would jerk on
-this path, as in a limb that was straight, or cannot follow it, the change at the nearest frame of the layer is faded
-instead, joint by joint, and only feet are solved. Goals without intermediate targets, such as bounds, also fade like
-this.
+In a fade, targets of goals move on straight lines and shortest arcs between the clip and the targets of the layer. If
+joints would jerk on this path, as in a limb that was straight, or cannot follow it, only feet are solved in the fade.
+The joint changes of the nearest frame of the layer are then faded instead. Goals without intermediate targets, such as
+bounds, always fade in this way.
 
 References:
     Lee & Shin (1999), *A hierarchical approach to interactive motion editing for human-like figures*; Witkin & Popović
@@ -39,16 +39,18 @@ from synovia.text import counted
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-_UPRIGHT: Final = 0.5  # cosine between the top of a head and up, below which the head lies
-_TIPS: Final = float(np.radians(20.0))  # largest rotation of hips that move to a position
-_LEAD: Final = 8  # steps from the clip to the targets in the first frame, at full weight
-_JERK: Final = 1.8  # ratio to the acceleration of a smooth fade and of the clip, above which joints jerk
-_WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which jerks are smoothed, one pass each
-_UNEVEN: Final = 1.2  # the same ratio, above which frames are smoothed together with those that jerk
-_SMOOTHER: Final = 0.97  # ratio of the jerk after a pass to that before, above which no further pass is made
-_STILL_MET: Final = 2.0  # tolerances within which a goal of a layer below is still met
-_ROUNDING: Final = 1e-7  # radians or length units: smaller changes are rounding
-_SHORTEST: Final = 0.2  # seconds: least length of the fade with which the changes of a layer without fades are compared
+# smallest cosine between the top direction of a head and up; at smaller cosines, the head is lying
+_UPRIGHT: Final = 0.5
+_TIPS: Final = float(np.radians(20.0))  # radians: largest rotation of hips that are moved to a position
+_LEAD: Final = 8  # largest number of steps from the clip to the targets of the first frame; fewer for a weight below 1
+_JERK: Final = 1.8  # largest allowed acceleration of a joint, relative to that of a smooth fade and of the clip
+_WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds: half widths of the averages that smooth jerks, one for each pass
+_UNEVEN: Final = 1.2  # the same ratio; frames with a larger ratio are smoothed together with frames that jerk
+# ratio of the jerk after a pass to the jerk before it; above this ratio, no further pass is made
+_SMOOTHER: Final = 0.97
+_STILL_MET: Final = 2.0  # number of tolerances within which a goal of a layer below still counts as met
+_ROUNDING: Final = 1e-7  # radians or length units; smaller changes are rounding errors
+_SHORTEST: Final = 0.2  # seconds: a layer without fades is compared with a fade of at least this length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,14 +60,15 @@ class LayerResult:
     Args:
         q: Joint values of the whole clip, (T, nq).
         frames: Frames of the layer and its fades, (n,).
-        asked: Its goals, with their targets in these frames.
+        asked: Goals of the layer, with their targets in these frames.
         missed: Mask of these frames that miss a goal, (n,).
-        aimed: Mask of these frames that have targets, (n,); in the others the change of the joints is faded.
+        aimed: Mask of these frames in which the goals were solved, (n,); in the others, the change of the joints is
+            faded.
         feet: Feet that kept their places.
         cut: Joints whose keys were outside limits.
-        cleared: Joints of links that were too close for a clearance goal.
-        acts: Mask of these frames that the layer changes, (n,); without keys, clearance goals change only frames with
-            links that are too close.
+        cleared: Rows of the links that were too close for a clearance goal.
+        acts: Mask of these frames that the layer changes, (n,). A layer with only clearance goals changes only the
+            frames with links that are too close.
     """
 
     q: Array
@@ -86,8 +89,8 @@ class LayerOnClip:
         body: The body of the clip.
         q: The clip below the layer, (T, nq).
         layer: The layer.
-        earlier: Results of the layers below. Their goals stay met where those of this layer allow it.
-        options: When to stop, and the tolerance.
+        earlier: Results of the layers below. Their goals stay met as far as the goals of this layer allow.
+        options: Stop condition, progress and tolerance of the solves.
 
     Raises:
         InputError: If the layer does not fit the clip.
@@ -116,7 +119,8 @@ class LayerOnClip:
         self._frames: Ints = np.arange(low, high + 1)
         self._inner = np.flatnonzero((self._frames >= self._first) & (self._frames <= self._last))
         away = np.maximum(np.maximum(self._first - self._frames, self._frames - self._last), 0)
-        self._shares = np.asarray(smooth(1.0 - away / max(layer.blend, 1)), np.float64)  # of a smooth step, (n,)
+        # values of the fade in each frame, (n,), from 0 to 1
+        self._shares = np.asarray(smooth(1.0 - away / max(layer.blend, 1)), np.float64)
         self._below = q[self._frames]
         self._keyed, self._cut = self._moved_by_keys()
 
@@ -144,10 +148,10 @@ class LayerOnClip:
             if len(goals) > len(every) or not self._tips(solved[0], preferred):
                 self._restore(asked, solved[0], near)
                 return self._result(q, asked, solved, stage.feet, links)
-        raise AssertionError  # the last stage always has a result
+        raise AssertionError  # unreachable: the last stage always has a result
 
     def _within(self, stage: Stage) -> Stage | None:
-        """Restrict a stage to the joints that the layer may move; None if no joint is left and it is not the last."""
+        """Restrict a stage to joints that the layer may move; None if no joint remains, except for the last stage."""
         some = [rows for rows in (self._allowed, stage.only) if rows is not None]
         only = frozenset[int].intersection(*some) if some else None
         if only is None or any(self._skeleton.joints[row].kind.v_size for row in only):
@@ -155,11 +159,11 @@ class LayerOnClip:
         return replace(stage, only=self._allowed) if stage.last else None
 
     def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[NearPair]) -> None:
-        """Undo changes of poses (n, nq) that are only rounding, if the layer has only clearance goals.
+        """Set changes of poses (n, nq) that are only rounding errors to zero, if the layer has only clearance goals.
 
         Args:
             asked: The goals of the layer.
-            poses: The poses.
+            poses: Joint values of the frames, (n, nq); changed in place.
             near: Pairs of links that are too close in the clip.
         """
         if all(one.clears for one in asked):
@@ -175,11 +179,12 @@ class LayerOnClip:
         feet: tuple[PlantedFoot, ...],
         cleared: Sequence[int],
     ) -> LayerResult:
-        """Return the result of the layer from its solved poses, and write these into the clip (T, nq)."""
+        """Write the solved poses of the layer into the clip (T, nq), and return the result of the layer."""
         poses, missed, aimed = solved
-        if self._skeleton.mechanism is not None:  # fades blend closed poses
+        # loops are closed here, because fades interpolate between closed poses
+        if self._skeleton.mechanism is not None:
             poses = self._closed(poses)
-        if self._allowed is not None:  # all other joints may differ by rounding
+        if self._allowed is not None:  # joints that may not move keep their values without rounding errors
             held = np.ones(poses.shape[1], bool)
             for row in self._allowed:
                 held[self._skeleton.q_slice(row)] = False
@@ -191,17 +196,17 @@ class LayerOnClip:
         return LayerResult(q, self._frames, tuple(asked), missed, aimed, feet, self._cut, tuple(cleared), acts)
 
     def _closed(self, poses: Array) -> Array:
-        """Return poses of the layer (n, nq) with closed loops; those of the clip below keep every bit."""
+        """Return poses (n, nq) of the layer with closed loops. Poses that equal the clip below keep every bit."""
         mechanism, changes = self._skeleton.mechanism, (poses != self._below).any(axis=1)
         if mechanism is None or not changes.any():
             return poses
-        closed_from = np.concatenate([self._below[:1], poses])  # the first pose is reached from that of the clip
+        closed_from = np.concatenate([self._below[:1], poses])  # the first pose is closed from the pose of the clip
         return np.where(changes[:, None], mechanism.shut_clip(closed_from)[1:], poses)
 
     def _preferred(self, asked: Sequence[Asked]) -> list[Asked]:
-        """Return goals that keep the free part of a pose: the rotation of moved hips, the position of rotated hands.
+        """Return preferred goals: keep the rotation of moved hips, and the position of rotated hands and feet.
 
-        The hips rotate only if the legs do not reach otherwise, and hands and feet move only if they have to.
+        With them, hips rotate only if the legs cannot reach otherwise, and hands and feet move only if necessary.
         """
         roles = self._skeleton.role_rows
         hips = ancestors(self._skeleton.parents, roles["hips"]) if "hips" in roles else ()
@@ -223,7 +228,7 @@ class LayerOnClip:
         return out
 
     def _tips(self, poses: Array, preferred: Sequence[Asked]) -> bool:
-        """Return whether poses (n, nq) rotate the hips far, to move them to a position that the legs do not reach."""
+        """Return whether poses (n, nq) rotate the hips far to move them to a position that the legs do not reach."""
         upright = [one for one in preferred if one.goal.constrained_parts == ROTATION]
         if not upright:
             return False
@@ -246,7 +251,7 @@ class LayerOnClip:
     # --- goals --------------------------------------------------------------------------------------------------------
 
     def _asked(self) -> list[Asked]:
-        """Return the goals of the layer with their targets, and goals that keep the ends of limbs with poles."""
+        """Return the goals of the layer with targets, and goals that keep the end positions of limbs with poles."""
         if not (self._layer.goals or self._layer.targets):
             return []
         frames = world_frames(self._skeleton, self._keyed)
@@ -273,7 +278,8 @@ class LayerOnClip:
         asked, (goal, rows) = goal, goal.resolved(self._body.upright).located(self._skeleton)
         now, others = self._frames_of(goal, rows, frames)
         wanted = self._full_targets(goal, target, now, others)
-        if goal.needs == "aim" and goal.given & ~asked.given & ROTATION:  # a head that is kept level by default
+        # goals for heads have a level target by default
+        if goal.needs == "aim" and goal.given & ~asked.given & ROTATION:
             self._keep_lying(wanted, goal.met_at(now, others))
         weights: Array = self._layer.weight * self._shares
         steps = round(_LEAD * float(weights[0]))
@@ -296,12 +302,12 @@ class LayerOnClip:
         return Asked(goal, rows, wanted, lead, faded is not None or bool(full.all()))
 
     def _keep_lying(self, wanted: Array, own: Array | None) -> None:
-        """Use the clip's rotations in the targets (n, 4, 4) of a head that is far from upright in most frames."""
+        """Replace rotations in targets (n, 4, 4) of a head by those of the clip if the head lies in most frames."""
         if own is not None and float(np.median(np.sum(wanted[:, :3, 2] * own[:, :3, 2], axis=1))) < _UPRIGHT:
             wanted[:, :3, :3] = own[:, :3, :3]
 
     def _frames_of(self, goal: Goal, rows: Sequence[int], frames: Array) -> tuple[Array, list[Array]]:
-        """Return the world frames of a goal, (n, 4, 4), and those of its other joints."""
+        """Return the world frames of a goal, (n, 4, 4), and the frames of its other joints."""
         if not rows:
             now = np.tile(np.eye(4), (len(frames), 1, 1))
             if goal.moves_mass:
@@ -311,7 +317,7 @@ class LayerOnClip:
         return now, [frames_to_transforms(frames[:, row]) @ goal.place(k) for k, row in enumerate(rows[1:], 1)]
 
     def _full_targets(self, goal: Goal, target: LayerTarget | None, now: Array, others: list[Array]) -> Array:
-        """Return the targets of a goal at full weight, (n, 4, 4): of the layer, else of the goal, else of the clip."""
+        """Return targets of a goal at weight 1, (n, 4, 4): of the layer, or else of the goal, or else of the clip."""
         own = goal.met_at(now, others)
         if own is None:
             if target is not None:
@@ -337,7 +343,7 @@ class LayerOnClip:
         """Check that a target fits its goal and the frames.
 
         Raises:
-            InputError: If it does not.
+            InputError: If the target does not fit.
         """
         what = f"target of {goal.label!r}"
         if not target.parts & goal.takes or (target.parts & ~goal.takes and target.parts != POSITION | ROTATION):
@@ -351,7 +357,7 @@ class LayerOnClip:
     # --- solving ------------------------------------------------------------------------------------------------------
 
     def _kept(self, asked: Sequence[Asked]) -> list[Asked]:
-        """Return the goals of layers below, at lower priorities than the goals of this layer."""
+        """Return the goals of layers below, with priorities after those of the goals of this layer."""
         about, out = {one.end for one in asked if not one.clears}, list[Asked]()
         frames = world_frames(self._skeleton, self._below)
         lowest = max(one.goal.rank for one in asked) + 1
@@ -371,14 +377,14 @@ class LayerOnClip:
         return out
 
     def _still_clear(self, one: Asked, result: LayerResult, steps: int) -> Asked:
-        """Return a clearance goal of a layer below, restricted to the frames of that layer."""
+        """Return a clearance goal of a layer below that holds only in the frames of that layer."""
         none = np.tile(np.eye(4), (len(self._frames), 1, 1))
         return replace(
             one, wanted=none, lead=none[:1].repeat(steps, axis=0), holds=np.isin(self._frames, result.frames)
         )
 
     def _aim(self, own: Array, one: Asked, result: LayerResult) -> None:
-        """Replace poses (n, 4, 4) of a goal by its targets in frames that still meet them: errors do not add up."""
+        """Replace own poses (n, 4, 4) of a goal by its targets in frames that meet them; errors then do not add up."""
         met = result.aimed & ~result.missed
         _, here, there = np.intersect1d(self._frames, result.frames[met], return_indices=True)
         if not len(here):
@@ -392,18 +398,19 @@ class LayerOnClip:
     def _stages(
         self, asked: Sequence[Asked], every: Sequence[Asked], preferred: int, near: Sequence[int]
     ) -> Iterator[Stage]:
-        """Yield the stages of a solve; the first stage that reaches all goals gives the result.
+        """Yield the stages of a solve. The result is that of the first stage that reaches all goals.
 
-        First, only limbs with goals move. Then the whole body moves, and feet keep their places. If goals of the trunk
-        are missed, the next stage may lift feet that do not stand. Joints that the clip never moves are added last,
-        except those that a goal rotates. If goals of layers below are still missed, a layer with only clearance goals
-        drops them.
+        In the first stage, only limbs with goals move. Then the whole body moves, and feet keep their places. If goals
+        of the trunk are missed, a further stage may lift feet that are not planted. Joints that the clip never moves,
+        and that no goal rotates, move only in the last stages. If goals of layers below are still missed, a layer with
+        only clearance goals drops these goals.
 
         Args:
             asked: The goals of the layer.
-            every: These goals and the goals of layers below.
-            preferred: Number of preferred goals after these, see ``_preferred``. Each stage is tried with them first.
-                The last stage has them too: its result is used if the hips would tip over without them.
+            every: The goals of the layer, then the goals of layers below.
+            preferred: Number of preferred goals, see ``_preferred``; they follow the goals in ``every``. Each stage is
+                tried with them first. The last stage also has them: its result is used if the hips rotate too far
+                without them.
             near: Links that are too close in the clip; their limbs move like limbs with goals.
         """
         parents = self._skeleton.parents
@@ -443,7 +450,7 @@ class LayerOnClip:
         yield replace(body[-1], goals=more, last=True)
 
     def _feet_kept(self, asked: Sequence[Asked]) -> tuple[PlantedFoot, ...]:
-        """Return the feet that keep their places: feet that the goals may move, and that have no goal themselves."""
+        """Return the feet that keep their places: feet without goals that some goal of the layer may move."""
         parents = self._skeleton.parents
         about = {one.end for one in asked}
         moving = {above for one in asked for row in one.rows for above in ancestors(parents, row)}
@@ -455,9 +462,9 @@ class LayerOnClip:
         )
 
     def _solved(self, problems: Problems, asked: Sequence[Asked]) -> tuple[Array, Bools, Bools] | None:
-        """Return the poses of a stage (n, nq), the mask of missed frames, and the mask of frames with targets.
+        """Return the poses (n, nq) of a stage, the mask of missed frames, and the mask of frames with solved goals.
 
-        None if the stage does not reach all goals, and is not the last.
+        None if the stage misses a goal and is not the last stage.
         """
         keyed, inner, every = self._keyed, self._inner, np.arange(len(self._frames))
         between = all(one.between for one in asked)
@@ -477,7 +484,8 @@ class LayerOnClip:
             )
             kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
             strict = np.ones(len(side), bool)
-            full = (out[edge], out[edge])  # displaced clip and result in the frame before the first of the side
+            # displaced clip and result in the frame that precedes the first frame of the side
+            full = (out[edge], out[edge])
             done = problems.follow(side, displaced, full, kept=kept, must=problems.needed(strict))
             if done is None:
                 return None
@@ -489,15 +497,15 @@ class LayerOnClip:
         return out, missed, aimed
 
     def _around_itself(self, problems: Problems, places: Ints, count: int, *, lead: bool) -> tuple[Array, Bools] | None:
-        """Return poses (n, nq) closest to the clip; where joints jerk, closest to the clip plus their smoothed change.
+        """Return poses (n, nq) nearest to the clip; where joints jerk, nearest to the clip plus a smoothed change.
 
-        The goals leave some motion of the joints free. Solved frame by frame, this motion is the closest to the clip,
-        and may change quickly, such as the side to which a nearly straight limb bends. Solved around a smoothly
-        displaced clip, it stays smooth, and the goals are still met.
+        The goals leave some motion of the joints free. Solving each frame nearest to the clip lets this motion change
+        quickly: for example, a nearly straight limb may bend to another side. Solving around a smoothly displaced clip
+        keeps this motion smooth, and the goals are still met.
 
         Args:
             problems: The problems.
-            places: Indices of the frames within those of the layer.
+            places: Indices of the frames among the frames of the layer.
             count: Number of goals.
             lead: As in ``Problems.follow``.
         """
@@ -535,9 +543,9 @@ class LayerOnClip:
         return best
 
     def _jerks_of(self, poses: Array, places: Ints) -> tuple[Array, Ints]:
-        """Return the jerks of poses (n, nq) at the indices ``places``, (m,), and the index into these of each, (m,).
+        """Return the jerks, (m,), of poses (n, nq) at the frames ``places``, and the index in ``places`` of each, (m,).
 
-        Jumps at the beginning and the end of a layer without fades are left out.
+        Jumps at the first and the last frame of a layer without fades are left out.
         """
         out = self._keyed.copy()
         out[places] = poses
@@ -550,15 +558,15 @@ class LayerOnClip:
         return found.max(axis=1, initial=0.0), np.arange(1, len(places) - 1)
 
     def _jerk(self, out: Array, side: Ints) -> float:
-        """Return the largest jerk in some frames of the clip with the layer (n, nq), and in the adjacent ones."""
+        """Return the largest jerk of the changed clip in some frames of the layer and in the adjacent frames."""
         return float(self._jerks(out, side)[0].max(initial=0.0))
 
     def _jerks(self, out: Array, side: Ints) -> tuple[Array, Ints]:
-        """Return the jerks of some frames of the clip with the layer (n, nq), and of the adjacent ones.
+        """Return the jerks of the changed clip in some frames of the layer and in the adjacent frames.
 
         Args:
             out: The clip with the layer.
-            side: Indices of the frames within those of the layer.
+            side: Indices of the frames among the frames of the layer.
 
         Returns:
             The jerks, (m,), and the index of each frame, clipped to the frames of the layer, (m,).
@@ -573,13 +581,13 @@ class LayerOnClip:
 
 
 def _shares_near(places: Ints, count: int, width: int) -> Array:
-    """Return the share of each frame in smoothing, (count,): 1 near some frames, 0 far away from them."""
+    """Return smoothing weights of ``count`` frames: 1 within ``width`` frames of ``places``, 0 far from them."""
     away = np.abs(np.arange(count)[:, None] - places).min(axis=1) - width
     return np.asarray(smooth(np.clip(1.0 - away / (2 * width + 1), 0.0, 1.0)), np.float64)
 
 
 def _centers_of_mass(skeleton: Skeleton, frames: Array) -> Array:
-    """Return the centre of mass over frames (n, joints, 12), (n, 3)."""
+    """Return the centre of mass for each of the frames (n, joints, 12), as (n, 3)."""
     masses = np.array([joint.mass for joint in skeleton.joints])
     local = np.array([joint.com for joint in skeleton.joints])
     rotations = frames[..., :9].reshape(*frames.shape[:2], 3, 3)

@@ -1,4 +1,4 @@
-"""The progress of an edit, whose layers may pass over their frames several times."""
+"""Progress of an edit whose layers may solve their frames several times."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Final
 
 from synovia.arguments import Progress
 
-_SHARE: Final = 0.7  # share of a layer's remaining progress for one more pass: the first one is usually the last
+_SHARE: Final = 0.7  # fraction of a layer's remaining progress for the next pass; usually the first pass is the last
 
 
 class Meter:
     """Reports the progress of an edit, which never decreases.
 
     Args:
-        progress: Called with (frames done, all); None for no reports.
+        progress: Called with (frames done, number of frames); None for no reports.
         frames: Number of frames in each layer.
     """
 
     def __init__(self, progress: Progress | None, frames: list[int]) -> None:
-        """Start with no frame done."""
+        """Begin with no frame done."""
         self._progress, self._left, self._all = progress, frames[::-1], sum(frames)
         self._before, self._own, self._done, self._step = 0, 0, 0.0, 0.0
 
@@ -37,7 +37,7 @@ class Meter:
         self._report()
 
     def end(self) -> None:
-        """Report that all is done."""
+        """Report that all frames are done."""
         self._before, self._own, self._done = self._all, 0, 0.0
         self._report()
 

@@ -27,9 +27,9 @@ from synovia.tracking.around import Around
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-_REST_STEP: Final = 1e-3  # radians; convergence threshold of joints towards the clip, which keeps rounding invisible
-_USUAL: Final = 30.0  # frames per second; at higher rates, the threshold is smaller by the rate squared
-_FOLLOWING: Final = 1  # priorities by which goals are lowered so that feet come first
+_REST_STEP: Final = 1e-3  # radians: the steps of a frame end after a smaller step; the rounding error is then invisible
+_USUAL: Final = 30.0  # frames per second; at higher rates, ``_REST_STEP`` is divided by (fps / _USUAL)²
+_FOLLOWING: Final = 1  # number of priorities by which goals are lowered so that feet have precedence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class Options:
     """Settings of the solves of an edit.
 
     Args:
-        watch: When to stop.
+        watch: Stops the solves.
         meter: Receives the progress.
         tolerance: As in ``IK``; None for the default.
     """
@@ -49,16 +49,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A goal of a layer, resolved, with its targets.
+    """A goal of a layer, with its joints and targets.
 
     Args:
-        goal: The goal.
-        rows: Rows of its joints, its own first.
+        goal: The goal, resolved for the body.
+        rows: Rows of the goal's joints, its own joint first.
         wanted: Targets in the frames of the layer and its fades, (n, 4, 4).
-        lead: Targets on the path from the clip's own target to that of the first frame, (k, 4, 4).
+        lead: Targets on a path from the goal's pose in the clip to its target in the first frame, (k, 4, 4).
         between: Whether the fades have interpolated targets; otherwise the change of the joints is faded.
-        stays: Whether the goal keeps the place that the clip has in every frame, or is a clearance.
-        holds: In which of the frames the goal holds, (n,); None for all.
+        stays: Whether the goal keeps a pose of the clip in every frame, or is a clearance goal.
+        holds: Mask of the frames in which the goal applies, (n,); None for all frames.
     """
 
     goal: Goal
@@ -71,18 +71,18 @@ class Asked:
 
     @property
     def clears(self) -> bool:
-        """Whether it is a clearance goal, which has no target and also holds in fades."""
+        """Whether the goal is a clearance goal, which has no target and also applies in fades."""
         return isinstance(self.goal, ClearanceGoal)
 
     @property
     def idle(self) -> bool:
-        """Whether the goal's own joint cannot move it, because the joint only rotates about the goal's point."""
+        """Whether the goal's own joint cannot move the goal, because the joint only rotates about the goal's point."""
         goal = self.goal
         return goal.constrained_parts == POSITION and not goal.terms and not goal.frame[:3, 3].any()
 
     @property
     def end(self) -> int:
-        """Row of the joint at the end of the limb that the goal moves, -1 for the whole body."""
+        """Row of the joint at the end of the limb that the goal moves; -1 for the whole body."""
         if not self.rows:
             return -1
         return self.rows[-1] if self.goal.turns_limb else self.rows[0]
@@ -90,15 +90,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """Which joints a solve of a layer moves, and what else it keeps.
+    """The joints that one solve of a layer moves, with the goals and feet that it keeps.
 
     Args:
-        goals: Indices of the goals.
+        goals: Indices of the goals in the solve.
         feet: Feet that keep their places.
         only: Joints that may move; None for all.
-        limbs: Joints of limbs with goals, which move first.
-        lifts: Whether feet without contact come after the goals, so that goals can lift the body.
-        last: Whether a miss is accepted; otherwise the solve ends there.
+        limbs: Joints of limbs with goals, which have smaller weights and so move first.
+        lifts: Whether feet without contact have a lower priority than the goals, so that goals can lift the body.
+        last: Whether misses are accepted; otherwise the solve ends at a miss.
     """
 
     goals: tuple[int, ...]
@@ -110,14 +110,14 @@ class Stage:
 
 
 class Problems:
-    """The compiled problems of one stage: one for each set of planted feet and of goals.
+    """The compiled problems of one stage: one for each combination of planted feet and goals.
 
     Args:
         body: The body of the clip.
-        below: The clip below the layer in its frames, (n, nq).
+        below: Joint values of the clip below the layer in its frames, (n, nq).
         frames: Frame numbers in the clip, (n,).
         asked: The goals.
-        stage: Which joints move.
+        stage: The joints that move, and the goals and feet that the stage keeps.
         options: Settings of the solves.
     """
 
@@ -135,7 +135,7 @@ class Problems:
         self._cache: dict[tuple[tuple[bool, ...], tuple[int, ...]], tuple[Around, list[int]] | None] = {}
 
     def needed(self, frames: Bools) -> Bools | None:
-        """Return the frames that must reach their goals; None in the last stage, where a miss is accepted."""
+        """Return a mask of the frames that must reach their goals; None in the last stage, which accepts misses."""
         return None if self._stage.last else frames
 
     def follow(
@@ -148,16 +148,16 @@ class Problems:
         must: Bools | None,
         lead: bool = False,
     ) -> tuple[Array, Bools] | None:
-        """Return poses (n, nq) of consecutive frames, and which of them miss a goal; None if a stage ends at a miss.
+        """Return poses (n, nq) of consecutive frames, and a mask of misses; None if the stage ends at a miss.
 
         Args:
-            places: Indices of the frames within the layer, (n,).
-            reference: Poses that the joints stay near, (n, nq).
-            before: Reference and pose of the frame before the first one, (nq,) each; None for the clip itself.
+            places: Indices of the frames among the frames of the layer, (n,).
+            reference: Poses near which the joints stay, (n, nq).
+            before: Reference and pose of the frame that precedes the first one, (nq,) each; None for the clip itself.
             kept: Indices of the goals.
-            must: Frames that must reach their goals, (n,), as ``needed`` returns them; None: each miss is accepted, and
-                is improved as far as possible.
-            lead: Whether to approach the targets of the first frame along the path from the clip's own places.
+            must: Mask of the frames that must reach their goals, (n,), as ``needed`` returns it; with None, all misses
+                are accepted, and improved as far as possible.
+            lead: Whether to approach the targets of the first frame step by step from the goals' poses in the clip.
         """
         stage = self._stage
         stands = [tuple(bool(foot.stands[self._frames[k]]) or not stage.lifts for foot in stage.feet) for k in places]
@@ -191,7 +191,7 @@ class Problems:
         return out, missed
 
     def _problem(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
-        """Return the problem of frames with some planted feet, and the indices of its goals, -1 - k for foot k."""
+        """Return the problem for some planted feet, and the indices of its goals; -1 - k stands for foot k."""
         key = (stands, kept)
         if key not in self._cache:
             self._cache[key] = self._built(stands, kept)
@@ -200,7 +200,7 @@ class Problems:
     def _built(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
         """Return a compiled problem, as in ``_problem``; None without goals.
 
-        Planted feet come first, then the goals, then other feet if the goals may lift them, then the clip.
+        Planted feet have the first priority; then goals, other feet if the goals may lift them, and the clip.
         """
         stage, skeleton = self._stage, self._body.skeleton
         goals: list[Goal] = []
@@ -236,7 +236,7 @@ class Problems:
         return Around(ik), numbers
 
     def _lead(self, numbers: Sequence[int], steps: int) -> Array:
-        """Return the table of targets on the path to those of the first frame."""
+        """Return the table of targets on the path to the targets of the first frame."""
         out = self._table(numbers, np.zeros(steps, np.int64))
         for i, k in enumerate(numbers):
             if k >= 0:
@@ -244,14 +244,14 @@ class Problems:
         return out
 
     def _table(self, numbers: Sequence[int], places: Ints) -> Array:
-        """Return the table of targets, (n, goals, 17), the rest goal included."""
+        """Return the table of targets, (n, goals, 17), including the rest goal."""
         wanted = [self._places[-1 - k] if k < 0 else self._asked[k].wanted for k in numbers]
         takes = [POSITION | ROTATION if k < 0 else self._asked[k].goal.takes for k in numbers]
         return table_of([frames[places] for frames in wanted], takes, rest=1)
 
 
 def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[int]:
-    """Return the joints at a limit in a pose, in legs whose feet keep their places.
+    """Return the joints at a limit of a pose, among the legs whose feet keep their places.
 
     Args:
         body: The body of the clip.
@@ -266,7 +266,7 @@ def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[in
 def errors_of(
     body: Body, q: Array, asked: Sequence[Asked], tolerance: tuple[float, float] | None
 ) -> tuple[Array, Array]:
-    """Return the errors of goals at poses, (n, goals, 2), lengths and angles, and their tolerances, (goals, 2).
+    """Return errors of goals at poses, (n, goals, 2), and their tolerances, (goals, 2): lengths and angles.
 
     Args:
         body: The body of the clip.

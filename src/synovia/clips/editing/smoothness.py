@@ -10,16 +10,16 @@ from synovia.model.change import no_change, turns
 from synovia.model.geometry import Array, rotation_between, times_exp
 
 Bools = NDArray[np.bool_]
-_SMALL = 1e-9  # radians or length units; avoids a division by 0 for joints that do not move
+_SMALL = 1e-9  # radians or length units: avoids a division by 0 for joints that do not move
 
 
 class Moved:
-    """The joint values that an edit changes, and the smoothness of the change.
+    """The joint values that an edit changes, with measures of how smooth the change is.
 
     Args:
         skeleton: The skeleton.
         own: Joint values of the clip in the frames of the layer, (n, nq).
-        new: Joint values of the edited clip there, (n, nq).
+        new: Joint values of the edited clip in the same frames, (n, nq).
     """
 
     def __init__(self, skeleton: Skeleton, own: Array, new: Array) -> None:
@@ -42,15 +42,15 @@ class Moved:
         Args:
             own: Joint values of the clip in some frames, (m, nq).
             new: Joint values of the edited clip, (m, nq).
-            blend: Frames of a fade.
+            blend: Length of a fade in frames.
         """
         return float(self.jerks(own, new, blend).max(initial=0.0))
 
     def jerks(self, own: Array, new: Array, blend: int) -> Array:
-        """Return these ratios for each frame except the first and the last, and each value, (m - 2, values)."""
+        """Return the ratios of ``jerk`` for each frame but the first and the last, and each value, (m - 2, values)."""
         smoothest = 6.0 / blend**2 * self._size  # the largest acceleration of 3 p² - 2 p³
         before = self._accelerations(own).max(axis=0, initial=0.0)
-        if len(self._frees):  # the clip may move the body by a joint other than the layer's
+        if len(self._frees):  # joints other than those of the layer may move the body in the clip
             travel = np.abs(np.diff(own[:, self._frees], 2, axis=0)).max(axis=0, initial=0.0)
             others = self._owner[self._frees] != self._owner[self._numbers][:, None]
             before[: len(others)] = np.maximum(before[: len(others)], (travel * (others & self._travels)).max(axis=1))
@@ -62,19 +62,19 @@ class Moved:
         return np.concatenate([self._owner[self._numbers], self._owner[self._at[:, 0]]])
 
     def _accelerations(self, q: Array) -> Array:
-        """Return the second differences of the values over time, (m - 2, values): plain values, then rotations."""
+        """Return the second differences of values over time, (m - 2, values): first plain values, then rotations."""
         steps = rotation_between(q[:-1][:, self._at], q[1:][:, self._at])
         turned = np.linalg.norm(np.diff(steps, axis=0), axis=2)
         return np.concatenate([np.abs(np.diff(q[:, self._numbers], 2, axis=0)), turned], axis=1)
 
 
 def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tuple[bool, bool]) -> Array:
-    """Return changes over time (n, nq), each averaged with weights over ``width`` frames before and after.
+    """Return changes over time (n, nq), each replaced by a weighted average over ``width`` frames before and after.
 
     Args:
         skeleton: The skeleton.
         change: The changes.
-        width: Frames on each side.
+        width: Number of frames on each side.
         holds: Whether the first and the last change continue beyond these frames; otherwise the change there is zero.
     """
     numbers, at = _numbers(skeleton), turns(skeleton)
@@ -93,7 +93,7 @@ def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tup
 
 
 def _numbers(skeleton: Skeleton) -> Bools:
-    """Return which joint values are plain numbers, not quaternions, (nq,)."""
+    """Return a mask of the joint values that are plain values, not parts of quaternions, (nq,)."""
     out = np.ones(skeleton.nq, bool)
     out[turns(skeleton).ravel()] = False
     return out

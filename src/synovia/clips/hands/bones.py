@@ -1,7 +1,7 @@
 """Hands of a body as bones: the segments of each finger, their directions in the frame of the palm, and their axes.
 
-A direction in the frame of the palm means the same in every hand: fingers along y are flat, along z they point out of
-the palm. So directions can be retargeted and compared between hands, whatever the rest poses of two files are.
+A direction in the frame of the palm means the same in every hand: fingers along y are flat, and fingers along z point
+out of the palm. So directions can be retargeted and compared between hands, whatever the rest poses of two files are.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from synovia.model.anatomy.hands.landmarks import palm_axes
 from synovia.model.anatomy.names import ROLES, is_finger
 from synovia.model.geometry import Array, unit
 
-_MARKED: Final = 4  # number of joints of a finger from which a last one without an end marks the tip
-_INSIDE: Final = 0.5  # bone lengths; a first joint nearer to the wrist begins inside the palm
-_ALIKE: Final = 0.9  # cosine of directions in the frames of joints that are built alike
-_AXIS: Final = 0.9  # least mean cosine between an axis of the joints' frames and the flexion axes that it represents
-_LEAST: Final = 0.6  # least cosine for each joint
-_SAME: Final = 0.8  # least cosine between axes of a palm that agree
-_SHORT: Final = 1e-6  # fraction of the skeleton's size; a shorter bone has no direction
+# number of joints of a finger; with at least so many, the last joint of a finger without an end marks its tip
+_MARKED: Final = 4
+_INSIDE: Final = 0.5  # bone lengths: a first joint nearer to the wrist is the start of a bone inside the palm
+# least cosine between bone directions in the frames of their joints for which the joints count as built alike
+_ALIKE: Final = 0.9
+_AXIS: Final = 0.9  # least mean cosine between a common axis of the joints' frames and the flexion axes of the fingers
+_LEAST: Final = 0.6  # least cosine between this axis and the flexion axis of each joint
+_SAME: Final = 0.8  # least cosine between the palm axes from two sources for which they agree
+_SHORT: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +36,12 @@ class FingerBones:
     """One finger: segments from its base to its tip.
 
     Args:
-        name: Its name.
+        name: Name of the finger.
         rows: The joint at which each segment begins.
-        groups: The joints that move each segment but not the one before: the joint of the segment, and others at its
-            place.
-        end: The joint that moves the tip.
-        offset: The tip in the frame of this joint, (3,).
+        groups: Rows of the joints that move each segment but not the segment before: the joint at its start, and others
+            at the same place.
+        end: Row of the joint that moves the tip.
+        offset: Position of the tip in the frame of this joint, (3,).
         ways: Directions of the segments at rest in the frame of the palm, (n, 3).
         axes: Axes about which the segments bend towards the palm at rest, normal to the segments, (n, 3), in the same
             frame.
@@ -66,10 +68,10 @@ class HandBones:
     """A hand of a body.
 
     Args:
-        hand: The hand.
-        side: Its side.
-        palm: The joint of the palm.
-        axes: Axes of the palm in the frame of that joint, (3, 3).
+        hand: The hand as found in the skeleton.
+        side: Side of the hand.
+        palm: Row of the joint of the palm.
+        axes: Axes of the palm in the frame of the palm's joint, (3, 3).
         rest: Orientation of the palm's axes at rest in the world, (3, 3).
         fingers: Its fingers by name, thumb first.
     """
@@ -108,7 +110,7 @@ def hands_of_body(skeleton: Skeleton) -> Mapping[str, HandBones]:
 
 
 def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, HandBones]:
-    """Return the hands of a body whose parts are known, by side; a joint map may exchange or choose them.
+    """Return the hands of a body whose parts are given by role, by side; a joint map may exchange or select parts.
 
     Args:
         skeleton: The body.
@@ -122,16 +124,16 @@ def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, Han
     for side, bones in hands_of_body(body).items():
         kept = {name: one for name, one in bones.fingers.items() if fingers & set(one.rows)}
         if len(bones.fingers) == 2 and "thumb" in kept:
-            kept = dict(bones.fingers)  # no name means the four fingers of a mitten
+            kept = dict(bones.fingers)  # a role without a name stands for the four fingers of a mitten
         if kept:
             out[side] = HandBones(bones.hand, side, bones.palm, bones.axes, bones.rest, kept)
     return out
 
 
 def _are_fingers(skeleton: Skeleton, hand: Hand) -> bool:
-    """Return whether fingers of a hand are certainly fingers: three or more, or known by their roles.
+    """Return whether fingers of a hand certainly are fingers: there are three or more, or they have roles.
 
-    Next to a thumb that is known, a chain of two joints or more is the four fingers of a mitten.
+    Next to a thumb with a role, a chain of two joints or more is the four fingers of a mitten.
     """
     known = [f"{hand.side}_{finger.name}_1" in skeleton.role_rows for finger in hand.fingers]
     return len(known) > 2 or all(known) or (known[0] and len(hand.fingers[1].joints) > 1)
@@ -181,13 +183,13 @@ def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
 
 
 def _palm(hand: Hand, knuckles: Array) -> Array:
-    """Return the axes of the palm in the frame of its joint, (3, 3), from the wrist and the knuckles, as in landmarks.
+    """Return the axes of the palm in the frame of its joint, (3, 3), from wrist and knuckles, as for landmarks.
 
     If the joint is not at the wrist, as in some robots, the axes are those of ``Hand.frame``.
 
     Args:
         hand: The hand.
-        knuckles: Positions of the knuckles in the frame of its joint, (K, 3), from the index finger on.
+        knuckles: Positions of the knuckles in the frame of the palm's joint, (K, 3), from the index finger on.
     """
     axes = hand.frame[:3, :3]
     if len(knuckles) < 2:
@@ -201,10 +203,10 @@ def _palm(hand: Hand, knuckles: Array) -> Array:
 def _segments(
     skeleton: Skeleton, finger: Finger, turns: Array, places: Array, wrist: Array
 ) -> tuple[tuple[tuple[int, ...], ...], int, Array]:
-    """Return the joints that move each segment of a finger, the joint that moves its tip, and the tip in its frame.
+    """Return the joints that move each segment of a finger, the joint that moves its tip, and the tip in this joint.
 
-    No segment begins at a joint in the same place as the next one (as in groups of hinges) or at a bone inside the
-    palm.
+    No segment begins at a joint that is in the same place as the next joint (as in groups of hinges), or at a bone
+    inside the palm.
     """
     rows = [skeleton.index(key) for key in finger.joints]
     end, offset = skeleton.index(finger.tip), np.array(finger.offset)
@@ -212,7 +214,7 @@ def _segments(
         if len(rows) >= _MARKED:
             end, offset = rows.pop(), np.zeros(3)
         elif len(rows) == 1:
-            return (), end, offset  # where it points is unknown
+            return (), end, offset  # the direction of the finger is unknown
         else:
             offset = _ahead(turns, places, rows, offset)
     groups: list[tuple[int, ...]] = [()]
@@ -228,9 +230,9 @@ def _segments(
 
 
 def _ahead(turns: Array, places: Array, rows: list[int], offset: Array) -> Array:
-    """Return the estimated tip in the frame of the last joint, (3,), along the bone before as it lies in its frame.
+    """Return the estimated tip in the frame of the last joint, (3,), continuing the bone before the last joint.
 
-    If the joints' frames are not alike, the tip stays at its estimate.
+    If the frames of the two joints are not alike, return ``offset``, the estimate of the tip.
     """
     before, last = rows[-2:]
     way = turns[before].T @ (places[last] - places[before])
@@ -239,9 +241,9 @@ def _ahead(turns: Array, places: Array, rows: list[int], offset: Array) -> Array
 
 
 def _across(ways: Array) -> Array:
-    """Return the axes about which segments bend towards the palm, computed from x of the palm, (n, 3).
+    """Return the axes about which the segments of a finger bend towards the palm, (n, 3), from the x axis of the palm.
 
-    The axis of a finger that points sideways is rotated with the finger.
+    If a segment points sideways, its axis is rotated with the segment.
     """
     x, y, z = ways.T
     beta, theta = -np.arcsin(np.clip(x, -1.0, 1.0)), np.arctan2(z, y)
@@ -251,12 +253,12 @@ def _across(ways: Array) -> Array:
 def _meant(usual: list[Array], ways: list[Array], inner: list[Array]) -> Array | None:
     """Return the common flexion axis of the joints' own frames, (3,); None if there is none.
 
-    Joints of characters are usually made to bend about the same axis of their frames.
+    The joints of characters are often built to bend about the same axis of their frames.
 
     Args:
-        usual: Flexion axes from the palm, (n, 3) in the frame of the palm, of each finger.
-        ways: Directions of the bones, in the same frame.
-        inner: Rotations from the palm to the joints' frames, (n, 3, 3), of each finger.
+        usual: Flexion axes of each finger derived from the palm, (n, 3), in the frame of the palm.
+        ways: Directions of the bones of each finger, (n, 3), in the frame of the palm.
+        inner: Rotations from the palm to the joints' frames of each finger, (n, 3, 3).
     """
     axes, turns, bones = np.concatenate(usual), np.concatenate(inner), np.concatenate(ways)
     own = np.einsum("nij,nj->ni", turns, axes)
@@ -272,7 +274,7 @@ def _hinge_axes(
 ) -> Array | None:
     """Return the axes of the hinges that bend the segments of a finger, (n, 3) in the frame of the palm.
 
-    None if the finger has no such hinge. Segments of other joints take the axis of the next hinge.
+    None if the finger has no such hinge. A segment without a hinge has the axis of the next hinge.
     """
     finger, rows = hand.finger(name), [group[-1] for group in groups]
     found: list[Array | None] = [None] * len(rows)
@@ -294,22 +296,22 @@ def _hinge_axes(
 
 
 def _across_palm(side: str, ways: Array) -> Array:
-    """Return the axes about which segments of a thumb bend across the palm of a side, (n, 3)."""
+    """Return the axes about which the segments of a thumb bend across the palm, (n, 3)."""
     return np.cross(ways, unit(np.array([-0.8 if side == "right" else 0.8, 0.0, 0.6])))
 
 
 def _of_thumb(side: str, inner: Array, ways: Array, others: tuple[Array, list[tuple[Array, Array]]]) -> Array:
-    """Return the axes about which the segments of a thumb of balls bend, (n, 3) in the frame of the palm.
+    """Return the axes about which the segments of a thumb with ball joints bend, (n, 3), in the frame of the palm.
 
-    If its bones lie in the frames of their joints like those of the fingers, the thumb bends about the same axis of
-    these frames. If all frames are parallel in the pose in which they were made, the thumb bends across the palm of
-    that pose. Otherwise it bends across the palm at rest.
+    If the bones of the thumb lie in the frames of their joints as those of the fingers do, the thumb bends about the
+    same axis of these frames. If all frames were parallel in the pose in which they were made, the thumb bends across
+    the palm of that pose. Otherwise, it bends across the palm at rest.
 
     Args:
         side: Side of the hand.
         inner: Rotations from the palm to the frames of the thumb's joints, (n, 3, 3).
-        ways: Directions of its segments, (n, 3).
-        others: The axis of the frames about which fingers bend, and directions and rotations of the fingers.
+        ways: Directions of the thumb's segments, (n, 3).
+        others: The axis of the joints' frames about which fingers bend; and directions and rotations of each finger.
     """
     axis, fingers = others
     lying = np.concatenate([np.einsum("nij,nj->ni", turns, bones) for bones, turns in fingers])

@@ -1,4 +1,4 @@
-"""Retarget directions of fingers between hands with other fingers or other numbers of segments."""
+"""Retarget directions of fingers between hands with different fingers or numbers of segments."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from synovia.clips.hands.bones import FingerBones, HandBones
 from synovia.model.anatomy.hands.hand import FINGERS
 from synovia.model.geometry import Array, unit
 
-_FOLDED: Final = 0.05  # segment lengths; a shorter chord has no direction, so the direction at its start is used
-# A relaxed hand: bend of each segment of a finger from the plane of the palm, degrees
+# segment lengths: a shorter chord has no direction, and the direction at its start is used instead
+_FOLDED: Final = 0.05
+# Angle of each segment of a finger from the plane of the palm in a relaxed hand, degrees
 _RELAXED: Final[Mapping[str, tuple[float, ...]]] = {
     "index": (14.0, 36.0, 48.0), "middle": (18.0, 44.0, 60.0), "ring": (22.0, 50.0, 68.0), "little": (25.0, 54.0, 72.0),
 }  # fmt: skip
-_THUMB: Final = ((0.57, 0.76, 0.32), (0.44, 0.88, 0.22), (0.35, 0.92, 0.12))  # segments of a relaxed right hand
+# directions of the thumb's segments of a relaxed right hand
+_THUMB: Final = ((0.57, 0.76, 0.32), (0.44, 0.88, 0.22), (0.35, 0.92, 0.12))
 
 
 def partner(name: str, fingers: Mapping[str, object]) -> str | None:
-    """Return the finger that a finger follows: of the same name, else the nearest; None for an unmatched thumb.
+    """Return the finger that a finger follows: of the same name, else the nearest; None for a thumb without a partner.
 
     Args:
         name: The finger.
@@ -33,10 +35,10 @@ def partner(name: str, fingers: Mapping[str, object]) -> str | None:
 
 
 def partners(name: str, own: Mapping[str, object], fingers: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the fingers that a finger follows: one ``partner``, or all but the thumb for the one finger of a mitten.
+    """Return the fingers that a finger follows: its ``partner``; for the one finger of a mitten, all except the thumb.
 
     Args:
-        name: The finger.
+        name: The finger that follows.
         own: All fingers of its hand, by name.
         fingers: The fingers of the other hand, by name.
     """
@@ -47,7 +49,7 @@ def partners(name: str, own: Mapping[str, object], fingers: Mapping[str, object]
 
 
 def is_mitten(fingers: Mapping[str, object]) -> bool:
-    """Return whether a hand has a thumb and one other finger, which represents four."""
+    """Return whether a hand has a thumb and one other finger, which stands for four fingers."""
     return len(fingers) == 2 and "thumb" in fingers
 
 
@@ -60,7 +62,7 @@ class Carrier:
     """
 
     def __init__(self, source: HandBones, target: HandBones) -> None:
-        """Pair the fingers, and list the joints between which their segments are."""
+        """Pair the fingers of the two hands, and list the joints at the ends of the segments."""
         self._source = source
         self._pairs = [
             (name, source.fingers[other], finger)
@@ -75,7 +77,7 @@ class Carrier:
         self._offsets = np.array([one.offset for one in bones]).reshape(-1, 3)
 
     def directions(self, frames: Array) -> dict[str, Array]:
-        """Return the target directions (T, n, 3) of the segments in the frame of the palm.
+        """Return target directions (T, n, 3) of the segments of each finger, in the frame of the palm.
 
         Args:
             frames: World frames of the source's body, (T, joints, 12).
@@ -92,7 +94,7 @@ class Carrier:
 
 
 def middle_of(ways: Sequence[Array]) -> Array:
-    """Return the mean directions (T, n, 3) of some fingers: the mean of bends and of sideways components."""
+    """Return mean directions (T, n, 3) of some fingers: the means of their bends and of their sideways components."""
     if len(ways) == 1:
         return ways[0]
     bent = np.mean([np.unwrap(np.arctan2(way[..., 2], way[..., 1]), axis=1) for way in ways], axis=0)
@@ -104,14 +106,15 @@ def middle_of(ways: Sequence[Array]) -> Array:
 def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:
     """Return directions (T, n, 3) for the segments of a finger from those (T, m, 3) of a finger with other segments.
 
-    A segment takes the direction of the chord between the same relative lengths along the other finger.
+    A segment has the direction of the chord between the same fractions of the length of the other finger.
     """
     if len(source.rows) == len(target.rows):
         return ways
     own, other = (np.concatenate([[0.0], np.cumsum(one.lengths)]) / one.lengths.sum() for one in (target, source))
     steps = ways * np.diff(other)[None, :, None]
     points = np.concatenate([np.zeros((len(ways), 1, 3)), np.cumsum(steps, axis=1)], axis=1)
-    k = np.minimum(np.sum(other[1:-1, None] <= own, axis=0), len(other) - 2)  # the segment in which each point is
+    # index of the segment that contains each point
+    k = np.minimum(np.sum(other[1:-1, None] <= own, axis=0), len(other) - 2)
     at = points[:, k] + (own - other[k])[None, :, None] * ways[:, k]
     chords = np.diff(at, axis=1)
     folded = np.linalg.norm(chords, axis=2, keepdims=True) < _FOLDED * np.diff(own)[None, :, None]
@@ -119,7 +122,7 @@ def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:
 
 
 def relaxed(hand: HandBones) -> dict[str, Array]:
-    """Return the directions (1, n, 3) of the segments of a relaxed hand, whose fingers are slightly bent."""
+    """Return directions (1, n, 3) of the segments of a relaxed hand, whose fingers are slightly bent."""
     side = 1.0 if hand.side == "right" else -1.0
     out: dict[str, Array] = {}
     for name, finger in hand.fingers.items():
@@ -139,7 +142,7 @@ def relaxed(hand: HandBones) -> dict[str, Array]:
 
 
 def angles_off(source: HandBones, target: HandBones, frames: tuple[Array, Array]) -> dict[str, Array]:
-    """Return the mean angle (T,) between the segments of each common finger, in the frames of the palms, radians.
+    """Return the mean angle (T,), radians, between the segments of each common finger, in the frames of the palms.
 
     Args:
         source: The hand that moves.

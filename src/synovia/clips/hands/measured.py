@@ -1,7 +1,7 @@
-"""Fit fingers to the 21 landmarks of a hand: bones of constant lengths, joints with the ranges of human fingers.
+"""Fit fingers to the 21 landmarks of a hand, with bones of constant lengths and joint ranges of human fingers.
 
-A hand is made to measure: palm and bones have the median lengths of the points. A knuckle bends, abducts and rotates
-its finger slightly; the other joints are hinges. So noise does not twist segments, and fingers do not bend far
+The fit uses a hand made to measure: palm and bones have the median lengths of the points. A knuckle bends, abducts, and
+twists its finger slightly; the other joints are hinges. So noise does not twist segments, and fingers do not bend far
 backwards. ``fit_positions`` fits the hand to all frames at once.
 """
 
@@ -34,9 +34,10 @@ _THUMB_ASIDE: Final[_Range] = -45.0, 45.0
 _THUMB_PLANE: Final[_Range] = -40.0, 40.0
 _THUMB_REST: Final = (0.6, 0.75, 0.3)  # direction of a right thumb at rest in the frame of the palm
 _SPREAD: Final = (
-    0.5  # share of the angle between a finger's bone in the palm and the middle that the finger keeps at rest
+    # share of the angle between the middle line of the palm and a finger's bone in the palm that the finger has at rest
+    0.5
 )
-# Relative bone lengths of a typical hand, from the knuckle on; of a thumb, from the joint at the wrist on
+# Relative bone lengths of a typical hand: of fingers from the knuckle on, of a thumb from the joint at the wrist on
 _USUAL: Final[Mapping[str, tuple[float, float, float]]] = {
     "thumb": (46.0, 32.0, 25.0), "index": (43.0, 26.0, 21.0), "middle": (47.0, 30.0, 22.0),
     "ring": (44.0, 29.0, 22.0), "little": (35.0, 21.0, 20.0),
@@ -46,16 +47,16 @@ _FREE: Final[_Range] = -180.0, 180.0
 
 @dataclass(frozen=True, eq=False)
 class HandFit:
-    """Fingers over time.
+    """Fitted fingers over time.
 
     Args:
         side: The side of the hand.
         ways: Directions of the segments of each finger in the frame of the palm, (T, 3, 3), by name.
-        lengths: Lengths of these segments, (3,), by name.
+        lengths: Lengths of the segments of each finger, (3,), by name.
         palm: Axes of the palm in the frame of the points, (T, 3, 3).
         wrist: Positions of the wrist, (T, 3).
         size: Length from the wrist to the middle of the knuckles.
-        errors: Distances of the points from the fit, (T, 21), NaN where a point was not seen.
+        errors: Distances of the points from the fit, (T, 21); NaN where a point was not seen.
     """
 
     side: str
@@ -68,7 +69,7 @@ class HandFit:
 
     @property
     def seen_errors(self) -> Array:
-        """The errors of the points that are seen in some frame, (T, K)."""
+        """Errors of those points that are seen in some frame, (T, K)."""
         kept = np.flatnonzero(np.isfinite(self.errors).any(axis=0))
         return self.errors[:, kept]
 
@@ -81,7 +82,7 @@ class FitHand:
         fps: Frames per second.
         smoothness: As for ``fit_positions``.
         threads: Number of threads; None for all cores.
-        limits: Whether joints stay within the ranges of human fingers.
+        limits: Whether joints are limited to the ranges of human fingers.
     """
 
     fps: float
@@ -90,11 +91,11 @@ class FitHand:
     limits: bool = True
 
     def of(self, points: Array, weights: Array, side: str) -> HandFit:
-        """Return the fingers fitted to 21 landmarks; fingers that are never seen are left out.
+        """Fit fingers to 21 landmarks; fingers that are never seen are left out of the result.
 
         Args:
-            points: The landmarks, (T, 21, 3), NaN where one was not seen.
-            weights: Their confidence, (T, 21).
+            points: The landmarks, (T, 21, 3); NaN where a landmark was not seen.
+            weights: Confidence of the landmarks, (T, 21).
             side: The side of the hand.
 
         Raises:
@@ -135,20 +136,20 @@ class FitHand:
 
 
 def palm_points(points: Array, weights: Array) -> list[int]:
-    """Return the landmarks of the palm that are seen in some frame: the wrist, then knuckles; empty without a wrist."""
+    """Return landmarks of the palm that are seen in some frame: the wrist, then knuckles; empty if the wrist is not."""
     known = np.logical_and(np.isfinite(points).all(2), weights > 0.0)
     seen = set(np.flatnonzero(known.any(0)).tolist())
     return [k for k in (WRIST, *KNUCKLES) if k in seen] if WRIST in seen else []
 
 
 def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) -> tuple[Skeleton, dict[int, int]]:
-    """Return a hand with the median lengths of landmarks, and the joint of each landmark of its fingers.
+    """Return a hand with the median lengths of landmarks, and the row of the joint of each landmark.
 
     Args:
-        points: The landmarks, (T, 21, 3), NaN where one was not seen.
+        points: The landmarks, (T, 21, 3); NaN where a landmark was not seen.
         palms: The palm.
-        side: Its side.
-        limits: Whether its joints have the ranges of human fingers.
+        side: Side of the hand.
+        limits: Whether joints have the ranges of human fingers.
     """
     middle = _median(palms.inside(points))
     for number, place in palms.places.items():
@@ -160,7 +161,7 @@ def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) ->
         place = middle[numbers[0]]
         if name not in lengths or not np.isfinite(place).all():
             if name != "thumb" and np.isfinite(place).all():
-                _fixed(joints, rows, numbers[0], place)  # its knuckle shows the palm
+                _fixed(joints, rows, numbers[0], place)  # the finger is left out, but its knuckle belongs to the palm
             continue
         steps = lengths[name]
         thumb = name == "thumb"
@@ -182,7 +183,7 @@ def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) ->
 
 
 def _lengths(points: Array) -> dict[str, Array]:
-    """Return the median lengths of the bones of each finger whose points were all seen, (3,), by name.
+    """Return the median bone lengths of each finger whose points were all seen in some frame, (3,), by name.
 
     A bone whose ends were never seen together has the relative length of a typical hand.
     """
@@ -203,7 +204,7 @@ def _lengths(points: Array) -> dict[str, Array]:
 
 
 def _hinged(joints: list[Joint], name: str, parent: str, how: tuple[Array, Array, _Range]) -> str:
-    """Append a hinge with rest transform, axis and range in degrees, and return its name."""
+    """Append a hinge with rest transform, axis and range in degrees to ``joints``; return its name."""
     rest, axis, (low, high) = how
     limit = Interval(float(np.radians(low)), float(np.radians(high)))
     joints.append(Joint(name, parent, kind=Kind.HINGE, rest=rest, axis=axis, limit=limit))
@@ -211,7 +212,7 @@ def _hinged(joints: list[Joint], name: str, parent: str, how: tuple[Array, Array
 
 
 def _median(values: Array) -> Array:
-    """Return the median over frames of the seen values (T, ...); NaN where none was seen."""
+    """Return the median over frames of the seen values (T, ...); NaN for values that were never seen."""
     seen = np.isfinite(values).any(0)
     return np.where(seen, np.nanmedian(np.where(seen, values, 0.0), axis=0), np.nan)
 
@@ -223,17 +224,17 @@ def _fixed(joints: list[Joint], rows: dict[int, int], number: int, place: Array)
 
 
 def _rest_way(knuckle: Array) -> Array:
-    """Return the direction of a finger without abduction, (3,), from the position of its knuckle: fingers fan out."""
+    """Return the direction of a finger without abduction, (3,), from its knuckle; fingers fan out at rest."""
     angle = _SPREAD * float(np.arctan2(knuckle[0], knuckle[1]))
     return np.array([np.sin(angle), np.cos(angle), 0.0])
 
 
 def _perpendicular(way: Array) -> Array:
-    """Return the frame of a finger in the plane of the palm, (3, 3)."""
+    """Return the frame of a finger with a direction in the plane of the palm, (3, 3)."""
     return np.stack([np.cross(way, _Z), way, _Z], axis=1)
 
 
 def _across(way: Array, side: str) -> Array:
-    """Return the frame of a thumb that bends across the palm, (3, 3)."""
+    """Return the frame of a thumb with this direction that bends across the palm, (3, 3)."""
     axis = unit(np.cross(way, unit(np.array([-0.8 if side == "right" else 0.8, 0.0, 0.6]))))
     return np.stack([axis, way, np.cross(axis, way)], axis=1)

@@ -21,12 +21,12 @@ from synovia.text import listed
 
 
 def turned_hands(skeleton: Skeleton, q: Array, fits: Mapping[str, HandFit], fps: float) -> tuple[Array, list[str]]:
-    """Return joint values (T, nq) of a body with fitted hands and fingers, and notes on what could not be rotated.
+    """Return joint values (T, nq) of a body with fitted hands and fingers, and notes about fingers that cannot rotate.
 
     Args:
         skeleton: The body.
-        q: Its joint values.
-        fits: The fits by side, in the axes of the world of the body.
+        q: Joint values of the body, (T, nq).
+        fits: Fits of the hands by side, in the axes of the body's world.
         fps: Frames per second.
     """
     q, notes = q.copy(), list[str]()
@@ -48,7 +48,7 @@ def turned_hands(skeleton: Skeleton, q: Array, fits: Mapping[str, HandFit], fps:
 
 
 def turned_fingers(skeleton: Skeleton, q: Array, hand: HandBones, fit: HandFit, fps: float) -> list[str]:
-    """Rotate the fingers of a hand to a fit; change q (T, nq) in place. Return notes on fingers that cannot rotate."""
+    """Rotate the fingers of a hand to their fitted directions, in place in q (T, nq); return notes on other fingers."""
     wanted: dict[str, Array] = {}
     for name, finger in hand.fingers.items():
         others = partners(name, hand.fingers, fit.ways)
@@ -59,12 +59,12 @@ def turned_fingers(skeleton: Skeleton, q: Array, hand: HandBones, fit: HandFit, 
 
 
 def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, Array, HandBones, list[str]]:
-    """Return a body, its joint values (T, nq) with one hand that follows a fit, that hand, and notes.
+    """Return a body, its joint values (T, nq) with one hand that follows a fit, the bones of this hand, and notes.
 
-    If the file has only a hand, its root moves so that the palm follows. Otherwise the body stays at rest.
+    If the file holds only a hand, its root moves so that the palm follows the fit. Otherwise the body stays at rest.
 
     Raises:
-        UnsupportedError: If the body has no hand of that side.
+        UnsupportedError: If the body has no hand of the side of the fit.
     """
     own = hands_of_body(skeleton)
     if fit.side not in own:
@@ -87,7 +87,8 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
         rest = np.array(body.rest_pose().frames)
         size = float(np.linalg.norm(hand.hand.frame[:3, 3]))
         scale = size / fit.size if size > 0.0 else 1.0
-        turn = fit.palm @ hand.axes.T @ rest[hand.palm, :9].reshape(3, 3).T  # rotation of the whole since rest
+        # rotation of the whole model relative to rest
+        turn = fit.palm @ hand.axes.T @ rest[hand.palm, :9].reshape(3, 3).T
         place = scale * fit.wrist - np.einsum("tij,j->ti", turn, rest[hand.palm, 9:])
         joint, above = body.joints[root], body.parents[root]
         base = np.eye(3) if above < 0 else rest[above, :9].reshape(3, 3)
@@ -101,9 +102,9 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
 
 
 def _below_root(hand: HandBones, added: int) -> HandBones:
-    """Return a hand after joints were added above its skeleton.
+    """Return a hand with its rows shifted by the number of joints that were added above its skeleton.
 
-    The hand is not searched again: a model that moves through the world would more likely be taken for a body.
+    The hand is not detected again, because a model that moves through the world could be mistaken for a body.
     """
     fingers = {
         name: replace(
@@ -115,16 +116,16 @@ def _below_root(hand: HandBones, added: int) -> HandBones:
 
 
 def _as_bones(fit: HandFit, name: str) -> FingerBones:
-    """Return a fitted finger as bones, whose lengths determine which segments another finger follows."""
+    """Return a fitted finger as bones; their lengths determine which of its segments another finger follows."""
     ways = fit.ways[name][0]
     return FingerBones(name, (0,) * len(ways), ((),) * len(ways), 0, np.zeros(3), ways, ways, fit.lengths[name])
 
 
 def needs_body(body: Skeleton | None) -> Skeleton:
-    """Return the body whose hand follows 21 points.
+    """Return the body whose hand follows 21 points, if it is given.
 
     Raises:
-        InputError: If there is none.
+        InputError: If no body is given.
     """
     if body is None:
         raise InputError(

@@ -1,7 +1,7 @@
 """The palm of 21 landmarks over time: its shape, and its pose in each frame, also where points are hidden.
 
-A palm is rigid. The frames that show most of its points define its shape. Other frames are aligned with the shape by
-their visible points, and add points that were hidden.
+A palm is rigid. The frames in which most of its points are seen define its shape. The shape is fitted to the visible
+points of each other frame, and these frames add points that were hidden.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from synovia.model.anatomy.hands.landmarks import WRIST, palm_axes
 from synovia.model.geometry import Array
 
-_FEWEST: Final = 3  # least number of points that determine the pose of a palm
-_ROUNDS: Final = 4  # rounds of aligning frames with the shape and averaging
-_FLAT: Final = 0.05  # largest ratio of the spreads across and along a line for points that are in line
+_FEWEST: Final = 3  # least number of points in a frame that determine the pose of a palm
+_ROUNDS: Final = 4  # number of rounds: fit the shape to each frame, then average the frames
+_FLAT: Final = 0.05  # largest ratio of the spreads across and along a line for points that lie on the line
 
 
 @dataclass(frozen=True, eq=False)
 class Palms:
-    """A palm over time.
+    """The shape and the poses of a palm over time.
 
     Args:
-        places: Its points in its own axes, relative to the wrist, by landmark.
-        known: The frames in which enough points are seen to determine its pose.
-        turns: Orientations of its axes in the frame of the landmarks, (N, 3, 3), in these frames.
-        origins: Positions of the wrist, seen or not, (N, 3).
+        places: Positions of the points by landmark, in the axes of the palm, relative to the wrist.
+        known: Indices of the N frames in which enough points are seen to determine the pose.
+        turns: Orientations of the palm's axes in these frames, (N, 3, 3), in the frame of the landmarks.
+        origins: Positions of the wrist in these frames, seen or not, (N, 3).
     """
 
     places: dict[int, Array]
@@ -37,11 +37,11 @@ class Palms:
     origins: Array
 
     def inside(self, points: Array) -> Array:
-        """Return landmarks (T, K, 3) of the known frames in the axes of the palm from the wrist, (N, K, 3)."""
+        """Return landmarks (T, K, 3) in the known frames, relative to the wrist in the axes of the palm, (N, K, 3)."""
         return (points[self.known] - self.origins[:, None]) @ self.turns
 
     def everywhere(self, count: int) -> tuple[Array, Array]:
-        """Return axes (T, 3, 3) and origins (T, 3) of all frames: interpolated between known ones, held beyond them."""
+        """Return axes (T, 3, 3) and origins (T, 3) in all frames: interpolated between known frames, else constant."""
         from scipy.spatial.transform import Rotation, Slerp
 
         times, known = np.clip(np.arange(count), self.known[0], self.known[-1]), self.known
@@ -53,10 +53,10 @@ class Palms:
 
 
 def palms_of(points: Array, palm: list[int], side: str) -> Palms | None:
-    """Return the palm of landmarks over time; None if no frame shows three of its points that are not in line.
+    """Return the palm of landmarks over time; None if no frame shows three of its points that are not on a line.
 
     Args:
-        points: The landmarks, (T, 21, 3), NaN where one was not seen.
+        points: The landmarks, (T, 21, 3); NaN where a landmark was not seen.
         palm: The wrist, then the knuckles that are seen in some frame.
         side: The side of the hand.
     """
@@ -82,7 +82,7 @@ def palms_of(points: Array, palm: list[int], side: str) -> Palms | None:
 
 
 def _first(own: Array, seen: NDArray[np.bool_]) -> Array | None:
-    """Return the points of a palm in the frame that shows most, (P, 3), NaN where hidden; None if all are in line."""
+    """Return the points (P, 3) of a palm in the frame that shows most, NaN where hidden; None if all are on a line."""
     for frame in np.argsort(-seen.sum(1), kind="stable").tolist():
         if seen[frame].sum() < _FEWEST:
             return None
@@ -92,7 +92,7 @@ def _first(own: Array, seen: NDArray[np.bool_]) -> Array | None:
 
 
 def _laid(shape: Array, own: Array, seen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Array, Array]:
-    """Return the frames that determine the pose of the palm, and rotations (N, 3, 3) and shifts (N, 3) of its shape.
+    """Return the frames that determine the palm's pose, and rotations (N, 3, 3) and shifts (N, 3) of its shape there.
 
     References:
         Kabsch (1976), *A solution for the best rotation to relate two sets of vectors*.
@@ -113,6 +113,6 @@ def _laid(shape: Array, own: Array, seen: NDArray[np.bool_]) -> tuple[NDArray[np
 
 
 def _in_line(places: Array) -> bool:
-    """Return whether points (K, 3) are in line, so that they do not determine the orientation of a palm."""
+    """Return whether points (K, 3) are on a line, so that they do not determine the orientation of a palm."""
     spread = np.linalg.svd(places - places.mean(0), compute_uv=False)
     return bool(spread[1] <= _FLAT * spread[0])

@@ -1,4 +1,4 @@
-"""Fingers that follow directions frame by frame: hinges and balls in any order, also coupled joints."""
+"""Rotate fingers to directions frame by frame: hinges and balls in any order, also coupled joints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synovia.ik.targets import transforms
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 
-_REST: Final = 1e-3  # weight of the rest pose, relative to directions
+_REST: Final = 1e-3  # weight of the rest pose relative to that of directions
 _STEPS: Final = 6
 
 
@@ -26,16 +26,16 @@ def can_pursue(skeleton: Skeleton, hand: HandBones, name: str) -> bool:
 
 
 class FingerPursuit:
-    """Rotates fingers to directions of their segments in the frames of their palms, frame by frame.
+    """Rotates fingers frame by frame so that their segments have directions in the frames of their palms.
 
     Limits and couplings hold, and the twist of balls stays near that of the rest pose.
 
     Args:
         skeleton: The body.
-        fingers: Its hands, and the names of the fingers of each that are rotated.
+        fingers: Hands of the body, each with the names of its fingers to rotate.
 
     Attributes:
-        values: Indices into ``q`` of the joints that are rotated.
+        values: Indices into ``q`` of the values of the rotated joints.
     """
 
     def __init__(self, skeleton: Skeleton, fingers: Sequence[tuple[HandBones, Sequence[str]]]) -> None:
@@ -63,12 +63,12 @@ class FingerPursuit:
     def turn(self, wanted: Sequence[Mapping[str, Array]], q: Array, start: Array | None = None) -> Array:
         """Rotate the fingers; change q (T, nq) in place, and return its last frame.
 
-        Directions are relative to the palms, so the rest of the body stays in its rest pose in the solve.
+        The solve keeps the rest of the body in its rest pose, because directions are relative to the palms.
 
         Args:
             wanted: Directions (T, n, 3) in the frame of the palm of each hand, by the name of the finger.
-            q: Joint values of the body.
-            start: Joint values (nq,) of the frame before; None to restart.
+            q: Joint values of the body, (T, nq).
+            start: Joint values (nq,) of the frame before; None to begin without a frame before.
         """
         table, weights = self._pursuit.table(len(q))
         ways = [wanted[k][name] @ hand.rest.T for k, (hand, names) in enumerate(self._fingers) for name in names]
@@ -85,17 +85,17 @@ class FingerPursuit:
 
 
 def turn(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array], q: Array, fps: float) -> list[str]:
-    """Rotate fingers so that their segments have directions in the frame of the palm; change q (T, nq) in place.
+    """Rotate fingers so that their segments have given directions in the frame of the palm; change q (T, nq) in place.
 
     Args:
         skeleton: The body.
-        hand: Its hand.
+        hand: The hand of the body.
         wanted: Directions of the segments of some fingers, (T, n, 3), by name.
-        q: Joint values, the start for hinges.
+        q: Joint values, (T, nq); those of hinges are also the start.
         fps: Frames per second.
 
     Returns:
-        Names of the fingers that stay as they are, because they have joints other than hinges and balls.
+        Names of the fingers that are not rotated, because they have joints other than hinges and balls.
     """
     exact = {name: ways for name, ways in wanted.items() if can_turn(skeleton, hand.fingers[name])}
     turn_fingers(skeleton, hand, exact, q, fps)

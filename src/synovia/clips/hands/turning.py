@@ -1,9 +1,10 @@
 """Compute joint values of fingers for directions of their segments in the frame of the palm, within joint limits.
 
-A ball first rotates from rest by flexion about its own axis, then sideways about an axis that flexion has rotated. So
-its direction is exact wherever its limits allow it, and a knuckle in a fist does not twist. The base of a thumb swings.
-Both also rotate about their bones, a knuckle only slightly, so that the next segment bends about its own axis. Hinges
-follow all their directions at once by least squares.
+A ball joint first rotates from rest by flexion about its own axis, then sideways about an axis that flexion has
+rotated.
+So its direction is exact wherever its limits allow this, and a knuckle in a fist does not twist. The base of a thumb
+swings by the smallest rotation. The base of a thumb and, slightly, a knuckle also rotate about their bones, so that the
+next segment bends about its own axis. Hinges follow the directions of all their segments at once by least squares.
 """
 
 from __future__ import annotations
@@ -20,22 +21,24 @@ from synovia.model.limits import SwingTwist
 from synovia.model.pose import clamped
 from synovia.tracking.chains import Chain, Direction, is_hinge
 
-SMOOTHNESS: Final = 1e-3  # weight of squared steps of hinges at 30 frames per second, relative to directions
-_NO_BOUND: Final = 100.0  # radians per step; no hinge reaches it
-# For the base of a thumb and a knuckle: sines of the next segment's bend below which its plane is unknown and above
-# which it is clear; radians of roll into this plane up to which it is fully used, and from which it is ignored
+# weight of squared steps of hinges between frames at 30 frames per second, relative to directions
+SMOOTHNESS: Final = 1e-3
+_NO_BOUND: Final = 100.0  # radians per step; larger than any step of a hinge
+# Bounds for the base of a thumb and for a knuckle. Sines of the next segment's bend: below the first, the plane of the
+# bend is unknown; above the second, it is clear. Radians of roll into this plane: up to the third, the roll is fully
+# used; from the fourth on, it is ignored.
 _THUMB: Final = (0.12, 0.35, 0.7, 1.05)
 _KNUCKLE: Final = (0.2, 0.6, 0.3, 0.5)
 
 
 def can_turn(skeleton: Skeleton, finger: FingerBones) -> bool:
-    """Return whether all segments of a finger are moved by balls, then by hinges that follow no other joint."""
+    """Return whether balls move the first segments, and hinges that follow no other joint move all others."""
     kinds = [_kind(skeleton, group) for group in finger.groups]
     return all(kinds) and "hinges" not in kinds[: kinds.count("ball")]
 
 
 def _kind(skeleton: Skeleton, group: tuple[int, ...]) -> str:
-    """Return the kind of the joints that move a segment, "" for kinds that are not supported."""
+    """Return the kind of the joints that move a segment; "" for kinds that are not supported."""
     joints = [skeleton.joints[row] for row in group]
     if len(joints) == 1 and joints[0].kind is Kind.BALL:
         return "ball"
@@ -43,13 +46,13 @@ def _kind(skeleton: Skeleton, group: tuple[int, ...]) -> str:
 
 
 def turn_fingers(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array], q: Array, fps: float) -> None:
-    """Rotate fingers so that their segments have directions in the frame of the palm; change q (T, nq) in place.
+    """Rotate fingers so that their segments have given directions in the frame of the palm; change q (T, nq) in place.
 
     Args:
         skeleton: The body.
-        hand: Its hand.
+        hand: The hand of the body.
         wanted: Directions of the segments of some fingers, (T, n, 3), by name; they must satisfy ``can_turn``.
-        q: Joint values, the start for hinges; only those of the fingers change.
+        q: Joint values; those of the fingers are changed, and are the start for hinges.
         fps: Frames per second.
     """
     rest = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3)
@@ -57,13 +60,14 @@ def turn_fingers(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array
         finger = hand.fingers[name]
         world = ways @ hand.rest.T
         balls = sum(_kind(skeleton, group) == "ball" for group in finger.groups)
-        turn = np.broadcast_to(rest[hand.palm], (len(q), 3, 3))  # of the row ``at``, with the palm at rest
+        # orientation of the joint ``at``, with the palm at rest
+        turn = np.broadcast_to(rest[hand.palm], (len(q), 3, 3))
         at = hand.palm
         for k in range(balls):
             row = finger.rows[k]
             where = skeleton.q_slice(row)
             begin = quat_to_matrix(skeleton.rest_q[where])
-            frame = rest[row].T @ hand.rest @ finger.bases[k]  # frame of the segment in the joint's frame
+            frame = rest[row].T @ hand.rest @ finger.bases[k]  # frame of the segment relative to its joint's frame
             zero = turn @ (rest[at].T @ rest[row])
             seen = np.einsum("tji,tj->ti", zero @ frame, world[:, k])
             thumb = name == "thumb"
@@ -89,8 +93,8 @@ def _turn_hinges(
         skeleton: The body.
         finger: The finger.
         world: Directions of all segments, (T, n, 3), in a world with the palm at rest.
-        q: Joint values.
-        above: Rotation of the joint above since rest, (T, 3, 3), and the orientations of all joints at rest.
+        q: Joint values, (T, nq).
+        above: Rotation of the joint above relative to rest, (T, 3, 3), and the orientations of all joints at rest.
         fps: Frames per second.
     """
     first = [_kind(skeleton, group) for group in finger.groups].index("hinges")
@@ -112,7 +116,7 @@ def _turn_hinges(
 
 
 def _bent(ways: Array) -> Array:
-    """Return rotations (T, 3, 3) from y to directions: about x, then sideways about the rotated z."""
+    """Return rotations (T, 3, 3) from y to directions: first about x, then sideways about the rotated z."""
     beta, theta = -np.arcsin(np.clip(ways[:, 0], -1.0, 1.0)), np.arctan2(ways[:, 2], ways[:, 1])
     cb, sb, ct, st = np.cos(beta), np.sin(beta), np.cos(theta), np.sin(theta)
     zero = np.zeros(len(ways))
@@ -124,7 +128,8 @@ def _swing(ways: Array) -> Array:
     """Return the smallest rotations (T, 3, 3) from y to directions."""
     y = np.broadcast_to((0.0, 1.0, 0.0), ways.shape)
     quats = np.concatenate([cross(y, ways), 1.0 + ways[:, 1:2]], axis=1)
-    quats[np.linalg.norm(quats, axis=1) < 1e-9] = (1.0, 0.0, 0.0, 0.0)  # rotation by 180°: any normal axis
+    # opposite directions: rotate by 180° about a normal axis
+    quats[np.linalg.norm(quats, axis=1) < 1e-9] = (1.0, 0.0, 0.0, 0.0)
     return quat_to_matrix(unit(quats))
 
 
@@ -136,9 +141,9 @@ def _about_y(angles: Array) -> Array:
 
 
 def _roll(frames: Array, ways: Array, bounds: tuple[float, float, float, float]) -> Array:
-    """Return the roll angles (T,) of a segment about its bone so that the next one bends about its own axis.
+    """Return the roll angles (T,) of a segment about its bone for which the next segment bends about its own axis.
 
-    The angle is 0 where the next segment hardly bends, or the angle would be large.
+    The angle is reduced to 0 where the next segment hardly bends, or where the angle would be large.
 
     Args:
         frames: Frames of the next segment before the roll, (T, 3, 3).

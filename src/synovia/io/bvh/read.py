@@ -64,7 +64,7 @@ def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array |
     """Return the motion of a table (T, channels); the table is None for a file without a MOTION part.
 
     Raises:
-        FormatError: If there are no frames, or the frame time cannot be used.
+        FormatError: If the file has no frames, or its frame time cannot be used.
     """
     if table is None:
         source.fail("file has no motion", expected="MOTION after the hierarchy")

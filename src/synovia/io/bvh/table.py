@@ -11,7 +11,7 @@ import numpy as np
 from synovia.io.bvh.text import LARGEST, NUMBER, Source
 from synovia.model.geometry import Array
 
-_MOST_STILL: Final = 1_000_000  # largest number of frames without channels, as these take no bytes in the file
+_MOST_STILL: Final = 1_000_000  # largest number of frames without channels; such frames take no bytes in the file
 _FRAMES: Final = re.compile(r"\s*+frames\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
 _COUNT: Final = re.compile(r"-?\d{1,15}", re.ASCII)  # some recorders write -1 for an unknown count
 _FRAME_TIME: Final = re.compile(r"\s*+frame\s*+time\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)

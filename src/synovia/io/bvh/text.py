@@ -18,7 +18,7 @@ from synovia.text import counted
 
 CHANNELS: Final = ("Xposition", "Yposition", "Zposition", "Xrotation", "Yrotation", "Zrotation")
 _CHANNEL: Final = {name.lower(): name for name in CHANNELS}
-LARGEST: Final = 1e15  # largest value that a joint accepts
+LARGEST: Final = 1e15  # largest absolute value that a joint accepts
 
 _WORD: Final = re.compile(r"[{}]|[^\s{}]+", re.ASCII)
 _NAME: Final = re.compile(r"[^{}\r\n]*")

@@ -23,7 +23,7 @@ class Body(NamedTuple):
     Args:
         nodes: The nodes.
         records: The records of the nodes.
-        rows: Skeleton row by node; without an added root.
+        rows: Skeleton row by node; an added root has none.
     """
 
     nodes: list[Node]

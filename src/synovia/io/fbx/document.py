@@ -15,8 +15,8 @@ from synovia.model.geometry import Array
 
 CLASS: Final = "\0\1"  # separator between the name of an object and its class
 _TICKS: Final = 46_186_158_000  # ticks per second, unless TCDefinition selects another number
-_NEW_TICKS: Final = 141_120_000  # ticks per second in files whose TCDefinition selects it
-_FIRST: Final = 1_000_000  # object number from which new objects are numbered; 0 is the scene
+_NEW_TICKS: Final = 141_120_000  # ticks per second in files whose TCDefinition selects this number
+_FIRST: Final = 1_000_000  # smallest number of a new object; 0 is the scene
 _LARGEST: Final = 2**62  # upper bound of object numbers and of ticks, so that both fit in 64 bits
 _OLD_TIME: Final = 127  # value of TCDefinition that means ``_TICKS``
 _OLDEST: Final = 7000  # first version in which objects have numbers and takes are objects
@@ -47,8 +47,8 @@ class Document:
         where: Name for messages.
 
     Raises:
-        FormatError: If it has no objects or connections.
-        UnsupportedError: If its version is so old that objects have no numbers.
+        FormatError: If the file has no objects or connections.
+        UnsupportedError: If the version of the file is so old that objects have no numbers.
     """
 
     def __init__(self, tree: Tree, where: str) -> None:
@@ -234,8 +234,8 @@ def read_document(path: Path) -> Document:
     """Read an FBX file, binary or text.
 
     Raises:
-        FileError: If it cannot be read.
-        FormatError: If it is malformed.
+        FileError: If the file cannot be read.
+        FormatError: If the file is malformed.
         UnsupportedError: If its version is too old.
     """
     data, where = read_bytes(path), str(path)

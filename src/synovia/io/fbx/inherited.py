@@ -34,7 +34,7 @@ class Node(NamedTuple):
         kind: Type of its attribute, as ``ufbx.ElementType``.
         visible: Whether the node is shown.
         mode: Scale inheritance, as ``ufbx.InheritMode``.
-        source: Index of the node whose scale multiplies its own, -1 for none.
+        source: Index of the node whose scale multiplies the scale of this node, -1 for none.
         helper: Whether the node is not in the file, but was added to have the scale of its parent.
     """
 

@@ -31,7 +31,7 @@ def read_skin(path: Path) -> Skin:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is malformed.
+        FormatError: If the file is malformed.
         MissingExtraError: If ``ufbx`` is not installed.
     """
     with np.errstate(over="ignore", invalid="ignore"):

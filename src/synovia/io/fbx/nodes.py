@@ -33,8 +33,8 @@ from synovia.io.nodes.euler import from_quat, from_quat_near, to_quat
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
-NORMAL: Final = 1  # code of inherit type RSrs
-COMPONENTS: Final = 0  # code of inherit type RrSs
+NORMAL: Final = 1  # code of the inherit type RSrs
+COMPONENTS: Final = 0  # code of the inherit type RrSs
 # Axes of the moving frame by rotation order code. Order XYZ rotates about x first, so R = Rz · Ry · Rx.
 _ORDERS: Final = ((2, 1, 0), (1, 2, 0), (0, 2, 1), (2, 0, 1), (1, 0, 2), (0, 1, 2))
 

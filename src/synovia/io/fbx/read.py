@@ -151,7 +151,7 @@ def node_tree(found: Unpacked) -> Scene:
     """Return the nodes that become joints.
 
     Raises:
-        FormatError: If there are no nodes, or too many.
+        FormatError: If the file has no nodes, or too many.
     """
     nodes = found.tree.nodes
     above = [node.parent if node.parent > 0 else -1 for node in nodes]  # the root of the file does not count as a node

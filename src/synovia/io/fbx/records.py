@@ -121,7 +121,7 @@ def read_tree(data: bytes, where: str) -> Tree:
         where: Name of the file, for messages.
 
     Raises:
-        FormatError: If it is malformed.
+        FormatError: If the file is malformed.
     """
     return _Reader(data, where).tree()
 

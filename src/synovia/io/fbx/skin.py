@@ -122,7 +122,7 @@ def _bound(mesh: Mesh, frames: Array, each: Array) -> tuple[Array, Array, Array]
 
 
 def _mesh(document: Document, mesh: Mesh, vertices: Array, turn: Array) -> tuple[Record, Record]:
-    """Add a node with a mesh, and return both."""
+    """Add a node and its mesh, and return the records of both."""
     faces = mesh.faces[:, ::-1] if np.linalg.det(turn) < 0.0 else mesh.faces
     flat = faces.ravel()
     ends = faces.copy()

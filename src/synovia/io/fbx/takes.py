@@ -25,7 +25,7 @@ SCALING: Final = "Lcl Scaling"
 _LETTERS: Final = {TRANSLATION: "T", ROTATION: "R", SCALING: "S"}
 _MARK: Final = "SynoviaClip"  # property that marks takes written by Synovia
 _LINEAR: Final = 4  # key flag for linear interpolation
-_KEY: Final = (0.0, 0.0, 9.419963346924634e-30, 0.0)  # slopes and weights of a key, which linear interpolation ignores
+_KEY: Final = (0.0, 0.0, 9.419963346924634e-30, 0.0)  # slopes and weights of a key; linear interpolation ignores them
 _KEY_VERSION: Final = 4008
 Tracks = Mapping[tuple[int, str], NDArray[np.float32]]  # values (T, 3) or (1, 3) by node number and property
 

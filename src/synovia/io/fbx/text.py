@@ -20,7 +20,7 @@ _TOKEN: Final = re.compile(
     r"""\s+|;[^\n]*|"(?P<text>[^"]*)"|(?P<mark>[{},])|(?P<key>[A-Za-z_][^\s:,{}";]*)[ \t]*:|\*(?P<count>\d{1,18})"""
     r"""|(?P<word>[^\s,{}:";]+)"""
 )
-_WHOLE: Final = re.compile(r"[+-]?\d{1,400}")  # integers; int() accepts at most 4300 digits
+_WHOLE: Final = re.compile(r"[+-]?\d{1,400}")  # an integer; int() accepts at most 4300 digits
 _VERSION: Final = re.compile(r";\s*FBX\s+(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 _DEEPEST: Final = 64
 # Records with 64-bit integers, and records with floating-point numbers, even if these look like integers:
@@ -72,7 +72,7 @@ def read_text_tree(text: str, where: str) -> Tree:
         where: Name of the file, for messages.
 
     Raises:
-        FormatError: If it is malformed.
+        FormatError: If the file is malformed.
     """
     return _Reader(text, where).tree()
 

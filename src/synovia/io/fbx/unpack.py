@@ -24,9 +24,9 @@ RATES = 1.0, 1000.0  # plausible frames per second; other rates need a curve wit
 _ON_FRAME = 0.01  # tolerance, in frames, within which the length of a curve counts as a whole number of frames
 _ARRAYS = {b"f": 4, b"d": 8, b"l": 8, b"i": 4, b"b": 1, b"c": 1}  # bytes of an array entry, by type code
 _SCALARS = {b"Y": 2, b"C": 1, b"B": 1, b"I": 4, b"F": 4, b"D": 8, b"L": 8}
-_UNPACKED = 2**28, 64  # limit of the unpacked arrays: bytes, and additional bytes for each byte of the file
-_MEMORY = 2**30, 96  # limit of the memory: bytes, and additional bytes for each byte of the file
-_SECONDS = 60.0, 1e-5  # limit of the processor time: seconds, and additional seconds for each byte of the file
+_UNPACKED = 2**28, 64  # limit for unpacked arrays: number of bytes, plus a number for each byte of the file
+_MEMORY = 2**30, 96  # limit for memory: number of bytes, plus a number for each byte of the file
+_SECONDS = 60.0, 1e-5  # limit for processor time: seconds, plus seconds for each byte of the file
 _DEPTH = 64  # largest nesting depth of records
 _MOVING = {
     "Lcl Translation", "Lcl Rotation", "Lcl Scaling", "PreRotation", "PostRotation", "RotationOffset", "RotationPivot",
@@ -38,7 +38,7 @@ _FAULTS = 2, 7, 9, 11, 12  # warning types of ufbx: truncated arrays, bad versio
 _DUAL = 2, 3  # ufbx's skinning methods with dual quaternions
 
 
-class Refused(Exception):  # noqa: N818  not an error of this program
+class Refused(Exception):  # noqa: N818  an error of the file, not of this program
     """The file cannot be read; the text says why."""
 
 

@@ -42,10 +42,10 @@ from synovia.model.motion import Motion
 from synovia.text import listed
 
 ENDING: Final = ".fbx"
-_STILL: Final = 1e-7  # rounding of float32: a smaller difference from rest needs no curve
-_FLAT: Final = 1e-9  # relative determinant of a linear map; a map with a smaller determinant counts as singular
-_APART: Final = (4e-6, 4e-7)  # fractions of the smallest and the largest coordinate that separate two bones in float32
-_HELPER: Final = " scale"  # name ending of joints that readers add below nodes whose scale is not inherited
+_STILL: Final = 1e-7  # rounding of float32; a property that differs less from rest needs no curve
+_FLAT: Final = 1e-9  # relative determinant of a linear map, below which the map counts as singular
+_APART: Final = (4e-6, 4e-7)  # factors of the smallest and largest coordinate; their sum separates two bones in float32
+_HELPER: Final = " scale"  # ending of names of joints that readers add below nodes without inherited scale
 
 
 class _Target(NamedTuple):
@@ -208,7 +208,7 @@ def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
 
 
 def _hangs_from(nodes: list[Node], number: int, above: int, joints: set[str]) -> bool:
-    """Return whether the nearest ancestor of a node that is a joint is node ``above``; -1 for none."""
+    """Return whether node ``above`` is a node's nearest ancestor that is a joint; -1 stands for no such ancestor."""
     number = nodes[number].parent
     while number >= 0 and number != above and nodes[number].name not in joints:
         number = nodes[number].parent
@@ -272,7 +272,7 @@ def _solved(
     Args:
         nodes: The nodes.
         targets: Target transforms by node; other nodes are at rest.
-        turning: Nodes whose rotation is written in any case.
+        turning: Nodes whose rotation is written even if it stays at rest.
         still: Distance; a node that is closer than this to its target gets no translation curve.
     """
     chain = Chain(nodes)

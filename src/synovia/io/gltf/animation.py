@@ -22,7 +22,7 @@ _INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
 WRITER: Final = "Synovia"
 _MARK: Final = "clip"
 _NEAR: Final = 1e-9  # radians between keys; for smaller angles, slerp would divide by an inaccurate sine
-_UNIT: Final = 0.1  # tolerance of a quaternion's norm: 8-bit quaternions are off by 0.01
+_UNIT: Final = 0.1  # tolerance of a quaternion's norm; the norms of 8-bit quaternions are wrong by 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,7 @@ _HARMLESS: Final = (
 
 
 class Document:
-    """The JSON of a file and lazy access to its buffers.
+    """The JSON of a file, and its buffers, which are read only when needed.
 
     Args:
         path: The file.
@@ -136,7 +136,7 @@ def linked_files(path: Path) -> Iterator[Path]:
     """Yield the buffer and image files to which a file refers.
 
     Raises:
-        SynoviaError: If it cannot be read.
+        SynoviaError: If the file cannot be read.
     """
     data = read_bytes(path)
     text = _split(path, data)[0] if data.startswith(MAGIC) else data

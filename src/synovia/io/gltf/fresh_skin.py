@@ -20,7 +20,7 @@ from synovia.model.geometry import Array
 
 _MOST: Final = 4  # number of joints per vertex that all programs support
 _LARGEST: Final = 1e30  # largest coordinate, well inside the range of float32
-_FLAT: Final = 1e-12  # relative determinant of a matrix; a matrix with a smaller determinant counts as singular
+_FLAT: Final = 1e-12  # relative determinant of a matrix, below which the matrix counts as singular
 _IMAGES: Final = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 _FLOAT, _SHORT, _INT = 5126, 5123, 5125
 _CORNERS, _INDICES = 34962, 34963

@@ -21,8 +21,8 @@ _BINDING: Final = {
     "VRMC_node_constraint": ("Constraints", "constraint"),
     "KHR_physics_rigid_bodies": ("Physical bounds", "joint"),
 }
-_SHEAR: Final = 1e-4  # cosine between columns of a node matrix; a smaller cosine counts as float32 rounding
-_UNIT: Final = 0.1  # tolerance of a quaternion's norm: 8-bit quaternions are off by 0.01
+_SHEAR: Final = 1e-4  # cosine of the angle between columns of a node matrix; a smaller cosine counts as rounding
+_UNIT: Final = 0.1  # tolerance of a quaternion's norm; the norms of 8-bit quaternions are wrong by 0.01
 
 
 def read_scene(document: Document) -> Scene:

@@ -54,7 +54,7 @@ def read_skin(path: Path) -> Skin:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is malformed.
+        FormatError: If the file is malformed.
         UnsupportedError: If data of a mesh are compressed.
     """
     with np.errstate(over="ignore", invalid="ignore"):

@@ -46,15 +46,15 @@ from synovia.text import listed
 
 _CARRY: Final = "retarget the clip to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
 _STAND: Final = "sy.skeletons.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
-_SOLE: Final = 0.15  # fraction of the height of the hips: largest height of foot joints that counts as on the floor
-_BELOW: Final = 0.1  # fraction of the height of the hips by which feet may be below the floor
+_SOLE: Final = 0.15  # fraction of the hips' height: foot joints up to this height count as on the floor
+_BELOW: Final = 0.1  # fraction of the hips' height by which feet may be below the floor
 _LOWEST: Final = 0.02  # quantile of heights over time that serves as the lowest height; robust against outliers
-_NO_LEGS: Final = 1.4  # assumed height of the hips over the distance from hips to head, for bodies without legs
-_HIGH: Final = 1e-3  # relative difference of hip heights that is not reported
+_NO_LEGS: Final = 1.4  # assumed ratio of the hips' height to the distance from hips to head, for bodies without legs
+_HIGH: Final = 1e-3  # relative difference of the hips' heights that is too small for a note
 _UPRIGHT: Final = 45.0  # degrees: largest angle of trunk and legs from vertical at rest
-_SHORT: Final = 1e-6  # fraction of the body's size: a shorter bone has no direction
+_SHORT: Final = 1e-6  # fraction of the body's size; a shorter bone counts as without direction
 _NEXT: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot"}
-_TOPS: Final = ("head", "neck", "upper_chest", "chest", "left_upper_arm")  # the first role present ends the trunk
+_TOPS: Final = ("head", "neck", "upper_chest", "chest", "left_upper_arm")  # the first that the body has ends the trunk
 _WITH_ARM: Final = ("hand", *(f"{f}_{k}" for f in ("thumb", "index", "middle", "ring", "little") for k in (1, 2, 3)))
 _NEEDED: Final = (  # bones that every VRM character has
     "hips", "spine", "head",
@@ -233,7 +233,7 @@ def _bones(body: Skeleton, where: str) -> list[_Bone]:
     """Return the bones of a humanoid, the hips first, parents before their children.
 
     Raises:
-        InputError: If it has no hips.
+        InputError: If the body has no hips.
     """
     rows = {role: row for role, row in body.role_rows.items() if role in PERSON}
     if "hips" not in rows:

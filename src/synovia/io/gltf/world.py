@@ -33,7 +33,7 @@ def read_world(path: Path) -> World:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is malformed.
+        FormatError: If the file is malformed.
     """
     return _Reader(read_document(path)).world(path)
 
@@ -102,7 +102,7 @@ class _Reader:
         """Read the corners of the hull of a mesh.
 
         Raises:
-            SynoviaError: If it cannot be read.
+            SynoviaError: If the mesh cannot be read.
         """
         parts: list[Array] = []
         for primitive in mesh.items("primitives"):

@@ -3,7 +3,7 @@
 If a clip does not key a property, programs such as Blender leave it as the previous clip set it. So a new clip keys all
 joints, also those at rest. The other clips of a copy get a key at rest for each property that only other clips move. By
 the specification this changes nothing: properties without keys are at rest. Blender opens a file with its first clip,
-so the new clip is first. Nothing else in the copy changes. Functions that read such a file back are here, too.
+so the new clip is first. Nothing else in the copy changes. Functions that read such a file back are also here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from synovia.model.motion import Motion
 from synovia.text import listed
 
 _FLOAT: Final = 5126
-_STILL: Final = 1e-7  # rounding of float32: a smaller difference from rest needs no channel
+_STILL: Final = 1e-7  # rounding of float32; a property that differs less from rest needs no channel
 
 
 def write_gltf(
@@ -49,7 +49,7 @@ def write_gltf(
     The clip has the local translations and rotations of the nodes in float32, with one key a frame, or a single key if
     the node is at rest. They give every joint its position and rotation in the motion. Below a nonuniform scale, bones
     change their length in other programs; there, keyed translations keep the joints in place. Meshes, materials, other
-    clips and unknown parts are copied; other clips get keys at rest as the head of this module says. The clip is the
+    clips and unknown parts are copied; other clips get keys at rest, see the docstring of this module. The clip is the
     first of the file, and ``extras`` marks it as written last.
 
     Args:
@@ -156,7 +156,7 @@ def write_gltf_pose(
 ) -> tuple[str, ...]:
     """Write a copy of a glTF or GLB file whose nodes have a pose of its skeleton, or a new file (``fresh.py``).
 
-    Its clips stay as they are; programs that play none show the pose.
+    The clips of the file stay unchanged; programs that play no clip show the pose.
 
     Args:
         pose: The pose. Its skeleton is that of ``into``, with or without an added free root.
@@ -203,8 +203,8 @@ def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is not a usable glTF.
-        InputError: If it has other joints.
+        FormatError: If the file is not a usable glTF.
+        InputError: If the file has other joints than the skeleton.
     """
     document = read_document(path)
     scene = below_frame(read_scene(document), document, skeleton)
@@ -281,7 +281,7 @@ def _moved(clips: Iterable[Animation], scene: Scene) -> dict[tuple[int, str], No
 
 
 def _at_rest(scene: Scene, others: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Array]:
-    """Return the values at rest, (1, width), of translations and rotations of all nodes, and of other properties."""
+    """Return the values at rest, (1, width), of all translations and rotations, and of the properties ``others``."""
     keys = [(row, what) for row in range(len(scene.names)) for what in ("translation", "rotation")]
     return {(row, what): rest_of(scene, row, what) for row, what in (*keys, *others)}
 
@@ -293,7 +293,7 @@ def rest_of(scene: Scene, row: int, what: str) -> Array:
 
 
 def _values(joint: Joint, motion: Array) -> Array:
-    """Return the joint values for a transform from its rest frame, (4, 4); ignore parts that the joint cannot move."""
+    """Return the values of a joint for a transform from its rest frame, (4, 4); ignore parts that it cannot follow."""
     quat = matrix_to_quat(motion[:3, :3])
     if joint.kind is Kind.HINGE:
         return np.array([2.0 * np.arctan2(quat[:3] @ joint.axis, quat[3])])
@@ -305,7 +305,7 @@ def _values(joint: Joint, motion: Array) -> Array:
 def _parts(document: Document) -> tuple[dict[str, Any], bytes]:
     """Return the JSON of a file, which callers may change, and the binary chunk that its first buffer uses."""
     for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
-        document.root.items(key)  # also checks elements that no joint needs
+        document.root.items(key)  # checks all elements, also those that no joint needs
     buffers = document.root.items("buffers")
     chunk = b""
     if document.chunk is not None and buffers and not buffers[0].has("uri"):  # otherwise no buffer uses the chunk
@@ -334,7 +334,7 @@ def node_tracks(motion: Motion, scene: Scene, *, what: str = "motion") -> dict[t
     rest = Rest(scene)
     rows = _same_joints(motion.skeleton, scene, motion.name, what=what)
     extra = len(motion.skeleton) - len(scene.names)
-    # No node can have the scale of an added root; translations reproduce it in the same way.
+    # No node of the file can have the scale of an added root; translations reproduce it, as below a nonuniform scale.
     scaled_root = bool(extra and motion.stretch is not None and np.any(motion.stretch[:, 0] != 1.0))
     exact = rest.sheared | scaled_root
     places = motion.positions() if exact.any() else None
@@ -460,7 +460,7 @@ class NewClip:
         self._first = float(times[0])
 
     def add_track(self, node: int, what: str, values: Array) -> None:
-        """Add the values of one property of one node, (T, width), or (1, width) if it is at rest."""
+        """Add the values of one property of one node, (T, width), or (1, width) if the property is at rest."""
         if len(values) == 1:
             self.add_rest(self.animation, self._first, node, what, values)
         else:
@@ -515,7 +515,7 @@ def _check_references(content: dict[str, Any], source: Path, target: Path) -> No
     """Raise an error for a copy in another folder if the source refers to buffers or images next to it.
 
     Raises:
-        InputError: If there are such files.
+        InputError: If the source refers to such files.
     """
     named = [
         entry["uri"]

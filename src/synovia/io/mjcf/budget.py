@@ -17,9 +17,9 @@ MOST_ELEMENTS: Final = 15_000
 MOST_POINTS: Final = 1000  # largest number of points of deformable objects; each becomes a body
 MOST_CELLS: Final = 2**24  # largest number of cells of textures and height fields
 MOST_CORNERS: Final = 50_000  # largest number of vertices of built-in meshes; each mesh counts as at least 1000
-MOST_STEPS: Final = 10_000  # largest number of simulated steps to find the length ranges of actuators
+MOST_STEPS: Final = 10_000  # largest number of steps of a simulation that finds the length ranges of actuators
 _MUSCLES: Final = ("muscle", "general")  # actuators that may be muscles
-MOST_COPIED: Final = 500_000  # number of elements times number of <replicate>s, as each of these copies the whole model
+MOST_COPIED: Final = 500_000  # largest number of elements times number of <replicate>s, as each copies the whole model
 MOST_EXTRA: Final = 10_000  # largest number of values of a sensor, of a custom field, or in <size>
 MOST_USER: Final = 100  # largest number of user values of each element
 # Limits for the memory of a simulation, in <size>: user values of each state, and attributes of old files.
@@ -31,7 +31,7 @@ class Budget:
 
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}
-        self.ranges: list[Element] = []  # <lengthrange> elements: how MuJoCo finds length ranges
+        self.ranges: list[Element] = []  # <lengthrange> elements, which set how MuJoCo finds length ranges
         self.actuators: list[Element] = []
 
     def spend(self, element: Element, what: str, amount: float, most: float) -> None:

@@ -3,7 +3,7 @@
 A constraint of one joint, y - y0 = c0, locks it, and a linear one of two joints, y - y0 = c0 + c1 (x - x0), makes one
 of them follow the other (``Mimic``). Polynomials, joints that follow two others, and fixed tendons whose lengths depend
 on each other in proportion, are a ``Coupling``; ``connect`` and ``weld`` are a ``Loop``. Others constrain parts that a
-skeleton lacks, and become notes, as do loops that cannot be closed. Inactive ones are skipped.
+skeleton lacks, and become notes, as do loops that cannot be closed. Inactive constraints are skipped.
 
 MuJoCo's constraints are soft, so some in a file may contradict each other or be impossible to close. The loop with the
 largest closure error is left out repeatedly, until the others close.
@@ -30,8 +30,8 @@ from synovia.model.loops.loop import LARGEST_POWER, Coupling, Loop, Tie
 from synovia.model.loops.tables import moved_by
 
 _MOST_ROWS: Final = 600  # largest number of constraint equations of all loops of a model; more take too long to close
-_SAMPLES: Final = 201  # number of samples of a leader's range
-_BEYOND: Final = 1e-3  # fraction of the follower's travel added at both ends, because extremes may be between samples
+_SAMPLES: Final = 201  # number of positions at which a leader's range is sampled
+_BEYOND: Final = 1e-3  # fraction of the follower's travel that is added at both ends; extremes may be between samples
 _FREELY: Final = ", so the joints in it move freely"
 
 
@@ -168,7 +168,7 @@ class Equalities:
     def _add_coupling(self, e: int, left: Mapping[int, float], right: Mapping[int, float], c: Array) -> None:
         """Add left - left0 = polynomial c of (right - right0), where both sides are sums of joint values.
 
-        A polynomial above degree one is expanded about zero; right has one joint then.
+        A polynomial above degree one is expanded about zero; the right side then has one joint.
         """
         left0, right0 = (sum(k * self._reference(j) for j, k in side.items()) for side in (left, right))
         terms = {j: np.array([k, *[0.0] * (LARGEST_POWER - 1)]) for j, k in left.items()}

@@ -25,8 +25,8 @@ from synovia.io.xmltree import Element, parse
 LARGEST_FILE: Final = 2**27  # largest size of an MJCF file, bytes
 _MOST: Final = {"body": MOST_BODIES, "joint": 4 * MOST_BODIES}
 _FOLDERS: Final = ("meshdir", "texturedir", "assetdir")
-_NESTED: Final = ("include", "model")  # elements whose files are MJCF, too
-_SHAPES: Final = ("mesh", "texture", "hfield", "skin")  # elements whose files kinematics does not need
+_NESTED: Final = ("include", "model")  # elements that refer to other MJCF files
+_SHAPES: Final = ("mesh", "texture", "hfield", "skin")  # elements that refer to files that kinematics does not need
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from synovia.model.shapes.solids import Solid
     from synovia.model.shapes.world import World
 
-_Mujoco = Any  # the package and its model have no types
+_Mujoco = Any  # type of the package mujoco and of its models, which have no type annotations
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
 _AT_ORIGIN: Final = 1e-14  # metres: closer anchors count as at the body's origin, or on an axis through the origin
 _HIDDEN: Final = 5  # number of MuJoCo's last group of geoms, which is never shown; geoms of missing shapes go there
@@ -71,8 +71,8 @@ def read_skeleton(path: Path) -> Skeleton:
         path: The file.
 
     Raises:
-        FileError: If it cannot be read.
-        FormatError: If it is malformed; the message names the line if MuJoCo reports it.
+        FileError: If the file cannot be read.
+        FormatError: If the file is malformed; the message names the line if MuJoCo reports it.
         MissingExtraError: If MuJoCo is not installed.
     """
     return _reader(path).skeleton(path)

@@ -20,10 +20,10 @@ from synovia.text import listed
 
 # Fraction of the skeleton's size: a larger translation makes a joint free. Exporters bake a translation for every bone,
 # with errors up to 3e-5 if scale is animated too. Such noise must not make joints free, as inverse kinematics skips
-# these.
+# free joints.
 TRANSLATES: Final = 1e-4
-TURNS: Final = 1e-6  # smallest change of a quaternion that counts as a rotation; above the rounding of float32
-STRETCHES: Final = 1e-5  # smallest relative change of scale; above the errors of exporters' matrix decompositions
+TURNS: Final = 1e-6  # smallest change of a quaternion that counts as a rotation, larger than the rounding of float32
+STRETCHES: Final = 1e-5  # smallest relative change of scale that counts, larger than errors of exporters
 _UNEVEN: Final = (
     "The scale of {names} is not uniform. Other programs change the lengths of bones below as they rotate; here bones"
     " are rigid. Saved clips and poses move the {count} affected {joints} to their positions here. Meshes below are"
@@ -38,7 +38,7 @@ _SCALED: Final = (
     " bones: their joints differ by up to {far:.2g} m."
 )
 _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
-_ON_GRID: Final = 0.01  # tolerance, in frames, for a key on a frame: the error of float32 times after minutes
+_ON_GRID: Final = 0.01  # tolerance, in frames, for a key on a frame: the error of float32 times of long clips
 
 
 class Track(Protocol):
@@ -97,7 +97,7 @@ class Clips(Generic[_Clip]):
         path: The file.
         scene: Nodes of the file.
         animations: The clips.
-        spend: Called with the number of values that a clip needs, and the clip; raises an error if they are too many.
+        spend: Called with the number of values that a clip needs, and the clip; raises an error for too many values.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from synovia.model.geometry import Array
 
 AXES: Final = "XYZ"
-_LOCKED: Final = 1e-12  # norm of a pair; if smaller, rounding (1e-16) changes its direction by more than 1e-4
+_LOCKED: Final = 1e-12  # norm of a pair, below which rounding (1e-16) changes the pair's direction by more than 1e-4
 
 
 def sign(order: Sequence[int]) -> float:

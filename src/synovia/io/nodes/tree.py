@@ -12,8 +12,8 @@ import numpy as np
 
 from synovia.model.geometry import Array, quat_to_matrix
 
-UNIFORM: Final = 1e-4  # relative spread of scale components; a smaller spread counts as rounding by the exporter
-_SINGULAR: Final = 1e-6  # ratio of singular values of a bind matrix; below it, the matrix has no orientation
+UNIFORM: Final = 1e-4  # relative spread of the components of a scale, up to which the scale counts as uniform
+_SINGULAR: Final = 1e-6  # ratio of singular values below which a bind matrix has no orientation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +31,7 @@ class Scene:
         bind: Orientations relative to the parent in the bind pose of the skins, (n, 3, 3); NaN for nodes that are not
             joints of a skin, and if unknown.
         notes: Sentences about properties of nodes that were not kept, such as constraints.
-        roles: Part of the body of each node that the file declares, by row.
+        roles: Parts of the body that the file declares for nodes, by row.
         forward: Axis that the body faces, if the file declares it.
     """
 
@@ -162,7 +162,7 @@ class Rest:
             )
 
     def conjugated(self, row: int, quat: Array) -> Array:
-        """Return node rotations as rigid joint rotations F R F, (..., 4); the axis is an axial vector."""
+        """Return rotations R of a node as rigid joint rotations F R F, (..., 4), with F as in ``signs``."""
         signs = self.signs[row]
         return quat * np.append(signs * signs.prod(), 1.0)
 

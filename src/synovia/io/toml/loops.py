@@ -50,7 +50,7 @@ def with_loops_of(skeleton: Skeleton, path: Path) -> Skeleton:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is malformed, names objects that the skeleton lacks, or has a loop that cannot be closed.
+        FormatError: If the file is malformed, names objects that the skeleton lacks, or has a loop that cannot close.
     """
     text = decoded(read_bytes(path, most=_LARGEST), path)
     content = parse_toml(text, str(path))
@@ -91,7 +91,7 @@ def _tables(content: Mapping[str, Any], path: Path, text: str, name: str) -> lis
     """Return all tables with a name."""
     lines = lines_of(text, name)
     entries = Table(content, path, "", lines[0]).tables(name, f"tables that begin with [[{name}]]")
-    if len(lines) != 1 + len(entries):  # several on a line, or a header inside a text: line numbers are unknown
+    if len(lines) != 1 + len(entries):  # unknown line numbers: several loops on a line, or a header in a text
         lines = [dict[str, int]()] * (1 + len(entries))
     return [
         Table(entry.values, path, f"{name} {entry.values.get('name', number)!r}", lines[1 + number])

@@ -60,7 +60,7 @@ def read_skeleton(path: Path) -> Skeleton:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is not TOML or does not describe a skeleton; the message names the line.
+        FormatError: If the file is not TOML or does not describe a skeleton; the message names the line.
     """
     return parse_skeleton(read_bytes(path, most=_LARGEST), path)
 
@@ -81,7 +81,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
         raise top.error("has no joints", value=entries, expected="tables that begin with [[joint]]")
     entries = cast("list[dict[str, Any]]", entries)
-    if len(lines) != 1 + len(entries):  # several joints on a line, or a header inside a text: line numbers are unknown
+    if len(lines) != 1 + len(entries):  # unknown line numbers: several joints on a line, or a header in a text
         lines = [dict[str, int]()] * (1 + len(entries))
     tables = [
         Table(entry, path, f"joint {entry.get('name', number)!r}", lines[1 + number])

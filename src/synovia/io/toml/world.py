@@ -51,8 +51,8 @@ def read_world(path: Path) -> World:
     """Read the obstacles of a world file, or the shapes of the body at rest from a skeleton file.
 
     Raises:
-        FileError: If it cannot be read.
-        FormatError: If it is malformed; the message names the line.
+        FileError: If the file cannot be read.
+        FormatError: If the file is malformed; the message names the line.
     """
     data = read_bytes(path, most=_LARGEST)
     text = decoded(data, path)
@@ -66,7 +66,7 @@ def read_world(path: Path) -> World:
         raise top.error("is not a world file of this version", value=content.get("schema"), expected=expected)
     top.only(_TOP)
     entries = [entry.values for entry in top.tables("obstacle", "tables that begin with [[obstacle]]")]
-    if len(lines) != 1 + len(entries):  # several on a line, or a header inside a text: line numbers are unknown
+    if len(lines) != 1 + len(entries):  # unknown line numbers: several obstacles on a line, or a header in a text
         lines = [dict[str, int]()] * (1 + len(entries))
     tables = [
         Table(entry, path, f"obstacle {entry.get('name', number)!r}", lines[1 + number])

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 LARGEST_FILE: Final = 2**27  # largest size of a file, bytes; shapes are in separate files
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
-_SOURCES: Final = ("xacro:include", "xacro:macro", "xacro:if", "xacro:unless")  # only a file of macros has these
+_SOURCES: Final = ("xacro:include", "xacro:macro", "xacro:if", "xacro:unless")  # elements that only a xacro file has
 _WORLD: Final = "world"  # a parent link with this name need not be defined
-_SCALAR: Final = ("revolute", "continuous", "prismatic")  # types with one axis and one value
+_SCALAR: Final = ("revolute", "continuous", "prismatic")  # types of joints with one axis and one value
 _LIMITED: Final = ("revolute", "prismatic")
 _KINDS: Final = {
     "fixed": Kind.FIXED,
@@ -56,7 +56,7 @@ _KINDS: Final = {
     "prismatic": Kind.SLIDE,
     "floating": Kind.FREE,
     "planar": Kind.HINGE,  # kind of the last of the three rows of a planar joint
-    "spherical": Kind.BALL,  # an extension of Bullet and MuJoCo
+    "spherical": Kind.BALL,  # type that only Bullet and MuJoCo know
 }
 
 
@@ -79,8 +79,8 @@ def read_skeleton(path: Path, srdf: Path | None = None) -> Skeleton:
         srdf: SRDF file with the pairs of links that may touch; None for the one next to the file, if there is one.
 
     Raises:
-        FileError: If it cannot be read.
-        FormatError: If it is malformed, or its links and joints do not form a tree; the message names the line.
+        FileError: If the file cannot be read.
+        FormatError: If the file is malformed, or its links and joints do not form a tree; the message names the line.
     """
     data = read_bytes(path, most=LARGEST_FILE)
     program = xacro.program()
@@ -399,7 +399,7 @@ def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str], mim
     axis = _axis(element) if kind in (Kind.HINGE, Kind.SLIDE) else np.zeros(3)
     rows: list[Joint] = []
     if edge.type == "planar":
-        across = align_z(axis)  # columns: the two directions in the plane, and the axis
+        across = align_z(axis)  # its columns are the two directions in the plane, and the axis
         for letter, direction in (("x", across[:, 0]), ("y", across[:, 1])):
             name = unused_name(f"{edge.name}_{letter}", names)
             rows.append(Joint(name=name, parent=parent, kind=Kind.SLIDE, rest=rest, axis=direction))

@@ -1,7 +1,7 @@
 """Read the collision shapes of the links of a URDF; meshes count as their convex hulls.
 
 Notes list shapes that cannot be read. They also list unreadable <visual> shapes of links without <collision>: such a
-link has an extent, but it is unknown.
+link has an extent, but the extent is unknown.
 
 References:
     https://wiki.ros.org/urdf/XML/link
@@ -158,7 +158,7 @@ def mesh_places(path: Path, shape: Element) -> list[Path]:
 
     Raises:
         FileError: If the element has no valid file name.
-        FormatError: If it has no file name at all.
+        FormatError: If the mesh element has no file name at all.
     """
     named = unquote(shape.text("filename")).strip()
     home = path.resolve().parent

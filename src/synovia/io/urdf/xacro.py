@@ -20,8 +20,8 @@ from synovia.errors import FormatError
 
 ENDING: Final = ".xacro"
 _MOST_SECONDS: Final = 20.0
-_LINES: Final = 2  # number of output lines to show, from the error on; later lines are the call stack of the program
-_LONGEST: Final = 240  # largest number of characters to show
+_LINES: Final = 2  # number of lines of the output to show, from the error on; later lines hold the program's call stack
+_LONGEST: Final = 240  # largest number of characters of the output to show
 _ERROR: Final = re.compile(r"(\w+ )*error\b", re.IGNORECASE)
 _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OF_PACKAGES: Final = re.compile(

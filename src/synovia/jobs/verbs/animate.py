@@ -69,7 +69,7 @@ _STOOD_ON: Final = replace(
     help="With --goals or --follow: obstacles for the body to avoid, along with self-collisions. With a clip whose feet"
     f" are held: steps, ramps and stones on which they stand. Files: {OBSTACLE_FILES}.",
 )
-AUTO: Final = "auto"  # a body built to the proportions of the points
+AUTO: Final = "auto"  # name of a body that is built with the proportions of the points
 TRACK_ENDINGS: Final = (".toml", ".json")
 _LOCK: Final = ("feet", "up", "fade")  # options of a foot lock
 _READER: Final = ("clip", "model", "trim")
@@ -650,7 +650,7 @@ def _check_inputs(inputs: Mapping[str, str], *, locks: bool) -> None:
     """Check that there is one source of motion, or none if only ``--foot-lock`` is given.
 
     Raises:
-        UsageError: If there are more or fewer.
+        UsageError: If there are more or fewer values.
     """
     if len(inputs) > 1:
         raise UsageError("expected one of --goals, --follow and --points, got several.")

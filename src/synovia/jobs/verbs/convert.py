@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from synovia.batch.inputs import Item
     from synovia.io.base import Format
 
-_COPIED: Final = ".vrm"  # can only be written as a copy of a VRM file
+_COPIED: Final = ".vrm"  # ending of files that can only be written as copies of a VRM file
 
 
 def _endings() -> list[str]:

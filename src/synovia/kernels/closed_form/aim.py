@@ -5,8 +5,8 @@ the joint can bring the point e + s a of the axis to the target if |e + s a| = |
 smallest such rotation takes e + s a to d. For a hinge the same holds for the components normal to its axis. A rotation
 about d keeps the aim; the roll about d brings the up direction of the joint as near as possible to a given one.
 
-In a chain, each joint from the root on takes its part of the rotation that would aim from there. The last joint takes
-the rest.
+In a chain, each joint from the root on takes its share of the rotation that aims the axis about this joint. The last
+joint takes the rest.
 """
 
 import math
@@ -71,7 +71,7 @@ def aim_error(z, e, a, d, angle):
 
 @device
 def aim_hinge(problem, q, row, z, e, a, d, share):
-    """Turn a hinge by its share of the angle that aims the axis, seen along the hinge, or to its better limit."""
+    """Rotate a hinge by its share of the angle that aims the axis, seen along the hinge, or to its better limit."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
     level = reject(d, z)
@@ -90,7 +90,7 @@ def aim_hinge(problem, q, row, z, e, a, d, share):
 def roll_of(problem, targets, term, R, G, turn, line):
     """Return the roll about the line of sight that brings the joint's top nearest to up, plus the twist.
 
-    The up direction is that of the goal, else that of the settings.
+    The up direction is given by the goal, else by the settings.
     """
     if problem.general.ints[term, TARGET_PARTS] & ROTATION:
         up, top = column(target_frame(targets, problem.general.ints[term, GOAL])[0], 2), column(G, 1)
@@ -105,7 +105,10 @@ def roll_of(problem, targets, term, R, G, turn, line):
 
 @device
 def aim_within_limits(problem, frames, q, row, turn, a, e, d):
-    """Set a ball to the allowed rotation whose axis points nearest to a target; ``turn`` aims beyond the limits."""
+    """Set a ball to the allowed rotation whose axis points nearest to a target.
+
+    ``turn`` is the rotation in the world that would aim the axis, but exceeds the limits.
+    """
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
     R, base = rotation_of(frames, row), ball_rest_rotation(problem, frames, q, row)
@@ -118,7 +121,7 @@ def aim_within_limits(problem, frames, q, row, turn, a, e, d):
 
 @device
 def aim_one(problem, work, targets, q, term, row, share, last):
-    """Turn one joint by its share of the aiming rotation; work.frames are at q, before and after."""
+    """Rotate one joint by its share of the aiming rotation; work.frames are at q, before and after."""
     G, _ = goal_frame(problem, work.frames, problem.general.ints[term, GOAL])
     R, o = frame_of(work.frames, row)
     a = column(G, 2)
@@ -159,7 +162,7 @@ def aim_chain(problem, work, targets, q, term):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Aim each goal's chain from its root on, from the start or, in a track, from the last answer; then blend."""
+    """Aim each goal's chain, beginning at the start pose or, in a track, at the last answer; then blend."""
     load_start(problem, work, q)
     forward(problem.tree, q, work.frames)
     for row in range(problem.tree.ints.shape[0]):  # parents first
@@ -174,7 +177,7 @@ def attempt(problem, work, targets, q):
 
 @algorithm
 def prove(problem, work, targets, q):
-    """Return 0: no proof here; descent finds whether a limit, or a target near the axis, prevents the aim."""
+    """Return 0 for no proof: a descent finds whether a limit, or a target near the axis, prevents the aim."""
     return 0, F(0)
 
 

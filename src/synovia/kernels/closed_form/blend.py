@@ -1,7 +1,7 @@
 """Blending of answers with the start pose (the setting ``weight``), and the motion of the goals from frame to frame.
 
-Each frame of a track starts from the last answer before it was blended with the first start. So the weight means the
-same in every frame, and the blend does not accumulate.
+Each frame of a track starts from the last answer as it was before blending with the first start. So the weight means
+the same in every frame, and the blend does not accumulate.
 """
 
 import numpy as np
@@ -88,7 +88,7 @@ def blend_answer(problem, work, q, weight):
 
 @inline
 def motion_of(targets, b):
-    """Return the sum of the displacements of all targets from frame b - 1 to frame b."""
+    """Return the sum of the displacements of all targets from frame b - 1 to frame b (length units)."""
     total = F(0)
     for g in range(targets.shape[1]):
         now, before = targets[b, g], targets[b - 1, g]
@@ -98,7 +98,7 @@ def motion_of(targets, b):
 
 @inline
 def solve_in_order(search, problem, work, targets, begins, out, warm, first):
-    """Solve problems one after the other as ``multistart.solve_rows``; write the motion of the targets before each."""
+    """Solve problems in turn by ``multistart.solve_rows``; before each, write the motion of its targets."""
     missed = 0
     for b in range(first, out.shape[0]):
         open_values(problem, work).motion[0] = motion_of(targets, b) if warm and b > 0 else F(np.inf)

@@ -44,7 +44,7 @@ def best_angle(A, B, lower, upper):
 
 @inline
 def best_turn(z, p, t, lower, upper):
-    """Return the turn about z within [lower, upper] that brings p nearest to t; the smallest if all are equal."""
+    """Return the rotation angle about z within [lower, upper] that brings p nearest to t; the smallest if all do."""
     A, B = harmonic(add_direction(zero_covariance(), F(1), p, t), z)  # t·(p turned by x) = A cos x + B sin x + const
     if abs(A) + abs(B) <= FLAT * (dot(p, p) + dot(t, t)):
         return min(max(F(0), lower), upper)
@@ -53,7 +53,10 @@ def best_turn(z, p, t, lower, upper):
 
 @inline
 def circle(z, w, b, c, t, y):
-    """Return ρ_q², and the two sides P = ½ |q|²' - t_z q_z' and S = ½ ρ_q²' at a turn y of c about w, on b."""
+    """Return ρ_q², P = ½ |q|²' - t_z q_z' and S = ½ ρ_q²' for q = b + c rotated by y about w.
+
+    P and S are the derivatives in the equation for a minimum of f, see above.
+    """
     q = add(b, turned(w, c, y))
     slope = cross(w, sub(q, b))
     qz, sz = dot(q, z), dot(slope, z)
@@ -103,7 +106,7 @@ def joint_of(problem, frames, q, row):
 
 @inline
 def move_by(problem, q, joint, by):
-    """Set a joint to its value in the start pose plus a step, within its limits."""
+    """Set a joint to its value in the start pose plus the step ``by``, within its limits."""
     low, high = problem.limits[joint.variable, LOWER], problem.limits[joint.variable, UPPER]
     q[problem.variables[joint.variable, BLOCK_Q]] = min(max(joint.x + by, low), high)
 
@@ -121,7 +124,7 @@ def put_pair(problem, q, table, count, first, a, second, b):
 
 @device
 def one_joint(problem, work, targets, q, row):
-    """Write the one candidate of a single joint; return 1."""
+    """Write the only candidate of a single joint; return 1, the number of candidates."""
     R, p = goal_frame(problem, work.frames, 0)
     T, t = target_frame(targets, 0)
     joint = joint_of(problem, work.frames, q, row)
@@ -151,7 +154,7 @@ def two_hinges(problem, work, targets, q, first, second):
         h.samples[j] = rho2 * P * P - rho_t2 * S * S
     roots = real_angles(h.samples, DEGREE, h.search, h.roots)
     count = 0
-    for i in range(roots + 3):  # the roots, the start, the limits of the second
+    for i in range(roots + 3):  # values of the second joint: the roots, the start, both limits
         if i < roots:
             y, allowed = nearest_turn(polished(z, w, b, c, t, h.roots[i]), F(0), second.low, second.high)
         else:
@@ -169,7 +172,7 @@ def two_hinges(problem, work, targets, q, first, second):
 
 @device
 def two_slides(problem, work, targets, q, first, second):
-    """Write all candidates of two slides: the least-squares solution, and each at its limits with the other's best."""
+    """Write all candidates of two slides: the least-squares solution, and each at its limits with the best other."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
     d = sub(t, p)

@@ -55,8 +55,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import add_direction, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import clamp_block
 
-SWEEPS = 200  # largest number of sweeps over root and middle joint, where limits rule out the closed form
-STILL = F(1e-11)  # radians: smaller turns end the sweeps
+SWEEPS = 200  # largest number of sweeps over root and middle joint, if limits rule out the closed form
+STILL = F(1e-11)  # radians: smaller rotations end the sweeps
 
 
 class Limb(NamedTuple):
@@ -130,7 +130,7 @@ def wrist_of(problem, frames, targets, q, limb, g, moved):
 
 @inline
 def pole_of(problem, targets, mid):
-    """Return (whether the middle joint has a pole, the position of the pole)."""
+    """Return whether the middle joint has a pole, and the position of the pole."""
     if problem.general is not None:
         for term in range(problem.general.ints.shape[0]):
             g = problem.general.ints[term, GOAL]
@@ -141,9 +141,10 @@ def pole_of(problem, targets, mid):
 
 @device
 def pole_swivel(problem, limb, targets, aimed, line, twist):
-    """Return (the angle about the line that points the bend at its pole, plus a twist; whether the limb has a pole).
+    """Return the swivel that points the bend at its pole, plus ``twist``, and whether the limb has a pole.
 
-    A pole on the line has no direction; then the plane stays.
+    The swivel is an angle (radians) about the line from root to tip. A pole on the line has no direction; then the
+    bend plane keeps its place.
     """
     found, pole = pole_of(problem, targets, limb.mid)
     to = reject(sub(pole, limb.A), line)

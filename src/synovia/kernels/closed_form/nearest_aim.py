@@ -1,6 +1,6 @@
 """The nearest aim of a ball: the rotation within its limits that points an axis nearest to a target.
 
-It is for targets that no allowed rotation aims at. All quantities are in the limit's own frame. There the allowed
+It is used if no allowed rotation aims at the target. All quantities are in the limit's own frame. There the allowed
 rotations are a disc of swings times an interval of twists (see ``swing_twist``). Each quarter of the ellipse is scaled
 to a quarter of the unit disc. For a given swing the best twist is that of a hinge. The remaining function of the swing
 has a few local minima, mostly on the rim. A compass search (Kolda, Lewis & Torczon 2003) descends from the present pose
@@ -29,10 +29,10 @@ from synovia.kernels.math.two_segments import FLAT, nearest_turn
 from synovia.kernels.math.vectors import axpy, dot, norm, reject, sub
 
 WORST = F(4)  # squared distance of opposite unit vectors
-COLUMNS, RINGS = 18, 5  # directions of the disc, and samples on each in addition to the centre
-WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # step sizes: first, to compare candidates, last
+COLUMNS, RINGS = 18, 5  # number of directions of the disc, and of samples on each in addition to the centre
+WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # step sizes: first, last while comparing candidates, last
 ROUNDS = 400  # largest number of rounds of the compass search
-BETTER = F(5e-4)  # radians by which another minimum must be nearer, so that answers do not flicker between equals
+BETTER = F(5e-4)  # radians: another minimum must aim better by this, so that answers do not flicker between equals
 Z = (F(0), F(0), F(1))
 
 
@@ -56,9 +56,10 @@ class Candidate(NamedTuple):
 
 @inline
 def lever(e, a, d):
-    """Return e + s a with |e + s a| = |d|, the point ahead on the axis, or the nearest point if there is none.
+    """Return the point e + s a of the axis with |e + s a| = |d|, or the point nearest to the centre if there is none.
 
-    ``a`` need not be a unit vector: for a hinge it is the part across the hinge.
+    Of two such points, return the one ahead. ``a`` need not be a unit vector: for a hinge it is the part of the axis
+    normal to the hinge.
     """
     aa, ea = dot(a, a), dot(e, a)
     if aa <= FLAT * FLAT:
@@ -77,7 +78,7 @@ def swing_at(limit, k, u, v):
 
 @inline
 def target_seen(limit, k, sight, u, v):
-    """Return the target in the frame of the swung joint."""
+    """Return the target in the frame of the joint after the swing of a point (u, v) of the disc."""
     sx, sy = swing_at(limit, k, u, v)
     return quat_apply(quat_exp((-sx, -sy, F(0))), sight.target)
 
@@ -96,11 +97,11 @@ def gap_at(sight, d, twist):
 
 @device
 def best_twist(limit, k, sight, d):
-    """Return (an allowed twist that turns the axis towards a target at d; its gap).
+    """Return an allowed twist that rotates the axis towards a target at d, and the gap of this twist.
 
     The twist makes axis and target coincide as seen along z. If limits forbid that, it is the better of the two limits;
-    if the axis or the target is along z, it is the one nearest to ``sight.twist``. A twist between may have a smaller
-    gap, so ``search`` also varies the twist.
+    if the axis or the target is along z, it is the allowed twist nearest to ``sight.twist``. Another twist may have a
+    smaller gap, so ``search`` also varies the twist.
     """
     low, high = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
     level = reject(d, Z)

@@ -23,7 +23,7 @@ from synovia.kernels.tree.problem import copy, open_general, open_work
 
 @device
 def one_branch(problem, work, targets, q, g, limb, turn):
-    """Write the joint values of a limb for one change of its bend.
+    """Write the joint values of a limb whose bend changes by ``turn``.
 
     work.frames are those of the start; they are overwritten.
     """
@@ -58,7 +58,7 @@ def branches(problem, work, targets, q):
     count = 0
     for side in (F(1), F(-1)):
         turn, found = branch_turn(bend, d, side, F(0))
-        if found or (count == 0 and side < F(0)):  # without a bend of the right distance, the nearest one
+        if found or (count == 0 and side < F(0)):  # if no bend gives the distance, use the nearest bend
             one_branch(problem, work, targets, q, g, limb, turn if found else turn_to_distance(bend, d, F(0)))
             put_candidate(problem, q, open_branches(work).candidates, count)
             count += 1

@@ -40,7 +40,7 @@ from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work
 
-DEPENDENT = F(1e-7)  # sine of the angle between two axes; below it they count as one
+DEPENDENT = F(1e-7)  # sine of the angle between two axes below which they count as one axis
 
 
 @inline
@@ -62,8 +62,8 @@ def parallel_candidates(problem, work, q, R, t, every):
         work: Scratch memory, frames at q.
         q: The start.
         R: Rotation of the motion D.
-        t: Its translation.
-        every: Whether to write all candidates; otherwise those found farther from q than the nearest one are skipped.
+        t: Translation of D.
+        every: Whether to write all candidates; otherwise skip candidates farther from q than the nearest so far.
     """
     f, memory = work.frames[base_row(problem) :], open_branches(work)
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
@@ -74,7 +74,7 @@ def parallel_candidates(problem, work, q, R, t, every):
     there, last_axis = sub(add(apply(R, w), t), o0), apply(R, z5)
     base, tilt = turn_of(scale(F(-1), z0), there, h), turn_of(z4, z5, h)  # D w turned back about z1, z6 about z5
     base_middle, tilt_middle = sincos(base.middle), sincos(tilt.middle)
-    # seen along h, the lower bone turned by φ ± ω is at ± ω of the upper one
+    # seen along h, the lower bone turned by φ ± ω is at the angle ± ω from the upper bone
     bend = distance_curve(upper, lower, h, F(-math.inf), F(math.inf))
     upper2 = dot(upper, upper) - dot(upper, h) * dot(upper, h)
     half, half_sc = half_width(base, norm(there), dot(h, sub(w, o0)))
@@ -86,7 +86,7 @@ def parallel_candidates(problem, work, q, R, t, every):
         if not every and turn_cost(a) >= nearest:
             continue
         sca = plus(base_middle, half_sc, first)
-        up = spin(z0, h, sca)  # h rotated by the first joint
+        up = spin(z0, h, sca)  # h after the rotation of the first joint
         aim, place = spin(z0, last_axis, opposite(sca)), add(o0, spin(z0, there, opposite(sca)))
         spread, spread_sc = half_width(tilt, F(1), dot(up, last_axis))
         side = nearer_side(tilt.middle, spread)
@@ -107,7 +107,7 @@ def parallel_candidates(problem, work, q, R, t, every):
                 across = cross(z5, z4)
                 y, x = seen_along(h, spin(z4, across, sce), spin(z0, apply(R, across), opposite(sca)))
             sum_of_three = math.atan2(y, x)
-            # from the second axis to the place of the fourth, without E5, E6 and the sum of the three turns
+            # vector from the second axis to the place of the fourth, without E5, E6 and the sum of the three turns
             goal = sub(add(place, spin(h, at, unit(y, x))), o1)
             goal = axpy(along - dot(goal, h), h, goal)
             omega, (s, c) = bent_turn(bend, dot(goal, goal))
@@ -137,7 +137,7 @@ def attempt(problem, work, targets, q):
         cost, met = pick(problem, work, targets, q, open_branches(work).candidates, count)
         if met or every:
             break
-        copy(work.trial, q)  # the start
+        copy(work.trial, q)  # restore the start
         forward(problem.tree, q, work.frames)
     return 1, cost
 

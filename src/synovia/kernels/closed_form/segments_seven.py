@@ -7,10 +7,10 @@ g. With D the motion of the goal's frame to its target, E1 ... E7 = D. For a giv
 - z5·E4⁻¹S = z5·E6 (E7 D⁻¹ S), seen from W, the sixth, and then the fifth follows,
 - the first three make the remaining rotation.
 
-Each has at most two solutions, so there are eight branches. Points that g moves run on circles, so testing a value of
-g takes a few products. The kernel tries values of g on both sides of the start, in ever finer steps, until a branch
-lies within the limits. It takes the branch nearest to the start. If there is none, Levenberg-Marquardt solves the
-problem (``arm``).
+Each equation has at most two solutions, so there are eight branches. Points that g moves run on circles, so testing a
+value of g takes a few products. The kernel tries values of g on both sides of the start, in ever finer steps, until a
+branch lies within the limits. It takes the branch nearest to the start. If there is none, Levenberg-Marquardt solves
+the problem (``arm``).
 """
 
 import math
@@ -38,12 +38,12 @@ from synovia.kernels.tree.variables import start_random
 
 JOINTS = 7
 CLOSE = (F(0.02), F(0.1))  # radians: changes of the last joint to try first, for small moves along a path
-COARSEST = F(0.4)  # radians between the changes to try next
-HALVINGS = 4  # how often this step is halved; descent finds narrower windows
-EDGE = F(1e-12)  # how far beyond 1 a cosine may be by rounding
+COARSEST = F(0.4)  # first step (radians) between the changes to try next
+HALVINGS = 4  # number of times that this step is halved; descent finds narrower windows
+EDGE = F(1e-12)  # largest excess of a cosine over 1 that is rounding
 SLACK = F(1e-9)  # largest excess over a limit (radians) that is rounding
-COINCIDENT = F(1e-7)  # sine of the angle between the first and third axis; below it they count as one
-STEPS, RESTARTS = 60, 100  # largest numbers of steps of a descent, and of descents
+COINCIDENT = F(1e-7)  # sine of the angle between the first and third axis below which they count as one axis
+STEPS, RESTARTS = 60, 100  # largest number of steps of a descent; largest number of descents
 
 
 class SevenHinges(NamedTuple):
@@ -54,8 +54,8 @@ class SevenHinges(NamedTuple):
     back: tuple[float, float, float]  # the first axis, rotated by D⁻¹
     shoulder: tuple[float, float, float]  # vector from the fourth joint
     wrist: tuple[float, float, float]  # vector from the fourth joint
-    elbow: tuple[float, float, float]  # cosine of the fourth turn from its middle: factors of 1, cos g and sin g
-    middle: float  # middle of the two fourth turns (radians)
+    elbow: tuple[float, float, float]  # cosine of the fourth turn minus ``middle``: factors of 1, cos g and sin g
+    middle: float  # middle of the two solutions for the fourth turn (radians)
     seen: tuple[tuple[float, float, float], ...]  # E7 D⁻¹ S from W: factors of 1, cos g and sin g
     second: Turn
 
@@ -98,7 +98,7 @@ def seven_of(problem, frames, targets):
 
 @inline
 def clamped_turn(problem, q, i, turn):
-    """Return (the smallest turn of joint i that differs by whole turns, clamped; whether it is within the limits)."""
+    """Return the smallest turn of joint i that equals ``turn`` modulo 2π, clamped, and whether it was within limits."""
     x = q[problem.variables[i, BLOCK_Q]]
     low, high = problem.limits[i, LOWER] - x, problem.limits[i, UPPER] - x
     turn, _ = nearest_turn(turn, F(0), low - SLACK, high + SLACK)
@@ -107,7 +107,7 @@ def clamped_turn(problem, q, i, turn):
 
 @inline
 def put_turns(problem, q, table, count, turns):
-    """Write a candidate: the values of all joints after these turns."""
+    """Write a candidate to ``table``: the values of all joints after the given turns; return the new count."""
     for i in range(JOINTS):
         at = problem.variables[i, BLOCK_Q]
         table[JOINTS * count + i] = min(max(q[at] + turns[i], problem.limits[i, LOWER]), problem.limits[i, UPPER])
@@ -117,7 +117,7 @@ def put_turns(problem, q, table, count, turns):
 def append_candidates(problem, q, arm, turns, table, count):
     """Append the candidates with the turns (d, e, f, g) of the fourth to seventh joint; return the new count.
 
-    ``scd`` is (sine, cosine) of d, and so on.
+    In the code, ``scd`` is (sine, cosine) of d; ``sce``, ``scf`` and ``scg`` likewise.
     """
     z = arm.z
     d, e, f, g = turns
@@ -139,7 +139,7 @@ def append_candidates(problem, q, arm, turns, table, count):
         if norm(cross(lifted, z[0])) > COINCIDENT:
             first = turn_to(z[0], lifted, goal)
             third = turn_to(z[2], back, spin(z[1], z[0], opposite(scb)))
-        else:  # only the sum of the first and third turn is determined: the third stays
+        else:  # only the sum of the first and third turn is determined: keep the third joint's value
             u = perpendicular(z[2])
             away = spin(z[4], spin(z[3], u, opposite(scd)), opposite(sce))
             away = apply(arm.R, spin(z[6], spin(z[5], away, opposite(scf)), opposite(scg)))
@@ -194,7 +194,7 @@ def candidates_on_either_side(problem, q, arm, g, low, high, table):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Write the candidates of the first tried g that has any to the scratch memory; return how many. q is unchanged."""
+    """Write the candidates of the first g that has any to the scratch memory; return how many. q is unchanged."""
     forward(problem.tree, q, work.frames)
     arm = seven_of(problem, work.frames, targets)
     x = q[problem.variables[6, BLOCK_Q]]
@@ -205,7 +205,7 @@ def branches(problem, work, targets, q):
             count = candidates_on_either_side(problem, q, arm, g, low, high, open_branches(work).candidates)
     step = COARSEST
     for level in range(HALVINGS + 1):
-        if count == 0 and level == 1:  # a nearly stretched or folded arm has its narrow window here
+        if count == 0 and level == 1:  # a nearly stretched or folded arm has solutions only near these angles
             stretched = math.atan2(arm.elbow[2], arm.elbow[1])
             for turn in (stretched, stretched + PI):
                 g, fits = nearest_turn(turn, F(0), low, high)

@@ -34,7 +34,7 @@ from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
 SCAN_ANGLES = 36  # number of third turns to try if none is exact
-DEPENDENT = F(1e-7)  # sine of the angle between directions; below it they count as parallel, as a short b does
+DEPENDENT = F(1e-7)  # sine of the angle between directions below which they count as parallel
 
 
 class Shoulder(NamedTuple):
@@ -43,17 +43,17 @@ class Shoulder(NamedTuple):
     z: tuple[tuple[float, float, float], ...]
     o2: tuple[float, float, float]
     o3: tuple[float, float, float]
-    b: tuple[float, float, float]  # from the first to the second point
-    x: tuple[float, float, float]  # target position of the wrist, from the first point
-    w: tuple[float, float, float]  # wrist in the start pose
+    b: tuple[float, float, float]  # vector from the first to the second point
+    x: tuple[float, float, float]  # vector from the first point to the target position of the wrist
+    w: tuple[float, float, float]  # position of the wrist in the start pose
     u: tuple[float, float, float]  # part of the first axis normal to the second
     s: tuple[float, float, float]  # part of b normal to the second axis
-    single: bool  # u and s are parallel: one equation for the third turn, two solutions for the second
+    single: bool  # whether u and s are parallel: one equation for the third turn, two solutions for the second
 
 
 @inline
 def shoulder_of(frames, x, w):
-    """Return the first three axes."""
+    """Return the ``Shoulder`` of an arm whose wrist is at w and has the target position x."""
     z1, z2, z3 = axis(frames, 0), axis(frames, 1), axis(frames, 2)
     o1, o2, o3 = origin_of(frames, 0), origin_of(frames, 1), origin_of(frames, 2)
     b = sub(o2, o1)
@@ -94,7 +94,7 @@ def third_equation(arm, c):
 
 @device
 def third_turns(arm, h):
-    """Write the third turns to the table of roots, or the nearest one if none is exact; return how many."""
+    """Write the solutions for the third turn to the table of roots, or the nearest turn if none; return how many."""
     for j in range(5):
         h.samples[j] = third_equation(arm, sample_angle(j, 2))
     found = real_angles(h.samples, 2, h.search, h.roots)
@@ -112,7 +112,7 @@ def third_turns(arm, h):
 
 @inline
 def second_turn(arm, c, other):
-    """Return the second turn after a third turn c; with ``other``, the second solution if there are two."""
+    """Return the second turn for a third turn c; with ``other``, the second solution if there are two."""
     v, p, q = components(arm, c)
     if not arm.single:
         return turn_to(arm.z[1], v, normal_part(arm, p, q))

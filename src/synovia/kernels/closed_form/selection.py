@@ -16,7 +16,7 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_row, write_head
 from synovia.kernels.tree.variables import block_size, step_unit
 
-ALIKE = F(1e-6)  # distance (radians, or lengths divided by the length scale); nearer branches count as one
+ALIKE = F(1e-6)  # branches nearer to each other than this (radians, length scales) count as one
 BETTER = F(1) - F(1e-6)  # factor by which a cost must fall to replace the best; repeated calls return one pose
 
 
@@ -32,7 +32,7 @@ def open_branches(work):
 
 @inline
 def width(problem):
-    """Return how many values a candidate has."""
+    """Return the number of values of a candidate."""
     total = 0
     for k in range(problem.variables.shape[0]):
         total += block_size(problem.variables, k)
@@ -111,7 +111,7 @@ def pick(problem, work, targets, q, table, count):
         away = distance(problem, q, table, i)
         if away < near:
             best, near = i, away
-    if count > 0:  # the nearest is nearly always right
+    if count > 0:  # the nearest candidate nearly always meets the goals
         cost, meets = try_candidate(problem, work, targets, q, table, best)
         if meets:
             return cost, True
@@ -133,7 +133,7 @@ def pick(problem, work, targets, q, table, count):
 
 @device
 def choose(problem, work, targets, q, table, count):
-    """Write the best candidate to q (see ``pick``, whose frames this writes); return (1 step, cost)."""
+    """Write work.frames at q, then the best candidate to q (see ``pick``); return (1 step, cost)."""
     forward(problem.tree, q, work.frames)
     cost, _ = pick(problem, work, targets, q, table, count)
     return 1, cost
@@ -153,7 +153,7 @@ def nearest_left(order, count):
 def is_listed(problem, out, taken, table, i, away):
     """Return whether candidate i, at distance ``away`` from the start, equals a row that is already listed.
 
-    The rows are ordered by distance. An equal row is as far from the start.
+    The rows are ordered by distance, and equal rows have the same distance from the start.
     """
     b = taken - 1
     while b >= 0 and away - out[b, COST] <= ALIKE:

@@ -18,7 +18,7 @@ from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, sub
 from synovia.kernels.tree.forward import forward
 
-PROVEN = F(1e-12)  # squared error (radians, length scales) up to which it is rounding
+PROVEN = F(1e-12)  # larger squared errors (radians, length scales) are more than rounding
 
 
 @inline
@@ -42,7 +42,7 @@ def crossing(frames, i, j):
     u, v = axis(frames, i), axis(frames, j)
     o = origin_of(frames, i)
     d = sub(origin_of(frames, j), o)
-    n = cross(u, v)  # 1 - (u·v)² would lose small angles
+    n = cross(u, v)  # 1 - (u·v)² would be inaccurate for small angles
     return axpy(dot(cross(d, v), n) / dot(n, n), u, o)
 
 
@@ -54,7 +54,7 @@ def turned_about(z, o, angle, p):
 
 @inline
 def put_turns(problem, table, q, count, turns):
-    """Write six turns as a candidate: joint values, shifted by multiples of 2π towards the present ones, then clamped.
+    """Write six turns as a candidate: joint values, shifted by multiples of 2π towards those of q, then clamped.
 
     ``turns`` and the variables are both in joint order.
 

@@ -3,7 +3,7 @@
 The law of cosines gives the bend, the smallest rotation gives the direction, and one angle about the line from root to
 tip gives the plane of the bend (pole, twist). The equations are in ``two_segments``. Each goal has its own limb.
 The bend stays within the limits of its joint. The plane rotates by the smallest angle that brings the root within its
-limits. If there is none, root and middle joint alternately take their best rotations within the limits, as in cyclic
+limits. If no angle does, root and middle joint alternately take their best rotations within the limits, as in cyclic
 descent.
 """
 
@@ -48,7 +48,7 @@ def solve_limb(problem, work, targets, q, g):
     bend = distance_curve(limb.U, limb.V, limb.n, limb.lower, limb.upper)
     way = sub(limb.t, limb.A)
     d = soften(norm(way), distance_range(bend)[1], problem.params[SOFTEN])
-    if norm(way) <= FLAT * problem.reach:  # the target is at the root: any direction will do
+    if norm(way) <= FLAT * problem.reach:  # the target is at the root: any direction is correct
         way = add(limb.U, limb.V)
     line = normalize(way, normalize(limb.U, limb.n))
     copy(q, work.trial)
@@ -72,7 +72,7 @@ def solve_limb(problem, work, targets, q, g):
         if norm(sub(add(add(limb.A, limb.U), limb.V), goal_at)) <= norm(
             sub(tip_of(problem, work.frames, limb, g), goal_at)
         ):
-            copy(work.trial, q)  # so that solving an answer again returns it unchanged
+            copy(work.trial, q)  # restore the start, so that solving an answer again returns it unchanged
         descend_limb(problem, work, q, limb, goal_at, g)
     if limb.tip >= 0:
         T, _ = target_frame(targets, g)
@@ -83,7 +83,7 @@ def solve_limb(problem, work, targets, q, g):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Solve each limb, from the start or, in a track, from the last answer; then blend with the first start."""
+    """Solve each limb, beginning at the start or, in a track, at the last answer; then blend with the first start."""
     load_start(problem, work, q)
     forward(problem.tree, q, work.frames)
     for g in range(problem.goals.shape[0]):

@@ -19,12 +19,12 @@ from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicu
 SAMPLES = 16  # number of samples of a circle
 STEPS = 20  # largest number of Newton steps
 EXACT = F(1e-13)  # radians: a smaller step is rounding
-LARGEST_STEP = F(0.5)  # relative to the sines of the direction and the axes
-NUDGE = F(0.05)  # radians between the best direction so far and further starts
+LARGEST_STEP = F(0.5)  # longest step (radians), as a fraction of the sine between the direction and the nearer axis
+NUDGE = F(0.05)  # angle (radians) between the best direction so far and further starts
 STARTS = 2  # number of lowest samples of the sphere that start a descent to both edges
 PARALLEL = F(1e-10)  # sine of the angle between axes that count as parallel
 LEVEL = F(1e-9)  # cosine below which a direction is normal to an axis
-ROUND = F(1e-300)  # keeps divisions finite
+ROUND = F(1e-300)  # smallest divisor, so that divisions stay finite
 
 
 @inline
@@ -79,7 +79,7 @@ def lowest_on_circle(a, b, s, m):
     width = F(2) * F(math.pi) / F(SAMPLES)
     best, where = F(math.inf), m
     for k in range(SAMPLES):
-        middle = (F(k) + F(0.5)) * width  # intervals end at the edges
+        middle = (F(k) + F(0.5)) * width  # of an interval; intervals end where f has an edge
         low, high = F(k) * width, F(k + 1) * width
         side = math.copysign(F(1), beta * math.sin(middle))
         first, _ = slope_on_circle(b, s, beta, m, q, low, side)
@@ -112,7 +112,8 @@ def lowest_of_edges(a, b, s, n):
     """Descend from n to where the circular edges of both touch; return the lowest f found, and its direction.
 
     The gradient of f is the point w of A - B along n. On the tangent plane the Hessian is
-    r/α p pᵀ + t/β g gᵀ - f, where p and g are the directions of the edges, and α and β the sines of n and the axes.
+    r/α p pᵀ + t/β g gᵀ - f. Here p and g are the directions of the edges, and α and β the sines of the angles between n
+    and the axes.
     """
     best, where = F(math.inf), n
     for _ in range(STEPS):
@@ -148,7 +149,7 @@ def lowest_of_edges(a, b, s, n):
 
 @inline
 def lower(a, b, s, n, best, where):
-    """Return the lower of f(n), f(-n) and the best so far, and its direction."""
+    """Return the lowest of f(n), f(-n) and the best f so far, and its direction."""
     along = dot(n, s)
     same = rim(a, n)[0] + rim(b, n)[0] - abs(along)
     return (same, scale(-math.copysign(F(1), along), n)) if same < best else (best, where)
@@ -159,7 +160,7 @@ def lowest_between(a, b, s, m, best, where):
     """Return the lower of the best f so far and the minimum where both edges touch, and its direction."""
     u = a[0]
     v = cross(m, u)
-    for k in range(4):  # between the axes, however near they are, and next to the direction found
+    for k in range(4):  # start between the axes, however near they are, and on both sides of the best direction
         n = scale(F(2 * k - 1), b[0]) if k < 2 else where
         n = add(n, u) if k < 2 else axpy(NUDGE * F(2 * k - 5), m, n)
         n = scale(-math.copysign(F(1) / max(norm(n), ROUND), dot(n, s)) if k < 2 else F(1) / norm(n), n)
@@ -169,7 +170,7 @@ def lowest_between(a, b, s, m, best, where):
     done = -F(math.inf)
     for _ in range(STARTS):
         low, start = F(math.inf), m
-        for k in range(24):  # all signs along three orthogonal directions, and a larger weight for each of them
+        for k in range(24):  # samples: all signs along three orthogonal directions, with one of them weighted more
             most = k >> 3
             n = scale(F(1 - 2 * (k & 1)) * (F(2) if most == 0 else F(0.7)), u)
             n = axpy(F(1 - (k & 2)) * (F(2) if most == 1 else F(0.7)), v, n)
@@ -194,7 +195,7 @@ def point_of_first(a, b, s, n, depth):
     x, y = dot(n, u), dot(n, v)
     if norm(axpy(-x, u, n)) <= LEVEL:  # an end face of A
         p = sub(scale(depth, n), add(pb, s))
-        if abs(y) <= LEVEL:  # a line of B is deepest: use its point nearest to the axis of A
+        if abs(y) <= LEVEL:  # a line of B is deepest: use the point of the line nearest to the axis of A
             now = dot(pb, v)
             p = axpy(now - min(max(now + dot(p, v), -k), k), v, p)
         across = axpy(-dot(p, u), u, p)
@@ -202,7 +203,7 @@ def point_of_first(a, b, s, n, depth):
         return axpy(math.copysign(h, x), u, scale(min(F(1), r / size) if size > F(0) else F(0), across))
     if abs(x) <= LEVEL:  # a line of A is deepest
         rest = sub(scale(depth, n), add(add(pa, pb), s))
-        way = cross(n, v) if abs(y) <= LEVEL else u  # lines cross
+        way = cross(n, v) if abs(y) <= LEVEL else u  # a line of B is deepest too: use the crossing of both lines
         along = dot(way, u)
         move = dot(way, rest) / along if abs(along) > F(0) else F(0)
         now = dot(pa, u)
@@ -216,7 +217,7 @@ def depth_of_cylinders(a, b, s):
 
     Args:
         a: Unit axis, half length and radius of A.
-        b: The same of B.
+        b: Unit axis, half length and radius of B.
         s: Origin of A minus that of B. If the axes are parallel, A - B must still have a volume.
 
     Returns:

@@ -42,8 +42,8 @@ from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perp
 
 PARALLEL = F(1e-20)  # squared sine of the angle between segments that count as parallel
 CLOSE = F(1e-9)  # fraction of the size: nearer segments use the normal of both axes, because their points are rounded
-# Work, see ``watch``: of a formula; of a step for separate shapes, and the share of each point of a hull; of the depth
-# of cylinders; of a corner of a polytope inside overlapping shapes, and the share of each earlier corner. These are
+# Work in the units of ``watch``: for a formula; for a step of separate shapes, and for each point of a hull; for the
+# depth of cylinders; for a corner of a polytope inside overlapping shapes, and for each earlier corner. The values are
 # ratios of measured times, which are similar for all shapes of a kind: 3.3 is 65 ns.
 WORK_OF_FORMULA, WORK_OF_STEP, WORK_OF_POINT, WORK_OF_CYLINDERS = F(3.5), F(3.3), F(0.05), F(250)
 WORK_OF_CORNER, WORK_OF_FACES = F(5.5), F(0.25)
@@ -155,7 +155,7 @@ def parallel_cylinders(p, h, r, k, t):
 
 @device
 def of_ordered(solids, i, j, enough, memory):
-    """Return signed distance, normal, and the point of A relative to its origin, of shapes whose kinds are in order.
+    """Return signed distance, normal, and the point of A relative to its origin; the kind of i is at most that of j.
 
     A distance larger than ``enough`` may be overestimated. ``memory`` is scratch memory: corners, faces and edges. The
     last value is the work, see ``watch``.

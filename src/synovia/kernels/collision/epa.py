@@ -29,7 +29,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
 
 EXACT = F(4e-14)  # fraction of the size: a face at most this far inside the boundary is on it
-CURVED = F(1e-10)  # the same if a core is curved, so that no face is exact
+CURVED = F(1e-10)  # used instead of EXACT if a core is curved, so that no face is exact
 LEVEL = F(2e-14)  # fraction of the size: a point at most this far above a face is in its plane
 FLAT = F(1e-12)  # fraction of the size: a thinner set has no volume
 TIED = F(1e-12)  # fraction of the size: faces whose offsets differ less are in one plane
@@ -46,7 +46,7 @@ def put(solids, i, j, c, d, corners, n):
 
 @inline
 def copy_corner(corners, k, n):
-    """Copy corner k to place n."""
+    """Copy corner k to corner n."""
     store(corners, n, CORNER, load(corners, k, CORNER))
     store(corners, n, CORNER_FIRST, load(corners, k, CORNER_FIRST))
 
@@ -100,7 +100,7 @@ def put_face(corners, faces, n, i, j, k):
     normal = cross(e, f)
     length = norm(normal)
     faces[n, FACE_CORNERS], faces[n, FACE_CORNERS + 1], faces[n, FACE_CORNERS + 2] = F(i), F(j), F(k)
-    if length <= F(1e-14) * norm(e) * norm(f):  # no area
+    if length <= F(1e-14) * norm(e) * norm(f):  # the face has no area
         store(faces, n, FACE_NORMAL, (F(0), F(0), F(0)))
         faces[n, FACE_OFFSET] = math.inf
         return
@@ -111,7 +111,7 @@ def put_face(corners, faces, n, i, j, k):
 
 @inline
 def toggle_edge(edges, n, i, j):
-    """Add an edge of a removed face, or delete it if the face on its other side is removed too; return the number."""
+    """Add an edge of a removed face, or delete it if both its faces are removed; return the new number of edges."""
     for k in range(n):
         if edges[k, EDGE_FROM] == j and edges[k, EDGE_TO] == i:
             edges[k, EDGE_FROM], edges[k, EDGE_TO] = edges[n - 1, EDGE_FROM], edges[n - 1, EDGE_TO]
@@ -122,9 +122,9 @@ def toggle_edge(edges, n, i, j):
 
 @device
 def remove_visible(faces, count, edges, w, nearest, slack):
-    """Remove the faces visible from the point w, and list the edges around them; return the numbers of both.
+    """Remove the faces visible from the point w, and list the edges around them; return the numbers of faces and edges.
 
-    The second number is -1 if there are too many edges.
+    The number of edges is -1 if there are too many.
     """
     n, k = 0, 0
     borders = 0

@@ -40,16 +40,16 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, apply_t, column, load_rotation
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, reject, scale, store, sub
 
-MOST_POINTS = 4  # in addition to the nearest pair
+MOST_POINTS = 4  # largest number of points in addition to the nearest pair
 MOST_SIDES = 16  # largest number of sides of a face
 RIM, EIGHTH = 8, F(math.sqrt(0.5))  # number of corners of a cylinder's end; cosine and sine of 45°
-ALIGNED = F(0.99)  # cosine of the normal and that of the face that owns it
+ALIGNED = F(0.99)  # smallest cosine between the normal of the contact and the normal of the face that owns it
 LEVEL = F(1e-9)  # fraction of the size of a hull: corners at most this deep belong to its face
-TILT = F(0.15)  # slope within which corners of a hull take part in a contact
-BORDER = F(1e-9)  # fraction of the squared length of an edge: twice an area beyond the edge that is rounding
+TILT = F(0.15)  # largest slope from the farthest corner of a hull to another corner that takes part in a contact
+BORDER = F(1e-9)  # fraction of an edge's length: a point less far beyond the edge counts as over the face
 STEEP = F(0.3)  # cosine between the normal and a face below which the face does not carry points
 SAME = F(1e-6)  # fraction of the size of the area: nearer points count as one
-SECOND, FOUND = MOST_SIDES, 2 * MOST_SIDES  # rows of the scratch memory: corners of B, then points
+SECOND, FOUND = MOST_SIDES, 2 * MOST_SIDES  # first rows of the corners of B and of the points in the scratch memory
 
 
 @device
@@ -73,8 +73,8 @@ def box_face(shapes, i, d, corners, first):
 def hull_face(solids, i, d, corners, first):
     """Write the corners of a hull that face along d; return their number, and whether they form a face.
 
-    The corners of a face are in order around it. Without a face, they are four: the outermost ones to four sides of the
-    farthest corner, which may coincide.
+    The corners of a face are in order around it. Without a face, four corners are written: the outermost ones on four
+    sides of the farthest corner; some of them may coincide.
     """
     shapes, vertices = solids
     R, o = load_rotation(shapes, i, ORIENTATION), load(shapes, i, ORIGIN)
@@ -215,7 +215,7 @@ def put_crossings(corners, carrier, owner, m, f, limit, count):
             w = cross(m, v)
             across = dot(u, w)
             if across * across <= BORDER * dot(u, u) * dot(v, v):
-                continue  # parallel
+                continue  # the edges are parallel
             s = dot(sub(b, a), w) / across
             t = dot(sub(a, b), cross(m, u)) / -across
             if F(0) <= s <= F(1) and F(0) <= t <= F(1):
@@ -286,7 +286,7 @@ def flat_points(solids, i, j, n, points, limit, corners):
     first, second = dot(face_a, back), dot(face_b, n)
     if count_a == 0 or count_b == 0 or max(first, second) < ALIGNED:
         return 0, 0, F(0)
-    side = 0 if second >= first - LEVEL else 1  # B owns the normal, or A
+    side = 0 if second >= first - LEVEL else 1  # the side that carries the points; the other shape owns the normal
     m, f, g = (n, face_b, face_a) if side == 0 else (back, face_a, face_b)
     carrier, sides, beyond = (0, count_a, beyond_a) if side == 0 else (SECOND, count_b, beyond_b)
     owner, edges = (SECOND, count_b) if side == 0 else (0, count_a)

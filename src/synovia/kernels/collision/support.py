@@ -26,7 +26,7 @@ from synovia.kernels.math.rotations import apply, apply_t, load_rotation
 from synovia.kernels.math.vectors import dot, load, norm, scale, sub
 
 LEVEL = F(1e-12)  # cosine below which a direction counts as normal to an edge or face
-POINTS_OF_RIM = F(22)  # number of points of a hull that take as long as the farthest point of a rim
+POINTS_OF_RIM = F(22)  # cost of the farthest point of a rim, in points of a hull
 
 
 @inline

@@ -63,7 +63,7 @@ def touch(solids, i, j, corners):
 
 @inline
 def meet(placed, i, j):
-    """Return whether the bounding spheres of two rows meet."""
+    """Return whether the bounding spheres of two rows of ``placed`` meet."""
     way = sub(load(placed, i, ORIGIN), load(placed, j, ORIGIN))
     reach = (placed[i, EXTENT] + placed[j, EXTENT]) * (F(1) + CLOSE)
     return dot(way, way) <= reach * reach
@@ -100,8 +100,7 @@ def touching(shapes, vertices, links, frames, pairs, placed, corners):
     """Count for each pair of links the poses in which they touch, and add this number to the pair.
 
     Args:
-        shapes: All shapes, each in the frame of its joint; those of one link are neighbours. A sphere around each link
-            follows.
+        shapes: All shapes, each in the frame of its joint, ordered by link; then a sphere around each link.
         vertices: Points of hulls, each in the frame of its shape.
         links: Joint, first shape and number of shapes of each link.
         frames: World frames of all joints in each pose, (T, joints, 12).

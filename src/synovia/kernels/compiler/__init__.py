@@ -2,17 +2,17 @@
 
 Kernels run in one of four modes, which ``SYNOVIA_KERNELS`` may choose:
 
-``prebuilt``  machine code that came with the package, for the processor's level; or name a level instead
+``prebuilt``  machine code that came with the package, for the processor's level; the name of a level selects that level
 ``jit``       compiled by numba at their first use
 ``python``    as plain Python, slowly; NUMBA_DISABLE_JIT=1 means the same
-``none``      not at all: they raise an error that says what to install
+``none``      not run at all: kernels raise an error that says what to install
 
 The default is the first of ``prebuilt``, ``jit`` and ``python`` that is possible; ``python`` warns at the first call.
 ``compiled`` chooses the first of ``prebuilt``, ``jit`` and ``none``. ``uncompiled`` chooses the first of ``prebuilt``
 and ``python``, for one small solve, which takes less time than the compiler.
 
-numba is imported only for ``jit``, and without SciPy: numba imports SciPy's BLAS for functions that our kernels never
-call, which takes longer than all other imports together. In other modes ``numba`` is None.
+numba is imported only for ``jit``, and without SciPy. For functions that our kernels never call, numba would import
+SciPy's BLAS, which takes longer than all other imports together. In other modes ``numba`` is None.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ def _scipy_hidden() -> Generator[None]:
 
 
 def _start_numba() -> tuple[Any, str]:
-    """Import numba and load its implementations of NumPy; return it, or None and why it cannot be used."""
+    """Import numba and its implementations of NumPy; return (numba, ""), or (None, why it cannot be used)."""
     if find_spec("numba") is None:
         return None, "numba is not installed"
     try:
@@ -96,7 +96,7 @@ def _choose() -> tuple[str, Prebuilt, Any, str]:
 
 mode, prebuilt, numba, advice = _choose()
 unasked = mode == "python" and bool(advice)  # plain Python, because nothing faster is possible
-mistaken = mode == "none" and CHOICE not in ("", "compiled", "jit", "prebuilt", "none")  # no such mode or level
+mistaken = mode == "none" and CHOICE not in ("", "compiled", "jit", "prebuilt", "none")  # CHOICE is no mode or level
 
 
 def compiled() -> bool:

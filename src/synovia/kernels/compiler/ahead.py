@@ -31,8 +31,8 @@ def serve(names: TextIO, answers: TextIO) -> None:
     A line has the name of an entry point, and whether to ``wait`` for other processes. An answer also has the warnings
     so far, such as a warning that code cannot be stored.
 
-    When the input ends, the process ends at once, even while it compiles: its parent has ended or no longer needs it.
-    It ignores Ctrl-C, which is for the parent.
+    When the input ends, the process ends at once, even while it compiles, because its parent has ended or no longer
+    needs it. The process ignores Ctrl-C, which is for the parent.
     """
     import gc
     import json
@@ -46,7 +46,7 @@ def serve(names: TextIO, answers: TextIO) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # see ``jit.ready``
     wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
-    warnings: list[str] = []  # why code is not stored
+    warnings: list[str] = []  # reasons why code is not stored
     heard = logging.Handler(logging.WARNING)
     heard.emit = lambda record: warnings.append(record.getMessage())
     logging.getLogger("synovia.kernels").addHandler(heard)

@@ -1,13 +1,14 @@
 """Disk cache of compiled entry points, keyed by content, so that all installations of a version share it.
 
-The cache has one folder for each kernel file. Its name ends in a hash of everything that determines the code (see
-``sources``), where numba hashes the path. In the folder, a file is named by argument types and processor. (numba
-numbers its files and keeps an index next to them, which fails when two processors share a home folder.)
+The cache has one folder for each kernel file. The name of the folder ends in a hash of everything that determines the
+code (see ``sources``), where numba hashes the path. Files in the folder are named by argument types and processor.
+(numba numbers its files and keeps an index next to them, which fails when two processors share a home folder.)
 
 Each file starts with a checksum. If a file is cut short, damaged or does not match, its code is compiled again and the
 file replaced. If the folder cannot be written, cached code is still read, and new code lasts for its process only.
 
-Only one process at a time compiles an entry point: another process that needs it waits, then loads the stored code.
+Only one process at a time compiles an entry point. Another process that needs the entry point waits, then loads the
+stored code.
 """
 
 import functools
@@ -125,13 +126,13 @@ try:
                 _warn(file.parent.parent, error)
 
         def lacks(self, sig, target_context) -> str:
-            """Return a name for the code for these types and this processor if it is not stored, else ""."""
+            """Return a name of the code for these types and this processor if the code is not stored, else ""."""
             target_context.refresh()
             file = self._file(self._index_key(sig, target_context.codegen()))
             return "" if file.exists() else f"{file.parent.name}/{file.name}"
 
         def _file(self, key: Any) -> Path:
-            """Return the file of these types and this processor."""
+            """Return the file with the code for these types and this processor."""
             number = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
             return Path(self._cache_path) / f"{self._impl.filename_base}.{number}.nbc"
 

@@ -2,7 +2,7 @@
 
 The function is a C function pointer made by ``ctypes`` (``FUNCTION``). Its address is one of the floats of a problem: a
 64-bit address in use has at most 52 bits, so a float64 holds it exactly. ``ctypes`` takes the interpreter's lock during
-the call, so kernels may run without it on any thread.
+the call, so kernels may run without the lock on any thread.
 """
 
 import ctypes

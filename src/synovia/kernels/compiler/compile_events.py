@@ -6,12 +6,12 @@ estimate before, None if unknown; the time taken after). If the logger has no ha
 two seconds prints a line on stderr for the present and each later compilation. A log level above INFO silences both.
 
 **Another process.** The compiler is written in Python, so it slows down all other threads of its process. A thread can
-have another process compile the code that it needs (``delegated``); it then loads the result from the cache on disk.
-Two processes never compile the same code at the same time: the second waits until the first has stored it.
+have another process compile the code that the thread needs (``delegated``), and then load the result from the cache on
+disk. Two processes never compile the same code at the same time: the second waits until the first has stored the code.
 
-**Ctrl-C.** It is handled between the compilations of two functions, where the compiler can be interrupted safely. An
-exception at any other moment can break numba for the rest of the process (it ends a generator that numba reuses), and
-an exception during a callback from LLVM is printed and lost.
+**Ctrl-C.** Ctrl-C is handled between the compilations of two functions, where the compiler can be interrupted safely.
+An exception at any other moment can break numba for the rest of the process (it ends a generator that numba reuses),
+and an exception during a callback from LLVM is printed and lost.
 
 **Fallback.** ``link`` uses private parts of numba. If a compilation with ``link`` fails, numba compiles the ordinary
 way, for this code and for the rest of the process. This is reported once.
@@ -32,19 +32,19 @@ from synovia.kernels.compiler.entries import entry_of, name_of_entry
 
 logger = logging.getLogger("synovia.kernels")
 _POLL = 0.02  # seconds between two checks whether another process has compiled the needed code
-PATIENCE = 2.0  # seconds of compilation in a process before lines are printed
+PATIENCE = 2.0  # seconds that a process compiles before it prints lines about compilations
 
 
 class Linking:
     """Whether ``link`` is in use."""
 
     active = True
-    failure: Exception | None = None  # why ``link`` cannot be used; None once reported
+    failure: Exception | None = None  # the error because of which ``link`` cannot be used; None once reported
     forget_helpers: Callable[[], None]  # discards code that was compiled for linking; set by ``link``
 
 
 linking = Linking()
-_handlers: list[Callable[..., Any]] = []  # the user's handler while ours records Ctrl-C
+_handlers: list[Callable[..., Any]] = []  # the user's handler of Ctrl-C, while our handler is installed
 _interrupts: list[bool] = []
 _handler_errors: list[Exception] = []  # exceptions raised by the user's handler
 
@@ -54,7 +54,7 @@ _handler_errors: list[Exception] = []  # exceptions raised by the user's handler
 
 def listen() -> None:
     """Report compilations from now on."""
-    with contextlib.suppress(ImportError, AttributeError):  # a numba without such events
+    with contextlib.suppress(ImportError, AttributeError):  # some versions of numba lack these events
         from numba.core import event
 
         event.Listener.register(_Listener)
@@ -123,7 +123,7 @@ def purpose(function: Any) -> tuple[str, float | None]:
 
 
 def about(seconds: float | None) -> str:
-    """Return the estimate as part of a sentence."""
+    """Return the estimated time as part of a sentence."""
     return "" if seconds is None else f" (about {seconds:.0f} s)"
 
 
@@ -168,10 +168,10 @@ def delegated(
     """Have another process compile the entry points that this thread needs, if a cache can hold them.
 
     Args:
-        compile_elsewhere: Compiles the entry point of a name, and returns when it is stored. If it is not stored then,
-            this process compiles it.
-        check: Called between two functions that this thread compiles itself; may raise to stop the compilation.
-        start: Begins to compile entry points that will be needed soon, and returns at once.
+        compile_elsewhere: Compiles the entry point with a given name, and returns when the code is stored. If it
+            returns without stored code, this process compiles the entry point.
+        check: Function called between two compilations by this thread itself; may raise to stop the compilation.
+        start: Function that begins to compile entry points that will be needed soon, and returns at once.
     """
     _delegate.compile, _delegate.check, _delegate.start = compile_elsewhere, check, start
     try:
@@ -189,7 +189,7 @@ def start_elsewhere(names: Iterable[str]) -> bool:
 
 
 def missing_code(dispatcher: Any, signature: Any) -> str:
-    """Return a name for the code of an entry point if it has to be compiled and can be stored, else ""."""
+    """Return a name of the code of an entry point if the code has to be compiled and can be stored, else ""."""
     from synovia.kernels.compiler import cache
 
     lacks = getattr(getattr(dispatcher, "_cache", None), "lacks", None)
@@ -232,7 +232,7 @@ def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
 
 @contextmanager
 def _one_at_a_time(dispatcher: Any, signature: Any) -> Generator[None]:
-    """Wait while another process compiles the same entry point; its stored code can then be loaded."""
+    """Wait while another process compiles the same entry point, so that its stored code can be loaded afterwards."""
     from synovia.kernels.compiler import kept
 
     name = missing_code(dispatcher, signature)
@@ -261,7 +261,7 @@ def _one_at_a_time(dispatcher: Any, signature: Any) -> Generator[None]:
 
 @contextmanager
 def interrupt_deferred() -> Generator[None]:
-    """Defer Ctrl-C until ``handle_interrupt`` or the end of the block. Only the main thread is concerned."""
+    """Defer Ctrl-C until ``handle_interrupt`` or the end of the block, if called in the main thread."""
     handler = signal.getsignal(signal.SIGINT)
     if _handlers or threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
@@ -336,5 +336,5 @@ def _compile(dispatcher: Any, signature: Any) -> Any:
 
 
 def _report_fallback(error: Exception) -> None:
-    """Report that kernels are compiled the ordinary way."""
+    """Report that kernels are compiled by numba's ordinary linking, and why."""
     announce(f"kernels are compiled by numba's own linking, in twice the time ({type(error).__name__}: {error})")

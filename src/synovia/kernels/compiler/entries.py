@@ -1,6 +1,6 @@
 """List of entry points with their purpose, their compile time and their signatures.
 
-The seconds are measured on one core of a server of 2022. Messages and progress bars use them.
+The compile times in seconds are measured on one core of a server of 2022. Messages and progress bars use them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Entry(NamedTuple):
     seconds: float
 
 
-# By module and function, the most used first. Neighbouring entries share helpers, which a process compiles only once.
+# Entry points by module and function, the most used first. Neighbours share helpers, which a process compiles once.
 ENTRIES: Final = {
     "tree.forward.forward_many": Entry("poses", 1.5),
     "tree.tables.validate": Entry("joint values", 1.0),
@@ -161,7 +161,7 @@ _OTHERS: Final = {
         ("float64", 2),
     ),
 }  # fmt: skip
-_PRECISION: Final = ("like", "memory")  # the argument whose type is the precision of a SIMD batch
+_PRECISION: Final = ("like", "memory")  # names of the argument whose type sets the precision of a SIMD batch
 
 
 def entry_of(function: Any) -> Entry | None:

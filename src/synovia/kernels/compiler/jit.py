@@ -5,7 +5,7 @@
 ``apart``      helpers that are never inlined, because large kernels would take a minute to compile as one function
 ``entry``      functions that Python calls; only these are cached on disk
 ``algorithm``  functions that can be passed to other kernels as arguments; not inlined
-``step``       the same for a step that a loop repeats; inlined
+``step``       as ``algorithm``, for a step that a loop repeats; inlined
 
 With prebuilt kernels or in plain Python, the decorators return functions unchanged; ``entry`` returns the prebuilt
 function if there is one.
@@ -29,12 +29,13 @@ from synovia.kernels.compiler.sources import name_of
 
 F = np.float64  # the float type of all kernels: F(0) is a zero of this type
 
-# contract: FMA; nsz, arcp, afn: cheaper scalars. Never nnan or ninf: they delete checks for NaN and gain nothing.
+# LLVM's flags for floats. contract allows FMA; nsz, arcp and afn allow cheaper scalars. nnan and ninf are never used,
+# because they delete checks for NaN and gain nothing.
 SAFE = {"contract", "nsz", "arcp", "afn"}
-DOT = SAFE | {"reassoc"}  # allows vectorised sums: dense products take a third of the time
+DOT = SAFE | {"reassoc"}  # reassoc allows vectorised sums: dense products take a third of the time
 
 _HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # explicit, or numba inherits the option of the caller
+_APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # if not given, numba uses the option of the caller
 _ENTRY: dict[str, Any] = {"no_cfunc_wrapper": True}
 if mode == "jit":
     from synovia.kernels.compiler import compile_events, link
@@ -50,7 +51,7 @@ def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
     """Return a decorator with our compile options."""
     if mode != "jit":
         return _other_entry if cached else lambda function: function
-    # _nrt: nothing is allocated, so no reference counts are needed
+    # without _nrt, code has no reference counts: kernels allocate nothing
     options = {"error_model": "numpy", "nogil": True, "fastmath": SAFE, "_nrt": False, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:

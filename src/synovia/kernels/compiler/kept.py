@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 DAYS = 30  # days after which an unused folder is removed
-SIZE = 500_000_000  # bytes of each kind of folder; kernels of one version for one processor take about 15 million
+SIZE = 500_000_000  # largest total size, bytes, of each kind of folder; kernels of one version take about 15 million
 _OURS = re.compile(r"[a-z0-9_.]+-[0-9a-f]{16}")
 _FILES = "*.nb[ci]*", "*.o", "*.so", "symbols.json", "made.json"  # names of files of compiled code
 _DAY = 86400.0
@@ -57,7 +57,7 @@ def note_use(folder: Path) -> None:
 
 
 def remove_old(new: Path) -> None:
-    """Remove the folders next to ``new`` that were not used for ``DAYS``, and the oldest beyond the total ``SIZE``.
+    """Remove the folders next to ``new`` not used for ``DAYS``, and the least recently used beyond the total ``SIZE``.
 
     Only files of compiled code, and folders that are then empty, are removed. A process whose folder was removed
     compiles again.

@@ -1,8 +1,8 @@
 """Compile helpers for linking only, which halves the time of a first compilation.
 
-By default, numba optimises every function, even if it is only inlined into others: it links all callees into the
-function, and optimises them again inside each caller. Here a helper stays an unoptimised LLVM module. An entry point
-links each helper below it once and is optimised once, as a whole.
+By default, numba optimises every function, even a function that is only inlined into others: it links all callees into
+the function, and optimises them again inside each caller. Here a helper stays an unoptimised LLVM module. An entry
+point links each helper that it calls once, and is optimised once as a whole.
 
 CPU seconds until the first answer of a new process without cached code, numba 0.68, with and without this linking:
 ``lm`` 11 and 15, ``fabrik`` 34 and 68, ``ccd`` 25 and 55.
@@ -76,7 +76,7 @@ try:
         whole: Any = None
 
         def add_ir_module(self, ir_module):
-            """Add a module; mark its functions as noinline if they are not to be inlined."""
+            """Add a module; mark its functions as noinline if the library is not ``inlined``."""
             for function in ir_module.functions:
                 if not (self.inlined or function.is_declaration):
                     function.attributes.add("noinline")
@@ -104,7 +104,7 @@ try:
         def get_pointer_to_function(self, name):
             """Return 0, as for functions without a Python wrapper.
 
-            numba then sets the function's environment. No code reads it, but numba needs memory to write to.
+            After this call, numba sets the function's environment. No code reads it, but numba needs memory for it.
             """
             self._ensure_finalized()
             engine = self._codegen._engine

@@ -1,9 +1,9 @@
 """Kernels that came compiled with the package: find them, check whether they fit, and load their functions.
 
 A platform wheel holds an extension module for each level of the instruction set (``packaging/kernels.py`` writes them).
-They are used if they were made from the very sources that lie next to them, so that an edited kernel is never passed
-over, and if they are whole. Otherwise those are used that a clone of the same sources has compiled for this processor,
-since the script also puts them into the cache folder. Nothing here imports numba.
+The modules are used if they are complete and were made from exactly the sources next to them, so that an edit of a
+kernel always has an effect. Otherwise modules from the cache folder are used, which the script has compiled for this
+processor from the same sources. Nothing here imports numba.
 """
 
 import functools
@@ -59,13 +59,13 @@ def load(level: str = "") -> Prebuilt:
         for highest in LEVELS if (kept.cache_root() / "modules").is_dir() else ():
             folder = kept_folder(highest)
             if folder.is_dir() and _extension(folder, "processor", _description(folder)).level() == highest:
-                kept.note_use(folder)  # not below the processor's level: numba would compile better code
+                kept.note_use(folder)  # a folder for a lower level is not used: numba would compile better code
                 return _load(folder, level)
     return found
 
 
 def kept_folder(level: str) -> Path:
-    """Return the folder in the cache for modules of these sources up to a level, even if it does not exist."""
+    """Return the folder in the cache for modules of these sources up to a level; it may not exist."""
     return kept.cache_root() / "modules" / f"{level}-{_key()}"
 
 

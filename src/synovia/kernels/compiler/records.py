@@ -6,8 +6,8 @@ follow each other. ``changer`` makes a function that replaces the values of fiel
 
 In plain Python a record is a named tuple of views. In compiled code it is a few pointers and numbers, and a field is
 computed where it is read. A tuple of views would be about three hundred values, which each call of a function would
-list one by one; that was most of the code that the compiler had to read. The head of a problem does not change during
-a call, so its loads are marked as invariant (``invariant.load``) and move out of loops.
+list one by one; such lists were most of the code that the compiler had to read. The head of a problem does not change
+during a call, so its loads are marked as invariant (``invariant.load``), and LLVM moves them out of loops.
 
 This file uses only numba's extension API.
 """
@@ -24,7 +24,10 @@ from synovia.kernels.layout import COUNTS, FLOAT_HEAD, INT_TABLES, PROBLEM, STAR
 
 
 def tables_of(group: str) -> list[Table]:
-    """Return the tables of a problem or its scratch memory in a group: the part of their names before a dot, or ""."""
+    """Return the tables of a group: the part of a table's name before the dot, "" for names without a dot.
+
+    Tables of problems and of their scratch memory are searched.
+    """
     return [table for table in (*PROBLEM, *WORK) if table.name.rpartition(".")[0] == group]
 
 
@@ -39,7 +42,10 @@ def _field(table: Table) -> str:
 
 
 def _known_starts() -> dict[str, int]:
-    """Return the starts that are the same in every problem: of all tables up to the first with a variable size."""
+    """Return the start offsets of those tables whose offset is the same in every problem.
+
+    These are all tables up to the first table with a variable size.
+    """
     out: dict[str, int] = {}
     for integers, start in ((True, INT_TABLES), (False, FLOAT_HEAD)):
         for table in PROBLEM:
@@ -111,13 +117,13 @@ if numba is not None:
         return out
 
     def _constant_load(builder, pointer, place):
-        """Return an element that does not change during a call, so that it is loaded only once."""
+        """Return the LLVM value of an element that does not change during a call, so that it is loaded only once."""
         out = builder.load(builder.gep(pointer, [_number(place)]))
         out.set_metadata("invariant.load", builder.module.add_metadata([]))
         return out
 
     def _integer(builder, stored, place):
-        """Return an integer of the head of a problem."""
+        """Return the LLVM value of an integer of the head of a problem."""
         return builder.sext(_constant_load(builder, stored["*ints"], place), _number)
 
     def _integer_field(place):
@@ -154,12 +160,13 @@ def opener(
     """Return a kernel function ``open(ints, floats, others)`` of a packed problem or its scratch memory (``floats``).
 
     Args:
-        kind: The named tuple: the tables of the group, those of ``scratch``, integers, reals, then ``others``, a tuple.
+        kind: The named tuple type: tables of the group, tables of ``scratch``, integers, reals, then the tuple
+            ``others``.
         group: See ``tables_of``.
         integers: Indices of the integers in ``ints``.
         reals: Indices of the reals in ``floats``.
-        scratch: A group of tables in scratch memory, which is then the last element of ``others``.
-        changes: Fields that a ``changer`` can replace without a new type; their values are stored.
+        scratch: A group of tables in scratch memory. If given, this memory is the last element of ``others``.
+        changes: Fields that a ``changer`` can replace without a new type, because their values are stored.
     """
     tables, more = tables_of(group), tables_of(scratch) if scratch else []
     named = [*map(_field, (*tables, *more))]
@@ -213,9 +220,9 @@ def cutter(kind: Any, tables: Sequence[Table], names: Sequence[str]) -> Any:
     """Return a kernel function ``open(memory, numbers)`` of tables that follow each other in flat memory.
 
     Args:
-        kind: The named tuple of the tables.
+        kind: The named tuple type of the tables.
         tables: The tables.
-        names: Names of the sizes in the tuple ``numbers``, which are numbers of rows and columns.
+        names: Names of the numbers of rows and columns in the tuple ``numbers``.
     """
     if numba is None:
 
@@ -288,5 +295,5 @@ def changer(kind: Any, *names: str) -> Any:
 
 
 def _cut(source: Any, start: int, shape: Sequence[int]) -> Any:
-    """Return a view of a flat array with a shape, from a start on."""
+    """Return a view with a given shape of a flat array, beginning at element ``start``."""
     return source[start : start + math.prod(shape)].reshape(shape)

@@ -147,8 +147,8 @@ def _read(file: Path) -> tuple[bytes, set[str]]:
 def digest(file: Path, versions: tuple[str, ...]) -> str:
     """Return a hash of a kernel file, of all files that it imports, and of the versions of the compilers.
 
-    The location of the files is not hashed, so environments with the same versions share compiled code. Of a file from
-    outside the package, only the content is hashed.
+    The location of the files is not hashed, so environments with the same versions share compiled code. For a file from
+    outside the package, the path is not hashed either, only the content.
     """
     out = hashlib.sha256("\0".join(versions).encode())
     for name, text in sorted(sources_of(file).items()):

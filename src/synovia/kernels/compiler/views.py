@@ -35,13 +35,13 @@ if numba is not None:
             "shape": _packed(builder, shape),
             "strides": _packed(builder, strides),
         }
-        out = ir.Constant(model.get_value_type(), None)  # no owner
+        out = ir.Constant(model.get_value_type(), None)  # the view has no owner
         for name, value in parts.items():
             out = builder.insert_value(out, value, model.get_field_position(name))
         return out
 
     def _packed(builder, values):
-        """Return LLVM integers as an array."""
+        """Return the LLVM array of some LLVM integers."""
         out = ir.Constant(ir.ArrayType(_WORD, len(values)), ir.Undefined)
         for k, value in enumerate(values):
             out = builder.insert_value(out, value, k)

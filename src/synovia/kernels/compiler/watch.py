@@ -153,7 +153,7 @@ def begin_work(watch, most):
 
 @inline
 def stopped(watch, work):
-    """Add the work of a step, and return whether to stop."""
+    """Count the work of a step, and return whether to stop."""
     watch[WORK_LEFT] -= work
     if watch[WORK_LEFT] > F(0):
         return False
@@ -174,7 +174,7 @@ def interrupted(watch):
 
 @apart
 def is_over(watch):
-    """Check the work left, the clock and signals; return whether to stop."""
+    """Check the remaining work, the clock and signals; return whether to stop."""
     if watch[STOP_REASON] != F(0):
         return True
     more = watch[WORK_LEFT] + watch[WORK_RESERVE]

@@ -19,7 +19,7 @@ from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import TINY, axpy, cross, dot, norm, reject, scale, sub
 
 TOUCHING = F(1e-6)  # fraction of the length scale: the direction of a nearer target is undefined
-ROLL_ONLY = NUMBERS  # its number: 1 if a cone bounds the direction, else 0
+ROLL_ONLY = NUMBERS  # parameter of the term: 1 if a cone bounds the direction, so that only the roll remains; else 0
 STEEP = F(0.2)  # sine of the angle between axis and up below which the roll fades
 
 
@@ -73,7 +73,7 @@ def rows(problem, q, frames, targets, term, J):
 def start_target(problem, frames, term):
     """Return the target that keeps the start: a point on the axis, one length scale away, and the y axis as up."""
     R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
-    turned = (R[2], R[0], R[1], R[5], R[3], R[4], R[8], R[6], R[7])  # its z axis is the y axis of R
+    turned = (R[2], R[0], R[1], R[5], R[3], R[4], R[8], R[6], R[7])  # columns z, x, y of R
     return turned, axpy(problem.reach, column(R, 2), p)
 
 

@@ -28,7 +28,7 @@ from synovia.kernels.math.vectors import (
 
 @inline
 def row_moment(masses, frames, i):
-    """Return mass times position, in the world, of the body parts that are fixed to row i."""
+    """Return the moment in the world (mass times position) of the body parts that are fixed to row i."""
     moment = apply(rotation_of(frames, i), load(masses, i, MOMENT))
     return axpy(masses[i, MASS], origin_of(frames, i), moment)
 
@@ -114,7 +114,7 @@ def centre_error(problem, frames, targets, term):
 
 @device
 def centre_rows(problem, q, frames, term, J):
-    """Add to three Jacobian rows of zeros those of a target position; call ``sum_masses`` before."""
+    """Add the three Jacobian rows of a target position to rows of zeros; call ``sum_masses`` before."""
     general = problem.general
     w = general.data[term, WEIGHT] / problem.reach
     for i in range(3):
@@ -141,9 +141,10 @@ def support_error(problem, frames, term):
 
 @device
 def support_rows(problem, q, frames, term, J):
-    """Add to two Jacobian rows of zeros those of the vector to a support polygon; call ``sum_masses`` before.
+    """Add the two Jacobian rows of the vector to a support polygon to rows of zeros; call ``sum_masses`` before.
 
-    Near a corner the vector changes as that to a point. Near an edge only its part normal to the edge changes.
+    If a corner is nearest, the vector changes like a vector to that point. If an edge is nearest, only the part of the
+    vector normal to the edge changes.
     """
     general = problem.general
     k, w = general.ints[term, FIRST], general.data[term, WEIGHT] / problem.reach

@@ -2,20 +2,20 @@
 
 The error of a goal is its distance plus the tolerance, minus the gap of the nearest pair of shapes. So a goal that is
 met within the tolerance keeps its whole distance. A pair adds a residual row only if it is near. Each row has a slot.
-The nearest pairs have the slots, and a pair keeps its slot while it is among them. So a row means the same from one
-pose to the next.
+The nearest pairs have the slots, and a pair keeps its slot as long as it is one of the nearest. So a row belongs to the
+same pair from one pose to the next.
 
-Links are compared by their bounding spheres, then the shapes of near links by theirs. The bounded shapes of obstacles
-are the leaves of a binary tree of boxes, which is stored as a heap: node k has the children 2k and 2k + 1. So distant
-shapes cost little.
+Links are compared by their bounding spheres, then the shapes of near links by the spheres of the shapes. The bounded
+shapes of obstacles are the leaves of a binary tree of boxes, which is stored as a heap: node k has the children 2k and
+2k + 1. So distant shapes cost little.
 
 The gap of a pair with the normal n, from the second shape to the first, changes by n·(v_a - v_b), where v_a and v_b are
 the velocities of the nearest points.
 
 A flat contact has further points (see ``collision.flat``) in the free slots. Their rows bound the step, but they add
-nothing to the error, because the gap of the nearest pair is smaller. All its points move with the shape that carries
-them, and the normal with the other shape. If the contact were measured again at another pose, its nearest points could
-be at another corner.
+nothing to the error, because the gap of the nearest pair is smaller. All points of the contact move with the shape that
+carries them, and the normal moves with the other shape. If the contact were measured again at another pose, its nearest
+points could be at another corner.
 """
 
 import math
@@ -87,9 +87,9 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.vectors import add, axpy, dot, load, norm, scale, store, sub
 
-WORK_OF_PAIR = F(3)  # work of placing both shapes
-WORK_OF_FLAT, WORK_OF_POINT = F(15), F(0.15)  # work of finding points of a flat contact; share of a point of a hull
-NEAR = F(0.01)  # length scales in addition to the distance of the goal: pairs with larger gaps have no row
+WORK_OF_PAIR = F(3)  # work of placing both shapes of a pair
+WORK_OF_FLAT, WORK_OF_POINT = F(15), F(0.15)  # work of finding the points of a flat contact, and for each hull point
+NEAR = F(0.01)  # length scales: a pair has a row only if its gap is below the distance of the goal plus this value
 
 
 @inline
@@ -139,7 +139,7 @@ def measured_work(clear):
 
 @device
 def farthest(found, count):
-    """Return the row with the largest gap."""
+    """Return the row with the largest gap among the first ``count`` rows of ``found``."""
     far = 0
     for k in range(1, count):
         if found[k, GAP_SIZE] > found[far, GAP_SIZE]:
@@ -149,9 +149,10 @@ def farthest(found, count):
 
 @device
 def consider(clear, frames, t, first, second, count, limit):
-    """Measure a pair of shapes if it may be among the nearest pairs of goal t; ``found`` holds ``count`` of these.
+    """Measure a pair of shapes if it may be among the nearest pairs of goal t, and then add it to ``found``.
 
-    ``first`` and ``second`` are (shape, row).
+    ``first`` and ``second`` are (shape, row). ``count`` is the number of pairs in ``found``, and pairs with a gap of
+    ``limit`` or more are ignored.
 
     Returns:
         (new number of nearest pairs, the gap above which a pair is not among them).
@@ -279,7 +280,7 @@ def carry(contacts, k, frames, side, p, n):
 
 @device
 def put_carried(contacts, k, frames):
-    """Write the normal and both points of contact k, which lie on one line, at other frames."""
+    """Write the normal and both points of contact k at other frames, with both points at the carried point."""
     side = int(contacts[k, CONTACT_CARRIER])
     row, other = int(contacts[k, CONTACT_ROWS + side]), int(contacts[k, CONTACT_ROWS + 1 - side])
     p, n = point_on(frames, row, load(contacts, k, CARRIED_POINT)), load(contacts, k, CARRIED_NORMAL)
@@ -422,7 +423,7 @@ def _measure(clear, problem, frames, errors):
             if is_nearest(clear, slot):
                 lack = max(lack, lacking(clear, problem, t, slot))
         goal = clear.ints[t, CLEAR_GOAL]
-        if t > 0 and clear.ints[t - 1, CLEAR_GOAL] == goal:  # a goal with two distances has two rows
+        if t > 0 and clear.ints[t - 1, CLEAR_GOAL] == goal:  # a goal with two distances has two rows in this table
             lack = max(lack, errors[2 * goal])
         errors[2 * goal] = lack
         worst = max(worst, lack / problem.tolerance)
@@ -431,7 +432,10 @@ def _measure(clear, problem, frames, errors):
 
 @apart
 def mark_idle(clear, forces, share):
-    """Mark contacts as idle if their force (by rows) is at most ``share`` of the largest; none if share is negative."""
+    """Mark contacts as idle if their force is at most ``share`` of the largest force; mark none if share is negative.
+
+    ``forces`` has the force of each residual row.
+    """
     if clear is None:
         return
     largest = F(0)

@@ -18,7 +18,7 @@ from synovia.kernels.math.rotations import apply, column, matmul, origin_of, qua
 from synovia.kernels.math.vectors import TINY, add, axpy, cross, dot, norm, scale, sub
 from synovia.kernels.tree.forward import translation_axes
 
-STEP = F(1e-5)  # radians, length units, of central differences
+STEP = F(1e-5)  # step of central differences, radians or length units
 AXES = 6  # largest number of axes of one joint: three rotations, then three translations
 
 
@@ -104,9 +104,9 @@ def curvature(problem, q, frames, targets, H):
 
 @device
 def add_bounds_curvature(general, problem, q, frames, targets, H):
-    """Add the same of goals with bounds: of what lies outside the bounds.
+    """Add the second derivatives of WITHIN terms whose frame is outside its bounds.
 
-    The gradient (force F at p, torque N) of the error of such a goal depends only on its frame. For an axis b and an
+    The gradient (force F at p, torque N) of the error of such a term depends only on its frame. For an axis b and an
     axis a that is not nearer to the tip, ∂²/∂qa∂qb is the effect on a of the change of (F, N) as b moves the frame,
     which central differences give.
     """
@@ -119,7 +119,7 @@ def add_bounds_curvature(general, problem, q, frames, targets, H):
 
 @device
 def add_term_curvature(general, problem, q, frames, targets, term, H):
-    """Add the curvature of one goal with bounds."""
+    """Add the second derivatives of one WITHIN term."""
     weight = unit_weight(problem, term)
     T, t, R, p = placed(problem, frames, targets, term)
     e = outside(general, term, (T, t, R, p))
@@ -139,7 +139,7 @@ def add_term_curvature(general, problem, q, frames, targets, term, H):
             force, torque = scale(k, sub(ahead[0], behind[0])), scale(k, sub(ahead[1], behind[1]))
             spun, moved = (zb, cross(zb, sub(p, o))) if turns_b == 1 else (NOTHING, zb)
             for i in range(3):
-                if e[i] != F(0):  # JᵀJ
+                if e[i] != F(0):  # subtract JᵀJ
                     f, w = gradient(general, term, (T, t, R, p), i)
                     x = dot(f, moved) + dot(w, spun)
                     force, torque = axpy(-x, f, force), axpy(-x, w, torque)
@@ -164,9 +164,9 @@ def add_term_curvature(general, problem, q, frames, targets, term, H):
 
 @device
 def pull_after(general, term, at, o, turns, z):
-    """Return the gradient of a term after its frame has rotated about z through o, or moved along z.
+    """Return the gradient (force, torque) of a term after its frame has rotated about z through o, or moved along z.
 
-    The torque is about the present place of p.
+    The torque is about the position of p before this motion.
     """
     T, t, R, p = at
     if turns == 1:

@@ -8,9 +8,9 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import CALLBACK, GOAL, KIND, NUMBERS, WEIGHT
 
 CUSTOM = 0  # kind of a general goal; ``general`` has the other kinds
-# A call computes one of these. RESIDUAL writes the rows -√weight·r, JACOBIAN their derivatives, GRADIENT that of a
-# secondary objective, and CURVATURE adds Σ rᵢ∇²rᵢ, the part of the Hessian that Gauss-Newton drops. RESIDUAL and LENGTH
-# return the norm of r without the weight.
+# Quantities that a call computes. RESIDUAL writes the rows -√weight·r, JACOBIAN their derivatives, and GRADIENT the
+# gradient of a secondary objective. CURVATURE adds Σ rᵢ∇²rᵢ, the part of the Hessian that Gauss-Newton drops. RESIDUAL
+# and LENGTH return the norm of r without the weight.
 RESIDUAL, LENGTH, JACOBIAN, GRADIENT, CURVATURE = 0, 1, 2, 3, 4
 
 
@@ -20,7 +20,7 @@ def custom_residual(problem, q, term, e):
     general = problem.general
     length = call_python(problem.params[CALLBACK], RESIDUAL, general.ints[term, GOAL], q, e)
     weighted = general.data[term, WEIGHT] * length
-    return weighted * weighted, length / general.data[term, NUMBERS]  # the only number of the term is its tolerance
+    return weighted * weighted, length / general.data[term, NUMBERS]  # the only parameter of the term is its tolerance
 
 
 @inline

@@ -10,7 +10,7 @@ from synovia.kernels.layout import GOAL
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import dot, norm, scale
 
-SMALLEST = F(1e-200)  # squared length; below, squares of small angles underflow
+SMALLEST = F(1e-200)  # smallest squared length of a direction; with a shorter one, squares of small angles underflow
 
 
 @inline

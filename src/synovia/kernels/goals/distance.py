@@ -28,7 +28,7 @@ def bounds(problem, frames, targets, term):
 
 @device
 def rows(problem, q, frames, targets, term, J):
-    """Write the Jacobian row: δ|p - o| = n·(δp - δo), n = (p - o) / |p - o|, a fixed n where p = o."""
+    """Write the Jacobian row: δ|p - o| = n·(δp - δo) with n = (p - o) / |p - o|, or with a fixed n if p = o."""
     general = problem.general
     p, apart = ends(problem, frames, targets, term)
     k, w = general.ints[term, FIRST], unit_weight(problem, term)

@@ -98,10 +98,10 @@ def orthonormal(R):
 
 @inline
 def is_invalid(targets, g, parts):
-    """Return whether one of these parts of a target is not finite or not a rigid transform."""
+    """Return whether one of the given parts (bits) of a target is not finite or not a rigid transform."""
     R, p = target_frame(targets, g)
     if parts & POSITION:
-        inside = abs(p[0]) <= FARTHEST and abs(p[1]) <= FARTHEST and abs(p[2]) <= FARTHEST  # before squaring
+        inside = abs(p[0]) <= FARTHEST and abs(p[1]) <= FARTHEST and abs(p[2]) <= FARTHEST  # else squares overflow
         if not (inside and dot(p, p) <= FARTHEST * FARTHEST):
             return True
     if parts & ROTATION:
@@ -116,7 +116,7 @@ def is_invalid(targets, g, parts):
 
 @inline
 def write_given(targets, complete, g, parts):
-    """Copy these parts of goal g's target into ``complete``, with an orthonormal rotation."""
+    """Copy the given parts (bits) of goal g's target into ``complete``, with an orthonormal rotation."""
     R, p = target_frame(complete, g)
     T, t = target_frame(targets, g)
     if parts & ROTATION:
@@ -128,7 +128,7 @@ def write_given(targets, complete, g, parts):
 
 @inline
 def add_column(J, k, parts, v, linear, angular, wp, wr):
-    """Add one joint axis to column v of the rows of a goal that start at k."""
+    """Add one joint axis to column v of the Jacobian rows of a goal, from row k on."""
     if parts & POSITION:
         for i in range(3):
             J[k + i, v] += wp * linear[i]
@@ -150,10 +150,11 @@ def rate(problem, row):
 
 @device
 def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
-    """Add the Jacobian of a frame at p on a row of the tree, position times wp and rotation times wr, to rows from k.
+    """Add the Jacobian of a frame at p on a row of the tree to the rows from k on.
 
-    A hinge has the column (z × (p - o), z), a slide (z, 0), and a ball those of three hinges about its own axes.
-    Columns of translations are per length scale.
+    The rows of the position are multiplied by wp, and those of the rotation by wr. A hinge has the column
+    (z × (p - o), z), a slide (z, 0), and a ball has the columns of three hinges about its own axes. Columns of
+    translations are per length scale.
     """
     tree = problem.tree
     zero = (F(0), F(0), F(0))
@@ -202,8 +203,8 @@ def add_joint_row(problem, q, frames, row, force, torque, J, k):
 def add_wrench_row(problem, q, frames, row, p, force, torque, J, k):
     """Add to Jacobian row k the entries of all joints above a row, for a force at p and a torque on the row.
 
-    By virtual work, this is the Jacobian row of a residual whose derivative by the velocity and the angular velocity of
-    the body is (force, torque).
+    By virtual work, this is the Jacobian row of a residual whose derivative with respect to the velocity of p and the
+    angular velocity of the body is (force, torque).
     """
     while row >= 0:
         about = add(cross(sub(p, origin_of(frames, row)), force), torque)

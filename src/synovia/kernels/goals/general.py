@@ -37,7 +37,7 @@ TERMS = (
 
 @inline
 def is_bounded(kind):
-    """Return whether a kind of term keeps one value within bounds; its error is 0 between them."""
+    """Return whether a kind of term keeps one value within bounds, so that its error is 0 between the bounds."""
     return kind == DISTANCE or kind == PLANE or kind == RANGE or kind == CONE
 
 
@@ -251,7 +251,7 @@ def _measure(general, problem, q, frames, targets, errors):
         d, w = error(problem, q, frames, targets, term)
         if general.ints[term, LENGTHS] > 0:
             errors[2 * g] = norm(d)
-        if general.ints[term, ANGLES] > 0 and not norm(w) <= errors[2 * g + 1]:  # the largest of its terms
+        if general.ints[term, ANGLES] > 0 and not norm(w) <= errors[2 * g + 1]:  # the largest error of the goal's terms
             errors[2 * g + 1] = norm(w)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
     return worst

@@ -89,7 +89,7 @@ def go_among(problem, frames, body, ways, moved, pieces):
         frames: See ``ways.go``.
         body: See ``ways.go``.
         ways: The tables of paths. The path leads from ``begin`` to ``end``; ``rest`` is the remaining clearance of each
-            pair at ``begin``, and is changed to that at ``end``.
+            pair at ``begin``, and is changed to the remaining clearance at ``end``.
         moved: The moving obstacles at both ends.
         pieces: The pieces of all obstacles.
 
@@ -125,12 +125,12 @@ def moving_way(ints, floats, scratch, variables, limits, memory, moved, pieces):
 
     Args:
         ints: A packed problem with clearance goals, each with a single slot.
-        floats: Values of the problem; obstacles are placed where they are at the end.
+        floats: Values of the problem; its obstacles must be at their frames of the end.
         scratch: Scratch memory of the problem.
         variables: All variables of the skeleton, each a scalar or a rotation.
         limits: Limits of the variables.
         memory: The tables of paths, see ``layout.WAYS``. The path leads from ``begin`` to ``end``; ``left`` is the
-            remaining clearance of each pair at ``begin``, and is changed to that at ``end``.
+            remaining clearance of each pair at ``begin``, and is changed to the remaining clearance at ``end``.
         moved: The moving obstacles and their frames at both ends, (2, k, 14), see ``layout.MOVED_OBSTACLE``.
         pieces: The pieces of all obstacles, as in ``goals.obstacles.put_obstacles``.
     """

@@ -63,7 +63,7 @@ def prefix_rotation(problem, frames, i):
 
 @inline
 def motion(problem, q, i):
-    """Return M: the transform (R, p) of the motion of joint i."""
+    """Return M, the motion of joint i, as a transform (R, p)."""
     kind, at = problem.tree.ints[i, KIND], problem.tree.ints[i, FIRST_Q]
     x = (
         problem.tree.couple[i, RATIO] * q[at] + problem.tree.couple[i, OFFSET]

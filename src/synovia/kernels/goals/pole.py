@@ -19,7 +19,7 @@ def limb(problem, frames, targets, term):
 
 @inline
 def error(problem, frames, targets, term):
-    """Return the angle from the bend plane to the pole, faded to 0 where one of them is undefined."""
+    """Return the angle from the bend plane to the pole, faded to 0 where the plane or the pole has no direction."""
     bend = bend_of(*limb(problem, frames, targets, term))
     return NOTHING, (bend.fade * bend.angle, F(0), F(0))
 

@@ -22,7 +22,7 @@ def joint_value(problem, q, row):
 def value_axis(problem, q, frames, row):
     """Return the world axis about which, or along which, the value of a row's joint grows.
 
-    For a ball at rest the axis is undefined; its z axis is returned.
+    For a ball at rest this axis is undefined, and the z axis of the ball is returned.
     """
     R = rotation_of(frames, row)
     if problem.tree.ints[row, KIND] == BALL:

@@ -72,15 +72,15 @@ def next_moving(problem, row):
 
 @device
 def chain_span(problem, frames, targets, row, tip):
-    """Return the base of a chain, and bounds of the distance of its tip from there, over all postures.
+    """Return the base of a chain, and bounds of the distance of its tip from the base, over all postures.
 
-    The tip is at distance ``tip`` from joint ``row``. A free root without a target of its own reaches every point; if
-    the root has a target, it is assumed to be there, and may miss it by the tolerance.
+    The tip is at distance ``tip`` from joint ``row``. A free root without a target of its own reaches every point; a
+    root with a target is assumed to be at its target, which it may miss by the tolerance.
 
     The chain is a sequence of segments between the origins of its moving joints. Rigid parts between them (fixed and
     held joints, the translation of a free joint) belong to a segment, so its length is the distance in the current
-    pose. A slide has a range of lengths. From a fixed base, segments of lengths from a_i to b_i reach at most Σ b_i,
-    and no nearer than max(a_i + b_i) - Σ b_i. Limits of angles can only shrink that range.
+    pose. A slide has a range of lengths. Let segment i have a length from a_i to b_i. Then the tip is at most Σ b_i
+    from the base, and at least max(a_i + b_i) - Σ b_i. Limits of angles can only shrink this range.
 
     Returns:
         (base, smallest distance, largest distance).
@@ -154,7 +154,7 @@ def missed(problem, frames, targets, g):
 
 @algorithm
 def prove_unreachable(problem, work, targets, q):
-    """Return (1, 0) if a goal is beyond the reach of its chain or inside its hole, else (0, 0). work.frames are at q.
+    """Return (1, 0) if a goal is too far from the base of its chain, or too near, else (0, 0). work.frames are at q.
 
     A goal with a rotation is also tested at its joint, because the goal then determines the joint's position. A missed
     position or rotation that no joint moves is unreachable.
@@ -244,7 +244,7 @@ def prove_arm_unreachable(problem, work, targets, q):
     origin = origin_of(tree.fixed, 0)
     tip = norm(goal_offset(problem, 0))
     slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
-    for step in range(2):  # the goal itself, then its joint
+    for step in range(2):  # test the goal itself, then its joint
         if step == 1:
             if not problem.goals[0, PARTS] & ROTATION:
                 break

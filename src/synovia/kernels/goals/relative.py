@@ -28,7 +28,7 @@ def error(problem, frames, targets, term):
 
 @device
 def rows(problem, q, frames, targets, term, J):
-    """Write the Jacobian rows: those for a fixed target, minus the motion of the target with the other joint."""
+    """Write the Jacobian rows: the rows for a fixed target, minus the motion of the target with the other joint."""
     general = problem.general
     g, k, w = general.ints[term, GOAL], general.ints[term, FIRST], general.data[term, WEIGHT]
     parts = (POSITION if general.ints[term, LENGTHS] > 0 else 0) | (ROTATION if general.ints[term, ANGLES] > 0 else 0)

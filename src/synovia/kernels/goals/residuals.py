@@ -66,7 +66,7 @@ def all_given(problem, targets):
 def complete_targets(problem, frames, targets, complete):
     """Write the complete targets: the given parts, and the frames of the start for parts that are not given.
 
-    If all parts that a goal uses are given, the other parts are those of the unit frame.
+    If all parts that a goal uses are given, its other parts are identity: rotation 1, position 0.
     """
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & int(targets[g, GIVEN]) == problem.goals[g, PARTS]:
@@ -154,7 +154,7 @@ def measure(problem, q, frames, targets, errors):
 
 @device
 def jacobian(problem, q, frames, targets, J):
-    """Write the Jacobian of all goals, minus the derivative of ``residual``."""
+    """Write the Jacobian of all goals: minus the derivative of ``residual``."""
     geometric_jacobian(problem, q, frames, targets, J)
     write_custom(problem.general, problem, JACOBIAN, q, J)
 

@@ -28,8 +28,8 @@ from synovia.kernels.math.vectors import TINY, axpy, cross, dot, load, norm, sto
 from synovia.kernels.tree.forward import forward
 
 TOLERANCE_SHARE = F(0.5)  # fraction of the tolerance that may remain as faded error
-RATE = F(50)  # 3.6 degrees per millimetre on a limb of 0.8 metres
-NO_FRAME, LOOSE, HELD = F(0), F(1), F(2)  # states: no previous frame, one that does not limit the turn, one that does
+RATE = F(50)  # factor of the largest rotation of the plane: 3.6 degrees per millimetre on a limb of 0.8 metres
+NO_FRAME, LOOSE, HELD = F(0), F(1), F(2)  # states: no previous frame; it does not limit the rotation; it limits it
 
 
 @inline
@@ -68,9 +68,9 @@ def remember_poles(general, problem, work, targets, q):
 
 @device
 def excess_turn(work, i, r, m, t, pole):
-    """Return by how much (radians, signed) the turn from the previous plane to the pole exceeds its maximum.
+    """Return by how much (radians, signed) the rotation from the previous plane to the pole exceeds its maximum.
 
-    Note in ``points`` whether it does, for ``pole_is_held``.
+    Store in ``points`` whether the maximum is exceeded, for ``pole_is_held``.
     """
     line = sub(t, r)
     before = reject_line(load(work.points, i, BENT), line)
@@ -85,9 +85,9 @@ def excess_turn(work, i, r, m, t, pole):
 
 @device
 def swivel_to_pole(problem, work, targets, term):
-    """Return the angle (radians) by which the limb of a term should turn about its line. work.frames are at q.
+    """Return the angle (radians) by which the limb of a term should rotate about its line. work.frames are at q.
 
-    After a previous frame, note in ``work.points`` whether that limits the turn.
+    If there is a previous frame, store in ``work.points`` whether it limits the rotation.
     """
     r, m, t, pole = limb(problem, work.frames, targets, term)
     bend = bend_of(r, m, t, pole)
@@ -103,7 +103,7 @@ def swivel_to_pole(problem, work, targets, term):
 
 @device
 def pole_is_held(problem, work):
-    """Return whether the previous frame limits the turn to a pole, so that other starts cannot reach it either."""
+    """Return whether the previous frame limits the rotation to a pole; other starts cannot reach such a pole either."""
     for term in range(problem.general.ints.shape[0]):
         if problem.general.ints[term, KIND] == POLE:
             if work.points[problem.tree.ints.shape[0] + problem.general.ints[term, GOAL], KNOWN] == HELD:

@@ -59,7 +59,7 @@ def tip_point(problem, frames, term):
 
 @inline
 def unit_weight(problem, term):
-    """Return the factor from the error of a term to its residual: its weight; for lengths, per length scale."""
+    """Return the factor from the error of a term to its residual: the weight; for lengths, over the length scale."""
     w = problem.general.data[term, WEIGHT]
     return w / problem.reach if problem.general.ints[term, LENGTHS] > 0 else w
 

@@ -2,8 +2,8 @@
 
 A goal keeps pairs apart: two links, or a link and all obstacles. The distance of a pair shrinks by at most the motion
 of each axis between its links, times the lever of the axis: the distance of the farthest point of a link that the axis
-moves. This bound is subtracted from the remaining clearance of the pair. A pair is measured again only if no clearance
-remains (Mirtich 1996; Zhang, Lee & Kim 2006).
+moves. This bound is subtracted from the remaining clearance of the pair. The pair is measured again only if no
+clearance remains (Mirtich 1996; Zhang, Lee & Kim 2006).
 
 An axis is a scalar variable, or one of the three components of a rotation vector, in the order of the variables.
 """
@@ -64,7 +64,7 @@ def count_axes(variables):
 
 @device
 def shift(body, q, way, share, out):
-    """Write to ``out`` the joint values q moved by a fraction ``share`` of the displacement ``way`` of each axis."""
+    """Write to ``out`` the pose q after the fraction ``share`` of the displacements ``way`` of all axes."""
     variables, _, followers, coupling = body
     i = 0
     for k in range(variables.shape[0]):
@@ -82,7 +82,7 @@ def shift(body, q, way, share, out):
 
 @device
 def displace(body, q, to, way, sizes):
-    """Write the displacement ``way`` of each axis between two poses, on the shorter path, and its size.
+    """Write the displacement ``way`` of each axis from pose q to pose ``to``, on the shorter path, and its size.
 
     The size of a rotation is its angle, stored on its first axis; the other two axes have size 0.
 
@@ -162,8 +162,8 @@ def go(problem, frames, body, ways, q, to, left):
         ways: The tables of paths. The path is rejected where a pair has less clearance than ``least``.
         q: Joint values at the start of the path.
         to: Joint values at the end of the path.
-        left: Remaining clearance of each pair at q; changed to a lower bound of that at the end. Infinite for ignored
-            pairs.
+        left: Remaining clearance of each pair at q; changed to a lower bound of the clearance at the end. Infinite for
+            ignored pairs.
 
     Returns:
         Whether each pair keeps at least its clearance ``least``.

@@ -56,7 +56,7 @@ def carries(problem, work, i, g):
 
 @device
 def place_effectors(problem, work):
-    """Write the world frames of the pose goals at work.frames; rows of poles are unchanged (see ``swivel``)."""
+    """Write the world frames of the pose goals, from work.frames; rows of poles are unchanged (see ``swivel``)."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] == 0:
@@ -136,7 +136,7 @@ def sweep(problem, work, targets, q):
                 shift_goals(problem, work, i, axis, by)
                 moved = abs(by) / problem.reach
         elif k >= 0:
-            axes = translation_axes(tree, i, q, R) if kind == FREE else R  # before the rotation
+            axes = translation_axes(tree, i, q, R) if kind == FREE else R  # axes before the joint's rotation
             M = goal_covariance(problem, work, targets, i, o)
             new, moved = turn_joint(problem, q, i, R, M, problem.params[SMALLEST_TURN], stiffness)
             if moved > F(0):
@@ -169,13 +169,13 @@ def shift_goals(problem, work, i, axis, by):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Sweep until every goal holds or sweeps gain too little."""
+    """Sweep until every goal is met or sweeps gain too little."""
     return iterate_from(sweep, problem, work, targets, q)
 
 
 @algorithm
 def attempt_with_limbs(problem, work, targets, q):
-    """Meet the pose goals, then turn limbs to their poles."""
+    """Meet the pose goals, then rotate limbs towards their poles."""
     return attempt_with_poles(attempt, problem, work, targets, q)
 
 

@@ -56,7 +56,7 @@ def sweep(problem, work, targets, q):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Sweep until the goal holds or sweeps gain too little."""
+    """Sweep until the goal is met or sweeps gain too little."""
     return iterate_from(sweep, problem, work, targets, q)
 
 

@@ -54,7 +54,7 @@ def is_shared(problem, k):
 
 @device
 def is_last_row(problem, i):
-    """Return whether no row after row i has its variable."""
+    """Return whether no row after row i has the same variable."""
     for j in range(i + 1, problem.tree.ints.shape[0]):
         if moves_row(problem, problem.tree.ints[i, VARIABLE], j):
             return False
@@ -63,7 +63,10 @@ def is_last_row(problem, i):
 
 @device
 def pose_cost(problem, frames, targets, k):
-    """Return the cost of the pose goals, -1/2 its first and 1/2 its second derivative by variable k (Gauss-Newton)."""
+    """Return the cost of the pose goals, and its derivatives by variable k: -1/2 the first, 1/2 the second.
+
+    The second derivative is that of Gauss-Newton.
+    """
     tree = problem.tree
     cost = F(0)
     slope = F(0)
@@ -126,7 +129,7 @@ def move_together(problem, work, targets, q, k, smallest, stiffness):
         new_cost, _, _ = pose_cost(problem, work.frames, targets, k)
         if new_cost < cost:
             return abs(step) / unit
-        bend = new_cost - cost + F(2) * slope * step  # cost - 2 slope x + bend (x / step)² passes through both
+        bend = new_cost - cost + F(2) * slope * step  # cost - 2 slope x + bend (x / step)² passes through both costs
         shorter = slope * step / bend if bend > F(0) else F(0.5)
         step *= min(max(shorter, SHORTEST), F(0.5))
     q[at] = before

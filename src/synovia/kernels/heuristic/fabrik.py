@@ -139,7 +139,7 @@ def backward_pass(problem, frames, targets, points):
         _, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
         points[n + g, WEIGHT_SUM] = w
-        if parts & ROTATION:  # the target frame then determines the joint's own position
+        if parts & ROTATION:  # the target frame determines the position of the goal's joint
             place = row_target(problem, targets, g)
         else:
             place = carrier_place(problem, frames, points, n + g, t, norm(goal_offset(problem, g)))

@@ -1,8 +1,9 @@
 """FABRIK as published, on positions only: one chain of unlimited balls, one position goal (Aristidou & Lasenby 2011).
 
 The points move as in the paper's Algorithm 1: backward from the target, then forward from the root (the paper calls
-them forward and backward reaching). At the end each bone takes the smallest rotation from its old direction to that of
-its points. The forward kinematics of these joint values gives the points. Two bones need no iteration (``spheres``).
+them forward and backward reaching). At the end each bone takes the smallest rotation from its old direction to the
+direction of its points. The forward kinematics of these joint values gives the points. Two bones need no iteration
+(``spheres``).
 ``fabrik`` does the same on any tree, with limits.
 """
 
@@ -41,9 +42,9 @@ from synovia.kernels.tree.problem import open_problem, open_work
 
 @inline
 def placed(K, p, towards, length):
-    """Return the point at a bone's length from p on the line to another (equations 3 and 6 of the paper).
+    """Return the point at a bone's length from p on the line to ``towards`` (equations 3 and 6 of the paper).
 
-    If both are at the same point, return that point.
+    If p and ``towards`` are the same point, return that point.
 
     The function computes in the type K and without a branch, so that ``simd.fabrik_chain`` can also use it.
     """
@@ -118,7 +119,7 @@ def turn_joints(problem, work, q):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Iterate until the goal holds, the error falls too slowly, or the iterations are spent."""
+    """Iterate until the goal is met, the error falls too slowly, or the iterations are spent."""
     n = problem.tree.ints.shape[0]
     points = work.points
     _, t = target_frame(targets, 0)

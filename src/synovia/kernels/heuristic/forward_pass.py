@@ -2,7 +2,7 @@
 
 Each joint and each goal has a place: the position that the previous step computed for it. The parent's world frame is
 known. So each joint takes the rotation within its limits that best points the joints and goals below it at their
-places. Forward kinematics then gives the frames of its children.
+places. Forward kinematics then gives the world frames of the joint's children.
 
 Columns of ``points`` (rows of the tree, then its goals): place (0-2) and the sum of its weights (3); for goals, the row
 of the wrist that is nearest to the root (4); the branches (5-8, see ``branches``). Goals have no children; their column
@@ -52,7 +52,7 @@ from synovia.kernels.tree.forward import forward, translation_axes, world_frame
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
-LEVER = F(1e-6)  # fraction of the length scale: a hinge does not move points nearer to its axis
+LEVER = F(1e-6)  # fraction of the length scale: points nearer to a hinge's axis do not determine the hinge
 WRIST = 3  # number of degrees of freedom above a goal that serve its rotation
 
 
@@ -77,10 +77,10 @@ def is_driven_below(problem, row, g):
 
 @device
 def find_serving_joints(problem, points):
-    """Write, for each goal, the joints that use it directly, and not only through the places of their bones.
+    """Write, for each goal, the joints that use the goal directly, and not only through the places of their bones.
 
-    ``WRIST_TOP``: the row nearest to the root that serves the rotation of the goal. The first three degrees of freedom
-    above the goal do.
+    ``WRIST_TOP``: the row nearest to the root among the rows that serve the rotation of the goal, which are the first
+    three degrees of freedom above the goal.
 
     ``DIRECT``: the first row from the goal to the root that is not an unlimited ball. This row and all rows above use
     the position of the goal. Above a hinge the rotation of an unlimited ball about its bone also matters, and the place
@@ -93,7 +93,7 @@ def find_serving_joints(problem, points):
         top = row
         direct = -1
         freedom = 0
-        lever = norm(goal_offset(problem, g)) > F(0)  # else the goal's own joint does not move it
+        lever = norm(goal_offset(problem, g)) > F(0)  # whether the goal's own joint moves the goal's position
         while row >= 0:
             if freedom < WRIST and tree.ints[row, VARIABLE] >= 0 and not is_driven_below(problem, row, g):
                 freedom += 1 if tree.ints[row, KIND] == HINGE else (0 if tree.ints[row, KIND] == SLIDE else 3)
@@ -117,19 +117,20 @@ def prepare_passes(problem, work, targets, q):
 
 @inline
 def add_candidate(points, i, place, w):
-    """Add a weighted candidate for the place of joint i. FABRIK divides the sum by the sum of weights."""
+    """Add a candidate for the place of joint i with the weight w. FABRIK divides the sum by the sum of weights."""
     store(points, i, PLACE, axpy(w, place, load(points, i, PLACE)))
     points[i, WEIGHT_SUM] += w
 
 
 @device
 def bone_covariance(problem, frames, targets, points, i, R, o):
-    """Return the covariance M (see ``tree.turn``) of the points below joint i; R, o is its world frame before its turn.
+    """Return the covariance M (see ``tree.turn``) of the points below joint i.
 
-    The nearest points below with a lever are used. A point on the axis of a hinge does not determine its rotation, so
-    the points beyond it are used instead. A joint that is not an unlimited ball, and every joint above such a joint,
-    also uses the goals directly. With only bones, a seven-hinge arm reached none of 60 targets, and an unlimited ball
-    above a hinge 6 of 100. With the goals, the arm reached all of them.
+    R, o is the world frame of the joint before its rotation. The nearest points below with a lever are used. A point on
+    the axis of a hinge does not determine the hinge's rotation, so the points below that point are used instead. A
+    joint that is not an unlimited ball, and every joint above such a joint, also uses the goals directly. With only
+    bones, a seven-hinge arm reached none of 60 targets, and an unlimited ball above a hinge 6 of 100. With the goals,
+    the arm reached all of them.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -142,7 +143,7 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
         deeper = False
         if points[j, WEIGHT_SUM] > F(0):
             here = origin_of(frames, j) if j < n else load(points, j, GOAL_NOW)
-            d = apply(R, apply_t(W, sub(here, p)))  # all points below rotate with the joint
+            d = apply(R, apply_t(W, sub(here, p)))  # all points below the joint move with it
             across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
             deeper = not norm(across) > LEVER * problem.reach  # use the points below instead
             if not deeper:
@@ -164,10 +165,11 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
 
 @device
 def slide_error(problem, frames, points, i, R, o):
-    """Return the displacement of slide i along its axis; R, o is its world frame before.
+    """Return the displacement of slide i along its axis; R, o is its world frame before the displacement.
 
-    It is the weighted mean of the errors of the position goals below along the axis. The places of joints are ignored:
-    they keep the lengths and not the directions of bones, and a slide moves its bones without a rotation.
+    The displacement is the weighted mean, along the axis, of the errors of the position goals below. The places of
+    joints are ignored: they keep the lengths but not the directions of bones, and a slide moves its bones without a
+    rotation.
     """
     n = problem.tree.ints.shape[0]
     axis = column(R, 2)

@@ -13,7 +13,7 @@ from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import perturb
 
-COARSE_STEPS = 20  # steps from a random start: enough to rank the minima
+COARSE_STEPS = 20  # largest number of steps from a random start: enough to rank the minima
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too small to see
 
 
@@ -36,8 +36,8 @@ def iterate_from(iterate, problem, work, targets, q):
 def solve_and_finish(attempt, problem, work, targets, begins, out, warm, first):
     """Solve rows by attempts that converge slowly, and finish the missed ones.
 
-    It takes an attempt in place of a ``Search``, then the arguments of ``solve_rows``, and returns the same code. With
-    WARM the loop of ``solve_rows`` ended at the first miss, which then stays near its start.
+    The first argument is an attempt instead of a ``Search``; the other arguments and the code returned are those of
+    ``solve_rows``. With WARM the loop of ``solve_rows`` ends at the first miss, which then stays near its start.
     """
     search = Search(attempt, random_start, prove_unreachable, None)
     code = solve_rows(search, problem, work, targets, begins, out, warm, first)

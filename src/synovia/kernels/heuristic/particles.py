@@ -43,7 +43,7 @@ from synovia.kernels.tree.problem import open_general, open_work
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to its parent (13)
 MIN_ROUNDS, MAX_ROUNDS = 4, 5000  # smallest and largest number of rounds
-SPREAD = 20  # n² / 20 rounds for n bones: a correction spreads like heat, in rounds that grow with n²
+SPREAD = 20  # n² / SPREAD rounds for n bones: a correction spreads like heat, in rounds that grow with n²
 
 
 @device
@@ -91,7 +91,7 @@ def place_particles(problem, work, targets):
         _, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
         points[n + g, INVERSE_MASS] = F(0)
-        if parts & ROTATION:  # the target frame then determines the joint's own position
+        if parts & ROTATION:  # the target frame determines the position of the goal's joint
             store(points, row, PLACE, row_target(problem, targets, g))
             points[row, INVERSE_MASS] = F(0)
     for i in range(n - 1, -1, -1):
@@ -150,7 +150,7 @@ def iterate(problem, work, targets, q):
     place_particles(problem, work, targets)
     for j in range(count):
         a = parent_of_point(problem, j)
-        if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # else no goal depends on it
+        if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # with a sum of 0, no goal depends on the particle
             points[j, LENGTH] = norm(sub(point_of(problem, work, j), origin_of(work.frames, a)))
     for _ in range(0 if aim_straight(problem, work, targets) else rounds_of(problem)):
         for j in range(count - 1, -1, -1):

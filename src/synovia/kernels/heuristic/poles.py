@@ -4,9 +4,9 @@ Root and tip keep their positions. No error of a pose goal grows beyond its tole
 before if that is larger. Each rotation brings the middle joint to the point of its circle that is nearest to the pole.
 With a pole for every inner joint of a chain, sweeps in the order of the goals lower the sum of the squared distances to
 the poles. The ball at the root of the limb makes the rotation; a limb with another joint as its root does not rotate.
-The ball at its tip rotates back, so that the joints below keep their orientation. If a limit cuts the rotation of the
-root, a ball in the middle points at the old position of the tip. If this does not help, the limb rotates as far as it
-can.
+The ball at the tip of the limb rotates back, so that the joints below keep their orientation. If a limit cuts the
+rotation of the root, a ball in the middle points at the old position of the tip. If this does not help, the limb
+rotates as far as it can.
 
 Letters: ``r``, ``m`` and ``t`` are the root, the middle and the tip of a limb.
 """
@@ -39,11 +39,11 @@ from synovia.kernels.tree.problem import copy, pose_goals_only
 from synovia.kernels.tree.turn import add_direction, turn_ball, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
-TRIALS = 30  # bisections in the search for the largest angle that limits and pose goals allow
+TRIALS = 30  # number of bisections in the search for the largest angle that limits and pose goals allow
 DONE = F(0.99)  # fraction of the wanted angle; below it, a limit has cut the rotation
 SMALLEST_SWEEP = F(1e-3)  # fraction of the angle tolerance: sweeps end when the largest rotation is smaller
 AT_JOINT = F(1e-9)  # fraction of the length scale: a tip nearer to its joint counts as at the joint
-LEAST_TURN = F(1e-12)  # radians
+LEAST_TURN = F(1e-12)  # radians: smaller rotations are skipped
 NOT_MADE = F(1e300)  # cost of an attempt that was skipped
 
 

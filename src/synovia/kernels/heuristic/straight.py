@@ -65,7 +65,7 @@ def turns_freely_to(problem, row):
 
 @inline
 def is_beyond_bones(problem, work, targets, t, row, tip):
-    """Return whether a target is farther from the base of the chain to a row than the sum of its bones."""
+    """Return whether a target is farther from the base of the chain to a row than the sum of the chain's bones."""
     total = tip
     base = row
     while row >= 0:

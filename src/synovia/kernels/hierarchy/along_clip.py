@@ -1,4 +1,4 @@
-"""Starts along a clip: each frame starts at its pose in the clip, with the change that solved the frame before.
+"""Starts along a clip: each frame starts at its pose in the clip, plus the change that solved the frame before.
 
 So a frame that needs the same change as the frame before takes few steps, however the clip moves in between. The
 pose of the clip is also the reference of rest goals.
@@ -15,7 +15,8 @@ from synovia.kernels.tree.variables import clamp_block
 def start_along(problem, q, before):
     """Change a pose of the clip into the start of its frame, and store the pose as the reference of rest goals.
 
-    Rotations change from the left: with the clip's r before and s now, an answer p becomes s r⁻¹ p.
+    Let r and s be the rotations of a joint in the clip, in the frame before and in this frame. The answer p of the
+    frame before becomes the start s r⁻¹ p.
 
     Args:
         problem: The problem; its posture is the clip's pose in the frame before.

@@ -28,9 +28,9 @@ from synovia.kernels.layout import (
 )
 
 INDEPENDENT = F(1e-9)  # relative length of a row's remainder above which the row is independent of the basis
-ZERO_ROW = F(1e-12)  # length of a row (length scales or radians per radian) that is rounding
-DEPENDENT_COLUMN = F(1e-6)  # squared remainder of a unit vector below which the basis already holds its column
-STIFF_SHARE = F(0.1)  # squared remainder of a row of ``R`` below which it is an error of finite differences
+ZERO_ROW = F(1e-12)  # rows shorter than this (length scales or radians per radian) are rounding
+DEPENDENT_COLUMN = F(1e-6)  # squared remainder of a unit vector below which the basis already contains its column
+STIFF_SHARE = F(0.1)  # squared remainder of a row of ``R``; smaller ones are errors of finite differences
 REORTHOGONALIZE = F(1e-2)  # relative remainder of a row below which it is orthogonalised again
 
 
@@ -147,7 +147,7 @@ def extend_basis(B, G, L, i, free, base, count, least):
 
 @apart
 def rebuild_basis(h, last):
-    """Rebuild the basis of the first ``last`` rows of G and all rows of R over the free columns, if it is stale."""
+    """Rebuild the basis, if it is stale, from the first ``last`` rows of G and all rows of R over the free columns."""
     if h.state[BASIS_STALE] == F(0):
         return
     count = 0
@@ -189,18 +189,18 @@ def fix_column(h, i, side):
 def pin_column(h, i, side, first, last, count):
     """Pin column i at its bound for the rest of a level: add its unit vector to the basis, without a rebuild.
 
-    Rows BASIS_COUNT to ``count`` of the basis are those of the level (``add_level_rows``). They are made orthogonal to
-    the vector by a reflection, after which only one of them is not, and a subtraction in that one (downdating of a QR
+    Rows BASIS_COUNT to ``count`` of the basis belong to the level (``add_level_rows``). A reflection makes all but one
+    of them orthogonal to the unit vector, and a subtraction does the same for the last one (downdating of a QR
     factorisation, Golub & Van Loan, Matrix Computations, 12.5). If the basis already contains the unit vector, only
-    rounding moved the column, and it is fixed at once.
+    rounding moved the column, and the column is fixed at once.
 
     Args:
         h: See ``open_levels``.
         i: The column.
         side: -1 for its lower bound, 1 for its upper bound.
         first: First row of the level.
-        last: Row after the last one of the level; ``first`` for a level without rows in the basis.
-        count: Number of rows of the basis, those of the level included.
+        last: Last row of the level plus 1; ``first`` for a level without rows in the basis.
+        count: Number of rows of the basis, including those of the level.
 
     Returns:
         The new number of rows of the basis; -1 if the rows of the level must be added again.

@@ -18,12 +18,12 @@ from synovia.kernels.layout import FINALISTS, NO_POSTURE, OTHERS, POSE_MORE
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import copy, with_steps
 
-DRAWS = 24  # random poses of one restart, at most; the first one that keeps its distance is the last
-STEPS = 25  # of each descent without clearance: 97 % of those that meet the goals take fewer
-HOPELESS = 16  # draws one after the other that missed other goals; then a restart has one draw
-MISSED_DRAWS = OTHERS + 1  # place in the watch of their number, after that of the next restart
-MISSED = F(1e30)  # in place of the distance that a pose lacks, in tolerances, if it misses another goal
-GIVEN, CLEAREST = 1, 2  # rows of the stored poses, which only finishing needs: the start of the problem, the best pose
+DRAWS = 24  # largest number of random poses in a restart, which ends at the first pose that keeps its distances
+STEPS = 25  # largest number of steps of a descent without clearance; 97 % of those that meet the goals take fewer
+HOPELESS = 16  # after this many successive draws that missed other goals, a restart has only one draw
+MISSED_DRAWS = OTHERS + 1  # index in the watch of the number of these draws, after the number of the next restart
+MISSED = F(1e30)  # clearance error (tolerances) of a pose that misses another goal
+GIVEN, CLEAREST = 1, 2  # rows of the stored poses, free until misses are finished: start of the problem, best pose
 
 
 @apart

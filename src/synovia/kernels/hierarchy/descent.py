@@ -27,8 +27,8 @@ from synovia.kernels.tree.problem import copy
 PATIENCE = 2  # steps without improvement before the damping grows
 MIN_DAMPING, INCREASE, DECREASE = F(1e-2), F(10), F(0.3)
 LOOSE = F(0.2)  # largest closure error (radians or length scales) of loops between two steps
-LOOSE_SHARE = F(10)  # the same, relative to the errors of the goals: both fall with the square of the step
-MAX_DAMPING = F(1e6)  # damping: if an even shorter step does not improve the pose, none does
+LOOSE_SHARE = F(10)  # largest closure error relative to the errors of the goals; both fall with the square of the step
+MAX_DAMPING = F(1e6)  # largest damping: if so short a step does not improve the pose, no step does
 
 
 @inline
@@ -41,18 +41,18 @@ def open_hierarchy(problem, work):
 
 @inline
 def work_of_levels(problem):
-    """Return the estimated work of a step of all levels (see ``watch``), without that of pairs of shapes."""
+    """Return the estimated work of a step of all levels (see ``watch``), without the work of pairs of shapes."""
     m, v = F(problem.residuals), F(problem.columns) + F(contact_slacks(problem.clear))
     return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512)
 
 
 @inline
 def evaluate_closed(problem, work, targets, q, h, exactly):
-    """Evaluate q after a step, as ``evaluate_levels``; close its loops first if their closure error is too large.
+    """Evaluate q after a step by ``evaluate_levels``; if the closure error is too large, close the loops first.
 
-    The next step also reduces what the loops lack, so closing them after each step would do the same work twice. They
-    are closed where they lack so much that the errors of the goals mean little, where the goals are met, and, if
-    ``exactly``, in any case. A pose that cannot be closed returns to the last one that was closed.
+    The next step also reduces the closure error, so closing the loops after each step would do the same work twice.
+    The loops are closed if their closure error makes the errors of the goals meaningless, if the goals are met, or if
+    ``exactly`` is true. If a pose cannot be closed, q returns to the last closed pose.
 
     Returns:
         (the largest error in units of its tolerance, the closure error of the loops).
@@ -87,7 +87,7 @@ def descend_levels(problem, work, targets, q, h, count):
     limited_move = problem.params[LARGEST_MOVE] < INFINITE
     keep_pose(problem.loops, q)
     met_error = F(0)
-    if limited_move:  # pressed against these bounds, levels gain tiny amounts for many steps
+    if limited_move:  # at the bounds of the largest move, levels gain tiny amounts for many steps
         save_pose(problem, q, h.saved_pose)
         remember_start(problem.loops, problem, q)
         met_error = smallest_tolerance(problem)
@@ -97,7 +97,7 @@ def descend_levels(problem, work, targets, q, h, count):
     damping = F(0)
     worse_steps = 0
     cost_of_step = work_of_levels(problem)
-    met = False  # the best pose meets all goals
+    met = False  # whether the best pose meets all goals
     for k in range(problem.max_steps + 1):
         worst, lack = evaluate_closed(problem, work, targets, q, h, False)
         reached = worst <= INSIDE and count > levels
@@ -115,7 +115,7 @@ def descend_levels(problem, work, targets, q, h, count):
             worse_steps = 0
         else:
             worse_steps += 1
-            if worse_steps == PATIENCE:  # the steps were too long: shorter ones from the best pose
+            if worse_steps == PATIENCE:  # the steps were too long: take shorter steps from the best pose
                 worse_steps = 0
                 damping = max(INCREASE * damping, MIN_DAMPING)
                 copy(work.trial, q)

@@ -3,12 +3,12 @@
 The levels are polished one after the other, highest first. Then longer steps, and random starts (see
 ``search.finish``), look for a better pose.
 
-At a saddle, such as a chain that points straight away from its target, the gradient is zero. The pose can leave it
-along a column whose error falls on every side that the limits allow. A minimum has no such column, so it is returned
-unchanged.
+At a saddle, such as a chain that points straight away from its target, the gradient is zero. The pose can leave a
+saddle along a column in whose direction the error falls, on every side that the limits allow. A minimum has no such
+column, so it is returned unchanged.
 
-Random starts are ranked by the errors of all levels, so a level may stay in a minimum that suits the levels below. The
-last search is therefore one of the missed upper levels only, as if they were solved again from the answer.
+Random starts are ranked by the errors of all levels, so a level may stay in a minimum that suits the levels below.
+Therefore the last search considers only the missed upper levels, as if they were solved again from the answer.
 """
 
 import math
@@ -58,22 +58,22 @@ from synovia.kernels.tree.problem import copy, open_row
 from synovia.kernels.tree.variables import draw, start_random
 
 PASSES = 6  # largest number of passes over all levels
-BEFORE = 1  # row of the stored poses that holds the pose before a polish; there are no finalists yet
-MIN_GAIN = F(1e-8)  # relative to 1 + error: gain of a level for which another pose replaces the best
-COARSE_STEPS = 15  # steps from a random start: enough to rank the minima
+BEFORE = 1  # row of the stored poses for the pose before a polish; finalists use this row only later
+MIN_GAIN = F(1e-8)  # smallest gain of a level, relative to 1 + error, for which another pose replaces the best
+COARSE_STEPS = 15  # largest number of steps from a random start: enough to rank the minima
 EQUAL_COST = F(0)  # relative difference of costs below which two coarse descents found the same minimum
 ERROR_STEP = F(1e-3)  # errors (length scales, radians) of coarse descents are rounded down to multiples of this
-MAX_ERROR_STEPS = F(1e4)  # larger errors are equal
-UPPER_GAIN = F(1e-7)  # relative to 1 + error: gain of an upper level for which a pose elsewhere replaces the best
+MAX_ERROR_STEPS = F(1e4)  # number of these multiples that are distinguished; larger errors are equal
+UPPER_GAIN = F(1e-7)  # smallest gain of an upper level, relative to 1 + error, for which another pose replaces the best
 UPPER_WEIGHT = F(1e-4)  # weight of the error of an upper level relative to the level above
 CLEAR_GAIN = F(0.9995)  # factor by which an error must fall for a pose elsewhere to replace the best
 
 
 @device
 def error_falls_along(problem, work, targets, q, h, count, v):
-    """Return whether column v can move, and the first ``count`` levels gain on each side to which it can.
+    """Return whether column v can move, and each move that its limits allow improves the first ``count`` levels.
 
-    ``saved_pose`` holds q, and ``best`` its errors.
+    ``saved_pose`` holds q, and ``best`` holds the errors of q.
     """
     free = 0
     for side in range(2):
@@ -121,7 +121,8 @@ def leave_saddle(problem, work, targets, q, h, count, sign):
 def try_longer_steps(problem, work, targets, q, h, count):
     """Return whether a descent of the first ``count`` levels finds a better pose than q, and move q there.
 
-    If q is a saddle, the descent also starts a little to both sides of it. ``saved_errors`` and ``saved_pose`` hold q.
+    If q is a saddle, the descent also starts a little to both sides of it. ``saved_pose`` holds q, and ``saved_errors``
+    holds the errors of q.
     """
     for side in range(3):
         if halted(work.watch):
@@ -153,7 +154,7 @@ def improve_upper_levels(problem, work, targets, q, h):
     levels = problem.levels.shape[0] - 1
     for k in range(1, levels + 1):
         h.state[NO_POSTURE] = F(k < levels)
-        found = try_longer_steps(problem, work, targets, q, h, k if k < levels else levels + 1)  # and the posture
+        found = try_longer_steps(problem, work, targets, q, h, k if k < levels else levels + 1)  # last with the posture
         h.state[NO_POSTURE] = F(0)
         if found:
             return True
@@ -197,7 +198,7 @@ def keep_better(problem, work, targets, other, q, h):
 
 @apart
 def polish_levels(problem, work, targets, q, h):
-    """Polish all levels of q; if a limit cuts that short, q is no worse than it was.
+    """Polish all levels of q; if the watch ends the polish early, q is no worse than before.
 
     Polishing an upper level disturbs the levels below, which are polished after it.
 
@@ -223,10 +224,13 @@ def is_better(problem, work, targets, start, q, h):
 
 @algorithm
 def first_polish(problem, work, targets, q):
-    """Polish q; if the start is as good, return the start, so that solving an answer again returns it unchanged.
+    """Polish q; if the start is as good, write the start to q, so that solving an answer again returns it unchanged.
 
     If q comes from a restart, the start is polished too. With a largest move, q stays unchanged, and counts as
     converged if it is near the start.
+
+    Returns:
+        (steps taken, 1 if q converged, else 0).
     """
     h = open_hierarchy(problem, work)
     start = vector(work.watch, OTHERS, q.shape[0])
@@ -276,7 +280,7 @@ def coarse_descent(problem, work, targets, q):
 
 @apart
 def is_clearly_better_than(problem, work, targets, q, other):
-    """Return 1 if q is clearly better than another pose in a level, and in no level above worse, else 0."""
+    """Return 1 if q is clearly better than another pose in a level and not worse in any level above it, else 0."""
     h = open_hierarchy(problem, work)
     met = smallest_tolerance(problem)
     evaluate_levels(problem, work, targets, other, h)
@@ -302,7 +306,7 @@ def is_clearly_better(problem, work, targets, q):
 def is_better_answer(problem, work, targets, q):
     """Return 1 if q, the answer of an attempt, is clearly better than the best one so far.
 
-    The costs of attempts are sums over levels: a gain of a lower one could outweigh a loss of an upper one.
+    The costs of attempts are sums over levels, so a gain of a lower level could outweigh a loss of an upper level.
     """
     return is_clearly_better_than(problem, work, targets, q, work.best), F(0)
 
@@ -350,7 +354,7 @@ UPPER_LEVELS = Refinement(upper_descent, polish, polish, is_better_above, COARSE
 
 @device
 def lower_levels_missed_above(problem, work, targets, q, errors):
-    """Return whether the first missed level has levels below, and a pose elsewhere may be better for it.
+    """Return whether the first missed level has levels below it, and another pose may reduce the error of this level.
 
     Errors of the levels below are overwritten. Frames are at q.
     """

@@ -89,6 +89,6 @@ def full_body(ints, floats, targets, starts, out, scratch, warm, first):
 
 @entry
 def finish_levels(ints, floats, targets, starts, out, scratch, warm, first):
-    """Polish and classify the missed rows level by level; called as ``search.classify``."""
+    """Polish and classify the missed rows level by level; the arguments are those of ``search.classify.classify``."""
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     return finish_misses(problem, work, starts, out, warm)

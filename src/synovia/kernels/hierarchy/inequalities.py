@@ -1,12 +1,12 @@
 """One-sided goals (inequalities) in a hierarchy: rows with slack variables, so that steps stop where a goal would fail.
 
-A goal that is met has no rows in its level. Then a lower level steps across its bound, the next step moves back, and
-so on.
+If a goal that is met had no rows in its level, a lower level would step across its bound, the next step would move
+back, and so on.
 So each one-sided goal keeps its row a·x in its level, with a slack column z: a·x - z = 0, where z lies between the
-least and the largest allowed change of the goal's value. The row constrains the step only if z is at a bound; the
+smallest and the largest allowed change of the goal's value. The row constrains the step only if z is at a bound; the
 multiplier of that bound then belongs to the goal (the slack of Escande, Mansard & Wieber 2014).
 
-A clearance goal has a slack column for each of its contacts; the bound is the distance that the pair still has.
+A clearance goal has a slack column for each of its contacts; the bound is the remaining clearance of the pair.
 
 A support polygon has two slack columns: one for the nearest edge, and one for the nearer of its two neighbours. With
 only one, a step near a corner would leave the polygon across the other edge.
@@ -36,13 +36,13 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scale, sub
 
 SLACK_SCALE = F(1e3)  # entry of a slack column in its row: moving the slack then costs almost nothing
-SLACK_STIFFNESS = F(1e12)  # a slack is no joint: the largest move of a step never limits it
-TOUCHES = F(1e-9)  # distance outside a polygon, relative to the length scale, that is rounding
+SLACK_STIFFNESS = F(1e12)  # so large that the largest move of a step, which is meant for joints, never limits a slack
+TOUCHES = F(1e-9)  # fraction of the length scale: a point less far outside a polygon counts as inside
 
 
 @inline
 def slots(general, i):
-    """Return the number of slack columns of general goal i: one for each of its rows, but at most two of a polygon."""
+    """Return the number of slack columns of general goal i: one for each of its rows, at most two for a polygon."""
     kind = general.ints[i, KIND]
     return 2 if kind == SUPPORT else 3 if kind == WITHIN else 1
 
@@ -87,7 +87,7 @@ def nearest_edges(general, i, c, near):
     """Return the two edges of polygon i, in their order, that constrain point c; -1 for none.
 
     Inside, they are the nearest edge and its nearer neighbour. Outside, only the nearest edge constrains c, because the
-    path inside may cross the others. Outside a corner there is none: the violated goal has its own two rows. A
+    path inside may cross the others. Outside a corner, no edge constrains c: the violated goal has its own two rows. A
     point that is outside by at most ``near`` counts as inside.
     """
     n = general.ints[i, VERTICES]
@@ -127,7 +127,7 @@ def choose_edges(general, problem, frames, edges):
 
 @device
 def slack_bounds(problem, q, frames, targets, i, side, edge):
-    """Return the bounds of a slack of general goal i, and whether it is in use. A single allowed value has no slack."""
+    """Return the bounds of a slack of general goal i, and whether it is in use: not if only one value is allowed."""
     general = problem.general
     if is_bounded(general.ints[i, KIND]):
         low, high = bounds(problem, q, frames, targets, i)
@@ -150,7 +150,7 @@ def clear_row(J, k):
 
 @apart
 def inequality_rows(general, problem, q, frames, targets, edges, J):
-    """Write the rows of one-sided goals, violated or not; after ``jacobian``."""
+    """Write the rows of one-sided goals, violated or not; call ``jacobian`` before."""
     if general is None:
         return
     slot = 0
@@ -202,7 +202,7 @@ def write_slacks(general, problem, q, frames, targets, h, first):
             low, high, active = slack_bounds(problem, q, frames, targets, i, side, h.edges[slot + side])
             write_slack(h, first + slot + side, row + side, w * low, w * high, active)
         if general.ints[i, KIND] == SUPPORT and h.edges[slot] + h.edges[slot + 1] > F(-2):
-            h.e[row + (0 if h.edges[slot] < F(0) else 1)] = F(0)  # right side of the unused edge, if there is one
+            h.e[row + (0 if h.edges[slot] < F(0) else 1)] = F(0)  # for the row of an unused edge, if there is one
         slot += slots(general, i)
 
 

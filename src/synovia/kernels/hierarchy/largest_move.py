@@ -15,8 +15,8 @@ from synovia.kernels.math.swing_twist import from_limit_frame, join, split, to_l
 from synovia.kernels.math.vectors import axpy, dot, load, norm, scale
 from synovia.kernels.tree.variables import block_size, is_limited, step_unit
 
-HALVINGS = 30  # bisections in the search for the largest allowed part of a move
-NO_MOVE = F(1e-3)  # relative to the least of the largest moves: a smaller one is rounding or lies within tolerances
+HALVINGS = 30  # number of bisections in the search for the largest allowed part of a move
+NO_MOVE = F(1e-3)  # fraction of the smallest largest move; smaller moves are rounding or within tolerances
 
 
 @apart
@@ -77,7 +77,7 @@ def restrict_step(problem, q, box, saved):
 
 @apart
 def is_near_start(problem, q, start):
-    """Return whether every joint is near its start: then the largest move does not restrict the pose."""
+    """Return whether every joint is so near its start that the largest move does not restrict the pose."""
     near = NO_MOVE * problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
@@ -93,7 +93,7 @@ def is_near_start(problem, q, start):
 
 @apart
 def enforce_largest_move(problem, q, saved):
-    """Move every ball that has rotated too far back to its largest move."""
+    """Rotate every ball that exceeds its largest move back to this limit."""
     for k in range(problem.variables.shape[0]):
         largest = problem.moves[k]
         if problem.variables[k, BLOCK] == SCALAR:

@@ -46,11 +46,11 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.linear import solve_part
 
-MAX_CHANGES = 200  # changes of the active set in one level, in addition to one per column
-MAX_RELEASES = 2.0  # releases of the same bound in one level; more could cycle
-MULTIPLIER_NOISE = F(1e-10)  # multiplier relative to the largest gradient that is rounding
+MAX_CHANGES = 200  # largest number of changes of the active set in one level, in addition to one per column
+MAX_RELEASES = 2.0  # largest number of releases of the same bound in one level; more could cycle
+MULTIPLIER_NOISE = F(1e-10)  # smaller multipliers, relative to the largest gradient, are rounding
 TOUCHING = F(1e-9)  # distance (radians or length scales) from a bound that counts as touching
-MOVE_NOISE = F(1e-14)  # move towards a bound (radians, length scales) that is rounding
+MOVE_NOISE = F(1e-14)  # smaller moves towards a bound (radians, length scales) are rounding
 
 
 @apart_dot
@@ -69,7 +69,7 @@ def level_residual(h, first, last):
 
 @apart
 def residual_gradient(h, first, last):
-    """Write GRADIENT = Gᵀ s of rows first to last."""
+    """Write GRADIENT = Gᵀ s of rows ``first`` to ``last``."""
     n = h.v.shape[1]
     for k in range(n):
         h.v[GRADIENT, k] = F(0)
@@ -79,7 +79,10 @@ def residual_gradient(h, first, last):
 
 @apart_dot
 def level_direction(h, first, last, base, count, damping):
-    """Write the direction p = Qᵀ (LᵀL + λ)⁻¹ Lᵀ s of a level with rows L Q; Q is rows base to count of the basis."""
+    """Write the direction p = Qᵀ (LᵀL + λ)⁻¹ Lᵀ s of a level with the rows L Q.
+
+    Q is rows ``base`` to ``count`` of the basis, s the residual of the level, and λ the ``damping``.
+    """
     r = count - base
     n = h.v.shape[1]
     for a in range(r):
@@ -113,7 +116,7 @@ def advance_to_bound(h, max_move):
     longest = F(0)
     for k in range(free):
         if h.v[ACTIVE_SIDE, k] != F(0):
-            h.v[DIRECTION, k] = F(0)  # pinned
+            h.v[DIRECTION, k] = F(0)  # pinned columns do not move
         longest = max(longest, abs(h.v[DIRECTION, k]) / h.v[STEP_STIFFNESS, k])
     cut = longest > max_move
     share = max_move / longest if cut else F(1)
@@ -142,7 +145,7 @@ def side_of(h, k):
 
 @apart
 def release_bounds(h, scale, release_all):
-    """Release the bounds whose multiplier in GRADIENT points inward, the worst or all; return their number."""
+    """Release the bounds whose multiplier in GRADIENT points inward: all, or only the worst; return their number."""
     worst = -MULTIPLIER_NOISE * scale
     which = -1
     count = 0
@@ -168,7 +171,7 @@ def release_bounds(h, scale, release_all):
 
 @apart
 def bound_multipliers(h):
-    """Project GRADIENT onto the complement of the basis; its fixed columns are then the multipliers of their bounds.
+    """Project GRADIENT onto the complement of the basis; its entries at fixed columns become the bounds' multipliers.
 
     Returns:
         The largest entry before the projection.
@@ -183,7 +186,7 @@ def bound_multipliers(h):
 
 @apart
 def add_level_rows(h, first, last):
-    """Extend the basis by the rows of a level; return its number of rows."""
+    """Extend the basis by the rows of a level; return the number of rows of the basis."""
     base = int(h.state[BASIS_COUNT])
     count = base
     for i in range(first, last):
@@ -195,7 +198,10 @@ def add_level_rows(h, first, last):
 
 @apart
 def solve_level(h, first, last, damping, error_damping, max_move, releases):
-    """Move x to the minimum of the level of rows first to last; λ = damping + error_damping |s|²."""
+    """Move x to the minimum of the level of rows ``first`` to ``last``.
+
+    The damping is λ = ``damping`` + ``error_damping`` |s|², where s is the residual of the level.
+    """
     n = h.v.shape[1]
     for k in range(n):
         h.v[RELEASES, k] = F(0)

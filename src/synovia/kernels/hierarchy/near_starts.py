@@ -2,9 +2,9 @@
 
 With clearance goals, ``clear_starts`` chooses among random poses.
 
-A body whose limbs are straight, or at a limit, may miss a target close to it: the error falls to no side there. The
-nearest poses that reach it are found from starts a little aside. A random pose would find an answer far away, and less
-often.
+A body whose limbs are straight, or at a limit, may miss a target close to it, because no small move reduces the error
+there. Starts near that pose find the nearest poses that reach the target. A random start would find an answer far away,
+and less often.
 """
 
 import math
@@ -25,7 +25,7 @@ CLOSE_POSE = F(1.5)  # radians, or length scales: largest move of a variable in 
 RESTARTS = 4  # number of restarts near the start
 MOVE = F(0.1)  # radians, or length scales: in restart k each variable moves by at most k times this value
 LONG = F(1e30)  # a slide with a longer range has no limits
-# place in the watch of the number of the next restart (1 for the first); only misses need this memory of poses
+# index in the watch of the number of the next restart (1 for the first); poses are stored there only to finish misses
 NEXT = OTHERS
 
 
@@ -71,7 +71,7 @@ def draw_beside(problem, work, q, most):
 def restart(problem, work, targets, q):
     """Draw the start of a restart; q is the start of the problem. ``begin_restarts`` was called before the first."""
     k = work.watch[NEXT]
-    if k == F(1) and not is_close(problem, q, work.best):  # the answer of the first attempt
+    if k == F(1) and not is_close(problem, q, work.best):  # work.best is the answer of the first attempt
         k = F(math.inf)
     if k <= F(RESTARTS):
         keep_pose(problem.loops, q)

@@ -45,21 +45,22 @@ from synovia.kernels.search.polish import hessian_to_box
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import displace
 
-DIFFERENCE = F(3e-5)  # radians or length scales, for central differences of Jᵀs; their error is about 1e-9
-SOFT_STIFFNESS = F(1e-5)  # relative to the force: stiffness below which a direction counts as free
+DIFFERENCE = F(3e-5)  # step of central differences of Jᵀs (radians or length scales); their error is about 1e-9
+SOFT_STIFFNESS = F(1e-5)  # stiffness, relative to the force, below which a direction counts as free
 TINY = F(1e-12)
-IDLE_FORCE = F(1e-7)  # relative to the largest force: the stiffness of a contact that pushes less is rounding
-REGULARIZATION = F(1e-12)  # added to G Gᵀ, which dependent rows make singular
-MAX_CHANGES = 40  # largest number of changes of the active set, which starts from that of the rows without C
+IDLE_FORCE = F(1e-7)  # force of a contact, relative to the largest; the stiffness of a contact with less is rounding
+REGULARIZATION = F(1e-12)  # added to the diagonal of G Gᵀ, which dependent rows make singular
+MAX_CHANGES = 40  # largest number of changes of the active set; the first set is that of the level without C
 STRONG_MULTIPLIER = F(1e-7)  # multiplier relative to the largest gradient: lower levels may not release this bound
-FORCE_NOISE = F(1e-10)  # multiplier relative to the force that is rounding, if no gradient is left
+FORCE_NOISE = F(1e-10)  # if no gradient is left: smaller multipliers, relative to the force, are rounding
 
 
 @apart
 def constraint_forces(h, first, last):
-    """Write into s the constraint forces of the rows above that balance the residual of rows first to last: Gᵀ s = 0.
+    """Write to s the constraint forces of the rows above that balance the residual of a level: Gᵀ s = 0.
 
-    Before the call, s must hold that residual. Other entries of s become zero; ``A`` and ``c`` are overwritten.
+    The level has rows ``first`` to ``last``, whose residual s must hold before the call. Entries of levels below become
+    zero; ``A`` and ``c`` are overwritten.
     """
     free = int(h.state[FREE_COUNT])
     residual_gradient(h, first, last)
@@ -258,6 +259,6 @@ def newton_level(h, H, first, last, damping, max_move, force):
     unlock_rows(h, first, last, kept, count - kept)
     for r in range(kept, count):
         for k in range(n):
-            h.R[r, k] /= math.sqrt(soft)  # R in units of the least stiffness, see ``rebuild_basis``
+            h.R[r, k] /= math.sqrt(soft)  # R in units of ``soft``, see ``rebuild_basis``
     h.state[STIFF_COUNT] = F(count)
     h.state[BASIS_STALE] = F(1)

@@ -35,18 +35,18 @@ NEWTON_COST = F(5)  # work of a Newton step in this file, relative to ``search.p
 MIN_GAIN, MAX_LOSS = (
     F(1e-13),
     F(1e-12),
-)  # relative to 1 + error: gain of the polished level, loss of levels above
-UPPER_LOSS = F(1e-11)  # loss of the levels above over all steps that is rounding
-MAX_RESTORATIONS = 5  # restoration steps of the levels above after one step of the last level
-RESTORATIONS_AT_BOUNDS = 3  # number of first restoration steps that keep the active bounds
+)  # relative to 1 + error: smallest gain of the polished level, largest loss of a level above
+UPPER_LOSS = F(1e-11)  # smaller losses of the levels above, over all steps, are rounding
+MAX_RESTORATIONS = 5  # largest number of restoration steps of the levels above after one step of the last level
+RESTORATIONS_AT_BOUNDS = 3  # this many restoration steps, the first ones, keep the active bounds
 AT_BOUND = F(1e-5)  # distance (radians, length scales) from a bound at which it is active: swings end slightly before π
-MIN_DAMPING, MAX_DAMPING = F(1e-4), F(1e7)  # damping: if an even shorter step does not help, none does
+MIN_DAMPING, MAX_DAMPING = F(1e-4), F(1e7)  # if the short step with the largest damping does not help, no step does
 INCREASE, DECREASE = F(10), F(0.2)
 SHRINK, EXPAND = F(0.3), F(3)  # factors of the largest move after a rejected and an accepted step
-UPPER_SHARE = F(1e-4)  # damping of the levels above relative to that of the last level
-SMALL_STEP = F(1e-6)  # step (radians, length scales) that hardly disturbs the levels below
+UPPER_SHARE = F(1e-4)  # damping of the levels above, relative to the damping of the last level
+SMALL_STEP = F(1e-6)  # shorter steps (radians, length scales) hardly disturb the levels below
 MAX_KEPT_DAMPING = F(1)  # largest damping that a converged level keeps
-MIN_STEP = F(1e-10)  # step (radians, length scales) that is rounding
+MIN_STEP = F(1e-10)  # shorter steps (radians, length scales) are rounding
 MISSED_ERROR = F(1e-7)  # error of a level (length scales, radians) above which it counts as infeasible
 BASE_DAMPING = F(1e-12)
 
@@ -116,7 +116,7 @@ def newton_step(problem, work, targets, q, h, count, max_move, at_bounds):
 
 @device
 def increase_damping(h, count):
-    """Increase the damping of the last level, and of infeasible levels above; return that of the last.
+    """Increase the damping of the last level, and of infeasible levels above; return the damping of the last level.
 
     Infeasible levels above would otherwise gain tiny amounts for many steps.
     """
@@ -132,7 +132,7 @@ def increase_damping(h, count):
 def decrease_damping(h, count, share):
     """Multiply the damping of every level by ``share``; values below MIN_DAMPING become zero, or their lower bound."""
     for k in range(count):
-        less = share * h.dampings[k] if share > 0 else F(0)  # without a share the old value may be infinite
+        less = share * h.dampings[k] if share > 0 else F(0)  # if share is 0, the old value may be infinite
         h.dampings[k] = max(less if less >= MIN_DAMPING else F(0), h.damping_floors[k])
 
 
@@ -174,8 +174,8 @@ def update_best(h, count):
 def refine(problem, work, targets, q, h, count):
     """Polish q until none of the first ``count`` levels gains without a loss of the levels above.
 
-    It ends if the step is rounding, or if no step improves the pose with any damping, starting from none. So polishing
-    the result again returns it unchanged.
+    The polish ends if the step is rounding, or if no damping, from 0 upwards, gives a step that improves the pose. So
+    polishing the result again returns it unchanged.
 
     Returns:
         (steps taken, whether it converged: False if the steps were spent, whether q moved visibly).

@@ -43,7 +43,7 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited, step_unit
 
-POSTURE_DAMPING = F(10)  # factor of the posture's damping relative to that of the levels
+POSTURE_DAMPING = F(10)  # damping of the posture, relative to the damping of the levels
 EQUAL_ERRORS = F(1e-9)  # errors (length scales, radians) that differ by less are equal
 LEVEL_WEIGHT = F(1e-2)  # weight of the squared error of a level relative to the level above
 STAY_WEIGHT = F(0.01)  # weight of staying in place, relative to the largest weight of the posture
@@ -215,9 +215,9 @@ def to_pose_step(work, h):
 
 @apart
 def take_step(problem, work, targets, q, h, count, damping):
-    """Move q by one step of the first ``count`` levels with the additional ``damping``; return its longest part.
+    """Move q by one step of the first ``count`` levels with the additional ``damping``; return the step's longest part.
 
-    Its loops may be open afterwards. Frames and residuals of q are in work.
+    The loops of q may be open afterwards. Before the call, ``work`` must hold the frames and residuals of q.
     """
     copy(work.e, h.e)
     assemble_levels(problem, work, targets, q, h)

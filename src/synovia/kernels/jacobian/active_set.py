@@ -13,7 +13,7 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited, step, step_unit
 
 NEAR = F(1e-7)  # distance from a limit (radians, length scales) at which a joint counts as at the limit
-PUSH_NOISE = F(1e-9)  # relative size of a push against a limit that is rounding: of the residual, or of the step
+PUSH_NOISE = F(1e-9)  # smaller pushes against a limit, relative to the residual or the step, are rounding
 LARGEST_TURN = F(1.0)  # largest step (radians); the linear model is poor beyond it
 
 
@@ -35,8 +35,8 @@ def hold_at_limits(problem, q, J, g, slack, held_before):
     A push of at most ``slack`` counts as zero: many pushes are zero in exact arithmetic, and rounding gives them a
     sign.
 
-    With ``held_before``, g is a solution that was computed after this function had changed J. Directions that it
-    removed have no push in g, and stay removed.
+    With ``held_before``, g is a solution for a J from which this function had already removed directions. These
+    directions have no push in g, and stay removed.
 
     Returns:
         The largest multiplier (the part of the gradient that a limit holds back) and its variable, or -1.
@@ -120,7 +120,7 @@ def linearise(problem, work, targets, q):
     """Write J at the frames of q and the gradient g = Jᵀe, without the directions that limits hold.
 
     Returns:
-        Largest multiplier and its variable, as ``hold_at_limits``.
+        The largest multiplier and its variable, as ``hold_at_limits`` returns them.
     """
     jacobian(problem, q, work.frames, targets, work.J)
     times_t(work.J, work.e, work.g)
@@ -136,7 +136,7 @@ def apply_dq(problem, work, q, share):
 
 @device
 def damped_move(problem, work, targets, q, damping):
-    """Move q by a damped step of at most LARGEST_TURN; return the largest part before this clamp.
+    """Move q by a damped step of at most LARGEST_TURN; return the largest part of the step before this clamp.
 
     Before the call, frames and residual are at q.
     """

@@ -46,7 +46,7 @@ from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import copy
 
 SMALL_TURN = F(0.1)  # radians up to which an orientation error has its full weight
-MAX_CURVE_SHARE = F(0.25)  # largest squared acceleration relative to the step; a larger one is not reliable
+MAX_CURVE_SHARE = F(0.25)  # largest squared acceleration relative to the squared step; larger ones are not reliable
 
 
 @inline
@@ -117,8 +117,8 @@ def column_dot(axes, i, y):
 def half_acceleration(problem, axes, wr, y):
     """Return -r″/2, the weighted acceleration (linear, angular) of the residual along the step Jᵀ y.
 
-    Let t be the angular velocity of the joints before joint i. The contributions of joint i, c to the goal's velocity
-    and w to its angular velocity, change at the rates (2 t + w) × c and t × w.
+    Let t be the angular velocity of the joints before joint i. Joint i contributes c to the goal's velocity and w to
+    the goal's angular velocity. These contributions change at the rates (2 t + w) × c and t × w.
     """
     t = linear = angular = (F(0), F(0), F(0))
     for i in range(problem.tree.ints.shape[0]):
@@ -167,7 +167,7 @@ def attempt(problem, work, targets, q):
         d = sub(t, p)
         w = log_rotation(matmul_t(T, R)) if has_rotation else (F(0), F(0), F(0))
         distance2, angle2 = dot(d, d) if has_position else F(0), dot(w, w)
-        cost = wp * wp * distance2 + weight * weight * angle2  # with the weights of the goal, as for polishing
+        cost = wp * wp * distance2 + weight * weight * angle2  # with the weights of the goal, as in polishing
         if k == 0 or cost < FALLS * lowest:
             lowest = cost
             copy(q, work.trial)

@@ -27,10 +27,10 @@ from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_start
 
-ARMIJO = F(1e-4)  # share of the predicted decrease that a step must achieve
+ARMIJO = F(1e-4)  # fraction of the predicted decrease that a step must achieve
 HALVINGS = 30  # largest number of halvings of one step
 ROUNDING = F(1e-15)  # rounding error of Φ, relative to the length of the chain
-SINGULAR = F(1e-12)  # share of the trace of ∇²Φ that is added to its diagonal
+SINGULAR = F(1e-12)  # fraction of the trace of ∇²Φ that is added to its diagonal
 
 
 @device

@@ -35,7 +35,7 @@ def goal_step(problem, work, q):
 def move(problem, work, targets, q):
     """Take one step towards the goals: dq = J⁺e + (J⁺J - 1) ∇H with the method's own form of J⁺e.
 
-    H is the sum of the secondary objectives. The second part is never longer than the first; otherwise its second-order
+    H is the sum of the secondary objectives. The null-space part is never longer than J⁺e; otherwise its second-order
     error would keep the goals from converging.
     """
     scratch, objectives = open_scratch(work), has_objectives(problem)

@@ -24,15 +24,16 @@ from synovia.kernels.tree.problem import copy, work_of_step
 MAX_NULL_STEP = F(0.3)  # longest step in the null space, radians or length scales
 MIN_NULL_STEP = F(1e-6)  # shorter steps end the descent
 CORRECTIONS = 10  # largest number of steps back to the goals after a null-space step
-INCREASE, DECREASE = F(1.5), F(0.5)  # factors of the gain, after a step that lowered H and one that did not
+INCREASE, DECREASE = F(1.5), F(0.5)  # factors of the gain after an accepted and after a rejected step
 CONVERGED = F(1e-9)  # relative fall of H that ends the descent
 
 
 @device
 def project_to_null_space(scratch, m, out):
-    """Write out = (1 - J⁺J) z: solve (J Jᵀ) b = J z, out = z - Jᵀb. The scratch W holds J, with z in the row below.
+    """Write out = (1 - J⁺J) z: solve (J Jᵀ) b = J z, out = z - Jᵀb.
 
-    A second pass removes the rounding errors of an ill-conditioned J Jᵀ.
+    The first ``m`` rows of the scratch W hold J, and row ``m`` holds z. A second pass removes the rounding errors of an
+    ill-conditioned J Jᵀ.
     """
     n = out.shape[0]
     for j in range(n):
@@ -62,7 +63,7 @@ def null_space_step(problem, work, scratch, q, gain):
     for redo in range(MAX_REDOS):
         project_to_null_space(scratch, m, scratch.z)
         slack = PUSH_NOISE * largest(scratch.z)
-        _, held = hold_at_limits(problem, q, scratch.W, scratch.z, slack, redo > 0)  # removes them from J and ∇H
+        _, held = hold_at_limits(problem, q, scratch.W, scratch.z, slack, redo > 0)  # removes held directions
         if held < 0:
             break
 

@@ -1,7 +1,7 @@
 """Secondary objectives: a function H of the pose, to be minimised in the null space of the goals, and its gradient.
 
 Preferred angles with stiffness: Σ αi (qi - qi,opt)², for a ball the squared angle to its preferred rotation. Distance
-from the middle of the range (Liégeois 1977): Σ (qi - mid)² / half². Margins: the same, for the distance beyond a
+from the middle of the range (Liégeois 1977): Σ (qi - mid)² / half². Margins: the same sum, of the distances beyond a
 softer range inside the limits. Manipulability (Yoshikawa 1985): -log √det(J Jᵀ).
 """
 
@@ -37,8 +37,8 @@ from synovia.kernels.math.vectors import dot
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import displace, is_limited, rotated, step_unit
 
-DIFFERENCE = F(1e-5)  # radians or length scales, for central differences of a ball's range
-JACOBIAN_DIFFERENCE = F(1e-4)  # the same, for the Jacobian
+DIFFERENCE = F(1e-5)  # step (radians or length scales) of central differences of a ball's range cost
+JACOBIAN_DIFFERENCE = F(1e-4)  # step (radians or length scales) of central differences of the Jacobian
 FLOOR = F(1e-12)  # added to J Jᵀ, so that its logarithm is finite at a singular pose
 IDENTITY = (F(0), F(0), F(0), F(1))  # preferred rotation of every ball
 THIN = F(1e-6)  # half ranges (radians, length units) below this have no cost
@@ -70,7 +70,7 @@ def ball_range_cost(params, limit, k, q):
 
 @device
 def range_gradient(problem, q, gradient):
-    """Add the gradient of the range and margin terms; return their H."""
+    """Add the gradient of the range and margin objectives; return their sum."""
     params, limits = problem.params, problem.limits
     total = F(0)
     for k in range(problem.variables.shape[0]):
@@ -112,7 +112,7 @@ def add_spring(problem, q, k, alpha, value, rotation, gradient):
 
 @device
 def posture_gradient(problem, q, gradient):
-    """Add the gradient of Σ αi (qi - qi,opt)², with αi from stiffness and from rest goals; return that sum."""
+    """Add the gradient of Σ αi (qi - qi,opt)², with αi from stiffness and from rest goals; return the sum."""
     total = F(0)
     for k in range(problem.variables.shape[0]):
         alpha = problem.params[POSTURE_WEIGHT] * problem.preferences[k, STIFFNESS]
@@ -169,7 +169,7 @@ def manipulability_gradient(problem, work, targets, q, gradient):
 @device
 def largest_curvature(problem):
     """Return an upper estimate of the second derivatives of H, without manipulability."""
-    curvature = problem.params[GRADIENT_WEIGHT]  # a user's term counts as 1
+    curvature = problem.params[GRADIENT_WEIGHT]  # for the objective of a user, 1 is assumed
     curvature = max(curvature, F(2) * (problem.params[CENTRE_WEIGHT] + problem.params[MARGIN_WEIGHT]))
     for k in range(problem.variables.shape[0]):
         alpha = problem.params[POSTURE_WEIGHT] * problem.preferences[k, STIFFNESS]

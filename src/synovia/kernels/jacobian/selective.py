@@ -12,7 +12,7 @@ from synovia.kernels.jacobian.shared import clamp_largest, goal_rows
 
 SWEEPS = 30  # largest number of sweeps; five are usual
 ORTHOGONAL = F(1e-14)  # cosine of two rows below which they are orthogonal
-ZERO_SINGULAR = F(1e-20)  # squared singular value, radians and length scales, that is rounding
+ZERO_SINGULAR = F(1e-20)  # smaller squared singular values (radians and length scales) are rounding
 
 
 @device_dot
@@ -94,7 +94,7 @@ def selective_step(problem, J, e, scratch, max_turn, dq):
         N = sum_goal_norms(problem, Ut[i])
         M = shares / squared  # a row of W is σi viᵀ, so that this is Σⱼ |vij| ρj / σi
         gamma = min(F(1), N / M) * max_turn
-        turn = projection / squared  # likewise: turn W[i] = (ui·e / σi) vi
+        turn = projection / squared  # so that turn W[i] = (ui·e / σi) vi
         turn *= min(F(1), gamma / max(abs(turn) * largest, F(1e-300)))
         for j in range(n):
             dq[j] += turn * W[i, j]

@@ -43,11 +43,11 @@ from synovia.kernels.tree.variables import clamp_block
 
 CLOSED = F(1e-12)  # largest closure error of a closed pose (length scales, radians), if rounding allows it
 NEARLY = F(1e-10)  # largest closure error (length scales, radians) where rounding prevents a smaller one
-STEPS = 20  # largest number of Newton steps that close a pose after a step
+STEPS = 20  # largest number of Newton steps to close a pose again after a step of the body
 DAMPING, ERROR_DAMPING = F(1e-15), F(1e-2)
 LARGEST_STEP = F(0.3)  # largest change of a column (radians, or length scales)
-WAY = 16  # steps of the path to a random pose
-GROWS = F(4)  # factor by which the closure error may grow during the steps; beyond it they end
+WAY = 16  # number of steps on the path to a random pose
+GROWS = F(4)  # factor by which the closure error may grow during Newton's steps; if it grows more, the steps end
 
 
 @apart
@@ -173,10 +173,10 @@ def go_closed(loops, problem, q, begin):
 
 @entry
 def close_rows(ints, floats, q, scratch, lacks, most, limited):
-    """Close each row of q (T, nq) by at most ``most`` steps; write the closure errors then to ``lacks`` (T, loops).
+    """Close each row of q (T, nq) by at most ``most`` steps; write the final closure errors to ``lacks`` (T, loops).
 
-    The closure error of a loop is the largest of its rows, in radians or length scales. Joints that follow others are
-    not set. With ``limited``, each variable stays within its largest move.
+    The closure error of a loop is the largest of its rows, in radians or length scales. Mimic joints are not updated.
+    With ``limited``, each variable stays within its largest move.
     """
     problem = open_mechanism(ints, floats, scratch)
     loops = problem.loops
@@ -191,7 +191,7 @@ def close_rows(ints, floats, q, scratch, lacks, most, limited):
 
 @entry
 def write_rows(ints, floats, q, scratch, e, J):
-    """Write the loop residual of each row of q (T, nq) to e (T, rows), minus its derivative to J (T, rows, columns).
+    """Write the loop residual e (T, rows) and minus its derivative J (T, rows, columns) of each row of q (T, nq).
 
     Lengths are in length scales.
     """

@@ -4,7 +4,7 @@ A loop ties a frame of one link to a frame of another link or to the world. The 
 axes of the first frame, or the distance of both origins is given. The relative rotation is free, none, about the z
 axis, or such that both z axes are at right angles. A coupling ties joint values: a sum of their powers is constant.
 
-All rows are closure errors: lengths in length scales, angles in radians. The rows of axes are sines.
+All rows are closure errors: lengths in length scales, angles in radians. Rows that constrain a z axis are sines.
 """
 
 import math
@@ -159,8 +159,8 @@ def add_between(problem, q, frames, t, b, wrench, k, J):
 def frame_rows(problem, q, frames, t, J):
     """Add the Jacobian rows of the two frames of loop t.
 
-    Along an axis that turns with the first frame, the second origin moves as it does relative to a point of the first
-    link.
+    The axes rotate with the first frame. So a row of the second origin is its motion relative to the point of the first
+    link that is at the same place.
     """
     loops = problem.loops
     place, turn, k = loops.ints[t, TIED_PLACE], loops.ints[t, TIED_TURN], loops.ints[t, TIED_ROW]

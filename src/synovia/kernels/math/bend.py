@@ -1,9 +1,9 @@
 """The bend plane of a limb r, m, t (shoulder, elbow, wrist), and its angle to a pole about the line r-t.
 
-Let a be the unit vector along the line, and u and v the parts of m - r and pole - r normal to it. The angle is that
-from u to v about a. When the points move, u rotates by b·(δm - (1-s) δr - s δt) / |u|, where b = a × u / |u| and s is
-the foot of m on the line, as a fraction of its length (Blondel & Karplus 1996, derivatives of a dihedral angle). The
-same holds for v.
+Let a be the unit vector along the line, and u and v the parts of m - r and pole - r normal to it. The angle leads from
+u to v about a. When the points move, u rotates by b·(δm - (1-s) δr - s δt) / |u|, where b = a × u / |u| and s is the
+foot of m on the line, as a fraction of its length (Blondel & Karplus 1996, derivatives of a dihedral angle). The same
+holds for v.
 """
 
 import math
@@ -16,7 +16,7 @@ FLAT = F(1e-3)  # fraction of the length r-m-t: a point nearer to the line does 
 
 
 class Bend(NamedTuple):
-    """The angle to the pole, its fade (0 on the line, 1 away from it), and its derivatives by r, m and t."""
+    """The angle to the pole (radians), its fade (0 on the line, 1 far from it), and its derivatives by r, m and t."""
 
     angle: float
     fade: float

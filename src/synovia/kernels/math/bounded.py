@@ -9,7 +9,7 @@ from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, HELD, NEXT_HELD
 from synovia.kernels.math.linear import solve_ldl
 
-ROUNDS = 60  # largest number of solves; from the second step on, one or two are usual
+ROUNDS = 60  # largest number of solves in a step; after the first step of a descent, one or two are usual
 PATIENCE = 3  # rounds in a row without progress before marks change one by one
 ROUNDING = F(1e-15)  # excess over a bound (radians or length scales) that counts as rounding
 
@@ -27,7 +27,7 @@ def mark_held(box, g, near, slack):
 
 @device
 def free_and_held_gradient(box, g, near, slack):
-    """Mark the active bounds; return the largest free entry of g and the largest entry that a bound holds."""
+    """Mark the active bounds; return the largest entry of g that no bound holds back, and the largest held back."""
     mark_held(box, g, near, slack)
     free = F(0)
     held = F(0)
@@ -66,7 +66,7 @@ def solve_free(H, damping, g, box, K, y):
 
 @device
 def check_marks(H, damping, g, box, y, slack):
-    """Write the correct mark of each unknown (NEXT_HELD); return (number of wrong marks, last unknown with one).
+    """Write the correct mark of each unknown (NEXT_HELD); return the number of wrong marks and the last of them.
 
     A free unknown must be within its bounds. The gradient must push a held unknown against its bound.
     """
@@ -97,7 +97,7 @@ def check_marks(H, damping, g, box, y, slack):
 def bounded_step(H, damping, g, box, K, y, slack):
     """Write the minimum y, starting with the active bounds that the box marks, and mark the final ones. K is scratch.
 
-    ``slack`` is a multiplier of the wrong sign that counts as rounding.
+    A multiplier of the wrong sign counts as rounding up to the size ``slack``.
 
     Returns:
         Whether y is a minimum; if not, H + λ is not positive definite on the free unknowns.

@@ -52,7 +52,7 @@ def solve_ldl(A, b, n):
             s = A[i, j]
             for k in range(j):
                 s -= A[i, k] * A[j, k]
-            A[i, j] = s  # L[i, j] D[j] until the row is done
+            A[i, j] = s  # holds L[i, j] D[j] until the row is done
         d = A[i, i]
         for j in range(i):
             u = A[i, j]

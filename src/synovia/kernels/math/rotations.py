@@ -10,7 +10,7 @@ from synovia.kernels.layout import ORIENTATION, ORIGIN
 from synovia.kernels.math.trigonometry import PI, arcsine, sincos
 from synovia.kernels.math.vectors import add, cross, dot, load, perpendicular, scale, store
 
-SMALL = F(1e-4)  # below, series replace quotients; their error ~ SMALL^4 is below double precision
+SMALL = F(1e-4)  # radians: for smaller angles, series replace quotients; their error, about SMALL^4, is negligible
 OPPOSITE = F(1e-16)  # squared sine below which directions are opposite: the rounding of a cross product
 
 
@@ -142,7 +142,7 @@ def store_frame(frames, i, R, p):
 @inline
 def log_rotation(E):
     """Return the rotation vector (axis times angle in [0, pi]) of the matrix E, accurate up to half a turn."""
-    v = (F(0.5) * (E[7] - E[5]), F(0.5) * (E[2] - E[6]), F(0.5) * (E[3] - E[1]))  # sin(angle) axis
+    v = (F(0.5) * (E[7] - E[5]), F(0.5) * (E[2] - E[6]), F(0.5) * (E[3] - E[1]))  # the axis times sin(angle)
     c = F(0.5) * (E[0] + E[4] + E[8] - F(1))
     if c >= F(0):
         cos2 = F(0.5) * (F(1) + c)  # cos² of half the angle

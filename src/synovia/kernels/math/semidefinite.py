@@ -4,7 +4,7 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, device_dot
 
-SMALLEST_PIVOT = F(1e-12)  # fraction of the largest pivot: for A = J Jᵀ, 1e-6 of the largest singular value of J
+SMALLEST_PIVOT = F(1e-12)  # fraction of the largest pivot; for A = J Jᵀ, about 1e-6 of J's largest singular value
 
 
 @device_dot

@@ -18,8 +18,9 @@ CONCENTRIC = F(1e-12)  # fraction of a radius: spheres with nearer centres are c
 def nearest_on_circle(a, ra, b, rb, p, side):
     """Return the point at distance ra from a and rb from b that is nearest to p.
 
-    If the spheres do not intersect or only touch, return the point of the first that is nearest to the second. If p is
-    on the axis, use the direction ``side`` instead; if ``side`` is also along the axis, use a fixed perpendicular.
+    If the spheres about a and b do not intersect or only touch, return the point of the first sphere that is nearest to
+    the second. If p is on the line of the centres, use the direction ``side`` instead; if ``side`` is also along this
+    line, use a fixed perpendicular.
     """
     d = sub(b, a)
     away = norm(d)

@@ -1,7 +1,7 @@
 """Paden-Kahan subproblems: rotations about given axes that take a point to a target.
 
-This file has the first (point to point) and the fourth (point to plane), and three turns that compose a given rotation.
-The third (point to a distance) is in ``two_segments``.
+This file has subproblem 1 (point to point), subproblem 4 (point to plane), and three turns that compose a given
+rotation. Subproblem 3 (point to a distance) is in ``two_segments``.
 """
 
 import math
@@ -25,14 +25,14 @@ class Turn(NamedTuple):
 
 @inline
 def spin(z, p, sc):
-    """Return p rotated about a unit axis by the angle with this sine and cosine (Rodrigues)."""
+    """Return p rotated about the unit axis z by the angle with (sine, cosine) ``sc`` (Rodrigues)."""
     s, c = sc
     return add(axpy(c, p, scale(s, cross(z, p))), scale((F(1) - c) * dot(z, p), z))
 
 
 @inline
 def opposite(sc):
-    """Return sine and cosine of the opposite angle."""
+    """Return the sine and cosine of minus the angle, from the sine and cosine of the angle."""
     return -sc[0], sc[1]
 
 
@@ -86,9 +86,9 @@ def double_arcsine(x):
 
 @inline
 def turns_to_plane(z, p, h, d):
-    """Return (middle, half): the turns middle ± half about z give p the component d along h (subproblem 4).
+    """Return the angles (middle, half): the turns middle ± half about z give p the component d along h (subproblem 4).
 
-    If d is out of range, half is 0 or π, whichever comes closest to d.
+    If d is out of range, half is 0 or π, whichever gives the component closest to d.
     """
     turn = turn_of(z, p, h)
     return turn.middle, half_width(turn, norm(p), d)[0]
@@ -104,7 +104,7 @@ def half_width(turn, length, d):
 
 @inline
 def three_turns(z1, z2, z3, R, side):
-    """Return (three turns about z1, z2, z3 that compose the rotation R, whether the outer axes are parallel).
+    """Return three turns about z1, z2, z3 that compose the rotation R, and whether the outer axes become parallel.
 
     ``side`` is 1 or -1 and selects one of the two solutions. If the outer axes become parallel, only the sum of their
     turns is determined, and the last turn is 0.

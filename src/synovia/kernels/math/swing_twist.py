@@ -17,8 +17,8 @@ from synovia.kernels.math.rotations import PI, quat_apply, quat_conj, quat_exp, 
 from synovia.kernels.math.vectors import norm, scale
 
 EDGE = F(1e-9)  # excess (radians) that still counts as inside
-FOLDED = PI - F(4e-6)  # largest swing near another limit: beyond, rounding changes its direction and twist by EDGE
-ROUNDS = 100  # most Newton steps for the multiplier of the ellipse; a few are usual, about 40 on a very thin ellipse
+FOLDED = PI - F(4e-6)  # largest swing of a limited ball: beyond, rounding changes swing direction and twist by EDGE
+ROUNDS = 100  # largest number of Newton steps for t of the ellipse; a few are usual, about 40 on a very thin ellipse
 
 
 @inline
@@ -72,7 +72,7 @@ def to_limit_frame(limit, k, q):
 
 @inline
 def from_limit_frame(limit, k, q):
-    """Return the inverse of ``to_limit_frame``."""
+    """Return the rotation q, given in the frame of limit k, in the joint's rest frame."""
     frame = limit_frame(limit, k)
     return quat_mul(quat_mul(frame, q), quat_conj(frame))
 
@@ -103,7 +103,7 @@ def nearest_on_ellipse(x, y, a, b):
             break
         u = a * x / (t + a * a)
         v = b * y / (t + b * b)
-    k = F(1) / math.sqrt(u * u + v * v)  # exactly onto the curve
+    k = F(1) / math.sqrt(u * u + v * v)  # scale the point exactly onto the ellipse
     return a * u * k, b * v * k
 
 
@@ -140,7 +140,7 @@ def signed_excess(limit, k, q):
     a, b = half_angles(limit, k, sx, sy)
     f = math.sqrt((sx / a) * (sx / a) + (sy / b) * (sy / b))
     swing = (f - F(1)) * min(a, b)
-    if f > F(1):  # the true distance, because on a thin ellipse the radial one magnifies rounding
+    if f > F(1):  # use the true distance: on a thin ellipse, the radial distance magnifies rounding
         u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
         swing = math.sqrt((abs(sx) - u) * (abs(sx) - u) + (abs(sy) - v) * (abs(sy) - v))
     lower, upper = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
@@ -190,7 +190,7 @@ def unfold(limit, k, sx, sy):
 def project(limit, k, q):
     """Return the allowed rotation nearest to q: the nearest swing vector in the plane, and the nearest twist.
 
-    The plane of swing vectors ends at half a turn. A swing slightly beyond half a turn appears on the opposite side. It
+    The plane of swing vectors ends at half a turn. A swing slightly beyond half a turn appears on the opposite side and
     is projected onto the limit there, although the limit that it passed is nearer. See ``unfold`` for swings just below
     half a turn.
     """

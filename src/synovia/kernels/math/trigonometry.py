@@ -7,9 +7,9 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, inline
 
 PI = F(math.pi)
-FAR = F(1e9)  # radians; above, multiples of 2π are removed first, so that quarters of a turn fit in an int32
-WHOLE = F(2.0**52)  # floats from this size on have no fraction
-BLOCK = 8  # angles per call: two vector registers on most processors
+FAR = F(1e9)  # radians: multiples of 2π are first removed from larger angles, so that quarter turns fit in an int32
+WHOLE = F(2.0**52)  # floats of at least this size have no fraction
+BLOCK = 8  # number of angles per call: two vector registers on most processors
 
 
 @inline

@@ -16,7 +16,7 @@ from synovia.kernels.math.rotations import PI, quat_apply, quat_between, quat_mu
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, reject, scale, sub
 
-FLAT = F(1e-9)  # fraction of the lengths: below it, rounding determines the bend plane
+FLAT = F(1e-9)  # fraction of the lengths: if the bend is flatter, rounding would determine the bend plane
 STRAIGHT = F(1e-15)  # fraction of the range of the squared distance: values nearer to an end are set to it
 OPPOSITE = F(1e-7)  # sine below which two directions count as opposite
 
@@ -57,7 +57,10 @@ def distance2(curve, angle):
 
 @inline
 def nearest_turn(angle, at, lower, upper):
-    """Return (``angle`` plus the multiple of 2π nearest to ``at`` within [lower, upper], whether there is one)."""
+    """Return ``angle`` plus a multiple of 2π, and whether the result is within [lower, upper].
+
+    Of the results within the interval, return the one nearest to ``at``.
+    """
     whole = F(2) * PI
     best = angle - whole * math.floor((angle - at) / whole + F(0.5))
     if best > upper:
@@ -81,9 +84,11 @@ def distance_range(curve):
 
 @device
 def branch_turn(curve, d, side, at):
-    """Return (the turn φ ± ω that puts the tip at distance d, nearest to ``at``, whether limits and reach allow it).
+    """Return the turn that puts the tip at distance d from the root, and whether it is within the limits.
 
-    ω = 2 asin √((most - d²) / 2 wide). An arc cosine would lose half the digits if the limb is straight.
+    The turn is φ + ω or φ - ω, by the sign ``side``, plus the multiple of 2π that brings it nearest to ``at``. If d is
+    out of range, the turn brings the tip closest to d. Here ω = 2 asin √((most - d²) / 2 wide): an arc cosine would
+    lose half the digits if the limb is straight.
     """
     if curve.wide <= F(0):
         return at, True
@@ -112,7 +117,7 @@ def turn_to_distance(curve, d, at):
 
 @inline
 def soften(d, longest, share):
-    """Return the softened distance of the tip for a target at distance d, of a limb that reaches ``longest``.
+    """Return the softened distance of the tip for a target at distance d, for a limb with the length ``longest``.
 
     Up to (1 - s) longest, with s = ``share``, the softened distance is d. Beyond, it is longest (1 - s exp(-t)) with
     t = (d - (1 - s) longest) / (s longest). Its slope falls from 1 to 0, so the limb straightens ever more slowly and
@@ -153,7 +158,8 @@ def aim_limb(U, V, bent, n, direction):
     """Return the rotation of the root that points the limb along ``direction`` and moves its bend plane least.
 
     First bend the limb in its own plane (V becomes ``bent``) with root and tip on their line, then rotate this line
-    onto ``direction``. If tip and root coincide, before or after, rotate the bent limb onto ``direction`` directly.
+    onto ``direction``. If tip and root coincide before or after bending, rotate the bent limb onto ``direction``
+    directly.
     """
     before, after = add(U, V), add(U, bent)
     size = norm(U) + norm(V)
@@ -188,5 +194,5 @@ def bend_normal(U, V, rest, other):
         n = cross(U, rest)
         if norm(n) <= FLAT * norm(U) * norm(rest):
             n = sub(other, scale(dot(other, U) / max(dot(U, U), F(1e-300)), U))
-    size = norm(n)  # a product of lengths, which is tiny for small bodies
+    size = norm(n)  # a product of two lengths, so tiny for small bodies
     return scale(F(1) / size, n) if size > F(0) else other

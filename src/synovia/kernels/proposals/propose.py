@@ -45,8 +45,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.variables import block_size
 
-ROOMY = F(0.15)  # distance (radians or length units) to a limit; joints that begin closer often end at the limit
-TURN_SHARE = F(0.25)  # factor of entries of a rotation in the features, relative to lengths per length scale
+ROOMY = F(0.15)  # distance to a limit (radians or length units): joints that begin closer often end at the limit
+TURN_SHARE = F(0.25)  # weight of the entries of a rotation in the features; lengths in length scales have weight 1
 
 Learned = record("Learned", tables_of("learned"), "form")
 _open = opener(Learned, "learned", (PROPOSAL_FORM,))
@@ -70,7 +70,7 @@ def room(problem, k, x):
 def seen(problem, targets, form):
     """Return the target of an arm in the frame of its base: (azimuth, rotation, position).
 
-    With FREE_TWIST, rotation and position are those of the last row. Both are rotated back by the azimuth.
+    With FREE_TWIST, rotation and position are those of the last row. Both are rotated by minus the azimuth about z.
     """
     T, t = target_frame(targets, 0)
     if form & FREE_TWIST:
@@ -118,7 +118,7 @@ def write_features(problem, targets, form, features):
 
 @inline
 def seen_twist(row, T):
-    """Return the angle about z that brings the x and y axes of a proposal closest to those of a rotation."""
+    """Return the angle about z that brings the x and y axes of a proposal closest to the x and y axes of T."""
     x = row[SEEN_ROTATION], row[SEEN_ROTATION + 1], row[SEEN_ROTATION + 2]
     y = row[SEEN_ROTATION + 3], row[SEEN_ROTATION + 4], row[SEEN_ROTATION + 5]
     u, v = column(T, 0), column(T, 1)
@@ -127,7 +127,7 @@ def seen_twist(row, T):
 
 @inline
 def followed(problem, row, form, k, offset, features, n):
-    """Return the value of joint k of an arm for a target with n features, and its distance to its limits.
+    """Return the value of joint k of an arm for a target with n features, and the distance of the value to its limits.
 
     For the first joint, and for the last joint if the target determines it, ``ROOMY`` is subtracted from the distance.
 
@@ -154,7 +154,7 @@ def followed(problem, row, form, k, offset, features, n):
 def place(problem, row, form, azimuth, T, features, n, q):
     """Write the pose of a proposal for a target to q; return its smallest distance to the limits, see ``followed``.
 
-    For bodies other than arms the distance is infinity. If it is below -ROOMY, q is unchanged.
+    For bodies other than arms the distance is infinity. If the distance is below -ROOMY, q is unchanged.
     """
     joints = problem.variables.shape[0]
     least = F(math.inf)
@@ -180,7 +180,7 @@ def place(problem, row, form, azimuth, T, features, n, q):
 
 @apart
 def propose(ints, floats, problem, targets, skipped, q):
-    """Write to q the first pose that fits the targets, after ``skipped`` other ones; return whether there is one.
+    """Write to q the pose that fits the targets after the first ``skipped`` fitting poses; return whether it exists.
 
     Args:
         ints: The packed problem, integers.

@@ -3,12 +3,12 @@
 Goals below level 0 are met in the least-squares sense, with weights that change from frame to frame; a weight of 0
 switches a goal off. Goals of level 0 have priority: the factor of their squares is HARD, so the other goals change them
 by a ten-millionth (the method of weights, Van Loan 1985). A pull draws every variable to its value in the frame before
-and, more weakly, to that of the posture. Such clips are never met exactly, so there is no search for a pose that
+and, more weakly, to its value in the posture. Such clips are never met exactly, so there is no search for a pose that
 reaches every goal: steps must be cheap and the motion smooth.
 
-A step y, in the directions of the box (see ``tree.chart``), minimizes |J y - e|² + Σ d (y - r)² within the box, with
-the pull d of each column to its reference r (``math.bounded``). A step that increases the cost is undone, and the
-Levenberg-Marquardt damping grows.
+A step y, in the directions of the box (see ``tree.chart``), minimizes |J y - e|² + Σ d (y - r)² within the box
+(``math.bounded``). Here r is the reference of a column, and d the weight that pulls the column to it. A step that
+increases the cost is undone, and the Levenberg-Marquardt damping grows.
 """
 
 import math
@@ -52,10 +52,10 @@ Pursuit = record("Pursuit", PURSUED)
 _open = cutter(Pursuit, PURSUED, ("residuals", "columns", "variables", "goals"))
 
 HARD = F(1e7)  # weight of level 0
-CURVED = F(0.1)  # damping of level 0, relative to its squared error and to each column
-LONGEST = F(0.4)  # radians or length scales: a longer step is shortened
+CURVED = F(0.1)  # damping of a column by level 0, relative to the squared error times the column's squared length
+LONGEST = F(0.4)  # longest step, radians or length scales; longer steps are shortened
 LEAST = F(1e-12)  # smallest damping
-LEAST_STIFF, MOST_STIFF = F(1e-2), F(1e6)  # damping after a step was undone, relative to each column
+LEAST_STIFF, MOST_STIFF = F(1e-2), F(1e6)  # bounds of the damping after undone steps, relative to the diagonal of H
 STIFFER, SOFTER = F(8), F(0.2)  # factors of this damping after an undone and after an accepted step
 MET = F(1e-7)  # largest error of level 0 (length scales or radians) that counts as met
 
@@ -72,7 +72,7 @@ def weigh_errors(problem, work, weights):
     """Scale the residuals of each goal by the root of its weight.
 
     Returns:
-        (squared error of level 0, without its weights and HARD; weighted squared error of the levels below).
+        (squared error of level 0, without weights; squared error of the levels below, with weights).
     """
     hard, soft = F(0), F(0)
     for g in range(problem.goals.shape[0]):
@@ -93,13 +93,16 @@ def weigh_errors(problem, work, weights):
 
 @inline
 def root_weight(top, weight):
-    """Return the factor of the rows of a goal: the root of its weight, times that of HARD if ``top``."""
+    """Return the factor of the rows of a goal: the root of its weight, or of its weight times HARD if ``top``."""
     return math.sqrt(weight * HARD) if top else math.sqrt(weight)
 
 
 @device
 def weigh_rows(problem, work, p, weights, hard):
-    """Scale the rows of J as ``weigh_errors``; write the damping of each column by level 0 (squared error ``hard``)."""
+    """Scale the rows of J as ``weigh_errors`` does; write the damping of each column by level 0.
+
+    ``hard`` is the squared error of level 0.
+    """
     for v in range(problem.columns):
         p.damp[v] = F(0)
     for g in range(problem.goals.shape[0]):
@@ -115,7 +118,7 @@ def weigh_rows(problem, work, p, weights, hard):
 
 @device
 def pull_error(problem, p, q, stay):
-    """Return the squared distance to the frame before and to the posture, with their weights."""
+    """Return the weighted sum of the squared distances to the frame before and to the posture."""
     total = F(0)
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
@@ -136,7 +139,7 @@ def pull_error(problem, p, q, stay):
 
 @device
 def pull(problem, p, q, stay):
-    """Add the pulls to the frame before and to the posture: d to the diagonal of H, and d r to g."""
+    """Add the pulls to the frame before and to the posture: the weight d to the diagonal of H, and d r to g."""
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         rest = problem.posture[k, REST_WEIGHT]
@@ -172,7 +175,7 @@ def bounded_move(problem, work, p):
 
 @inline
 def terms_that_count(problem, weights):
-    """Return the number of general terms without those at the end whose goals are switched off."""
+    """Return the number of general terms up to the last one whose goal is not switched off."""
     count = problem.general.ints.shape[0]
     while count > 0 and weights[problem.general.ints[count - 1, GOAL]] == F(0):
         count -= 1
@@ -190,7 +193,7 @@ def pursue_frame(problem, work, p, targets, weights, settings, q):
 
 @device
 def go(problem, work, p, weights, settings, q):
-    """Move q towards the targets in ``p.targets``. A step that increases the cost is undone and damped more."""
+    """Move q towards the targets in ``p.targets``. After a step that increases the cost, undo it and damp more."""
     save_pose(problem, q, p.before)
     best, stiff, size = F(0), F(0), F(0)
     steps = int(settings[PURSUIT_STEPS])
@@ -231,7 +234,7 @@ def go(problem, work, p, weights, settings, q):
 
 @entry
 def pursue(ints, floats, targets, weights, settings, memory, scratch, out):
-    """Follow a clip.
+    """Follow the targets of a clip, frame by frame.
 
     Args:
         ints: The packed problem, see ``tree.problem``.

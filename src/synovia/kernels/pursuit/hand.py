@@ -69,20 +69,20 @@ LANDMARKS = 21
 TABLES = (
     Table("numbers", (HAND_WIDTH,)),  # settings, and the placement of the points on the hand
     Table("landmarks", (LANDMARKS, 3)),  # the tracked points; NaN for points that are not seen
-    Table("confidence", (LANDMARKS,)),  # above 0 where a point is seen
-    Table("fingers", ("fingers", FINGER_NUMBERS)),  # thumb first
-    Table("targets", ("goals", TARGET_WIDTH)),  # of a frame; targets of other goals, and tips of a gripper, are input
+    Table("confidence", (LANDMARKS,)),  # confidence of each point, above 0 if the point is seen
+    Table("fingers", ("fingers", FINGER_NUMBERS)),  # one row for each finger, the thumb first
+    Table("targets", ("goals", TARGET_WIDTH)),  # targets of a frame; those of other goals and gripper tips are given
     Table("weights", ("goals",)),
     Table("settings", (2, PURSUIT_SETTINGS)),  # settings of a frame without pinches, and with pinches
-    Table("q", (3, "values")),  # poses
+    Table("q", (3, "values")),  # the poses FREE_Q, HAND_Q and BEFORE_Q
 )
 SIZES = ("fingers", "goals", "values")
 _open = cutter(record("PackedHand", TABLES), TABLES, SIZES)
 
-WRIST, INDEX, MIDDLE, RING, LITTLE = 0, 5, 9, 13, 17  # points: the knuckles of the fingers
-AS_FAR = F(0.999)  # fraction of its largest move from which a joint is held back
-SAME = F(1e-3)  # radians, length units: nearer poses continue as one pose
-IN_LINE = F(1e-6)  # angle (radians) between the line of the knuckles and the wrist's direction that is rounding
+WRIST, INDEX, MIDDLE, RING, LITTLE = 0, 5, 9, 13, 17  # tracked points: the wrist, and the knuckles of four fingers
+AS_FAR = F(0.999)  # fraction of its largest move from which a joint counts as held back
+SAME = F(1e-3)  # radians, length units: if the poses with and without pinches differ by less, they become one again
+IN_LINE = F(1e-6)  # smaller angles (radians) between the line of the knuckles and the wrist's direction are rounding
 LEAST = F(1e-12)  # smallest distance between tips (length units), to avoid division by 0
 NEVER = F(math.inf)
 
@@ -118,7 +118,10 @@ def palm_of(landmarks, side):
 
 @device
 def laid(landmarks, hand):
-    """Return (A, o), which map a point x of the tracker to scale · A (x - o) from the origin of the hand's frame."""
+    """Return the matrix A and the point o that lay a tracked point x on the hand.
+
+    Relative to the origin of the hand's frame, x is at HAND_SCALE · A (x - o).
+    """
     h = HAND_PLACE
     R = (
         hand[h], hand[h + 1], hand[h + 2], hand[h + 3], hand[h + 4], hand[h + 5], hand[h + 6], hand[h + 7], hand[h + 8],
@@ -199,7 +202,7 @@ def close(hand, fingers):
 
 @device
 def measure_free(problem, frames, hand, fingers):
-    """Write the vectors from the thumb tip to the other tips, in its frame; return whether any tip must keep clear."""
+    """Write the vectors to the other tips in the frame of the thumb tip; return whether any tip must keep clear."""
     R, thumb = goal_frame(problem, frames, 0)
     near = False
     for k in range(1, fingers.shape[0]):
@@ -236,7 +239,7 @@ def pinch(hand, fingers, targets, weights):
 
 @inline
 def is_held_back(problem, before, q):
-    """Return whether a hinge or slide moves between two poses by its largest move of a frame."""
+    """Return whether a hinge or slide moves between two poses by its largest move per frame."""
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == SCALAR:
             at = problem.variables[k, BLOCK_Q]
@@ -327,7 +330,7 @@ def step_hand(ints, floats, count, hand, memory, scratch):
 
 @entry
 def judge_hand(ints, floats, count, hand, scratch):
-    """Classify a pose that was changed after ``step_hand``; see there. Return the outcome of the frame."""
+    """Return the outcome of a frame whose pose was changed after ``step_hand``, where the arguments are described."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     h = open_hand(problem, count, hand)
     forward(problem.tree, h.q[HAND_Q], work.frames)

@@ -40,11 +40,11 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_row, open_work, pose_goals_only, with_steps
 
 POLISH_STEPS = 200
-COARSE_STEPS = 12  # steps from a random start: enough to rank the minima
+COARSE_STEPS = 12  # largest number of steps from a random start: enough to rank the minima
 ROUNDS = 16  # rounds of 25 restarts; one round finds about half of the answers that 100 attempts missed
-DAMPING_SHARE, DECREASE, INCREASE = F(0.6), F(0.7), F(4)  # first damping relative to √cost, and its factors
+DAMPING_SHARE, DECREASE, INCREASE = F(0.6), F(0.7), F(4)  # first damping relative to √cost, and factors of the damping
 STATIONARY = F(1e-5)  # gradient relative to the residual below which a pose is stationary
-CANCELS = F(1e-3)  # sum of gradients relative to the largest, below which they cancel
+CANCELS = F(1e-3)  # sum of gradients, relative to the largest gradient, below which the gradients cancel
 
 
 @apart
@@ -68,7 +68,7 @@ def status_of(problem, work, targets, errors, q, converged):
 
     The status is the first that applies: CONFLICT if the gradients of goals of the highest missed level cancel; LIMITED
     if limits hold back the rest of the gradient; STEPS_SPENT if the pose did not converge; CONFLICT if upper levels
-    hold back the rest, LIMITED if the loops do; STALLED.
+    hold back the rest, or LIMITED if loops hold it back; else STALLED.
     """
     level = problem.levels.shape[0] - 2
     for g in range(problem.goals.shape[0]):

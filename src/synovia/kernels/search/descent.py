@@ -21,7 +21,7 @@ from synovia.kernels.layout import PROGRESS
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
 
-INSIDE = F(1) - F(1e-6)  # factor on the tolerance: the final check rounds differently, so stop just inside
+INSIDE = F(1) - F(1e-6)  # factor of the tolerance at which a descent ends; the final check rounds differently
 FALLS = F(1) - F(1e-12)  # ``improvement_factor`` of exact steps: a smaller fall of the cost is rounding
 STILL = F(1e-9)  # smaller steps (radians, length scales) count as zero
 

@@ -22,9 +22,9 @@ entry points of solvers have the same arguments:
 ``first``             the first problem to solve
 
 They return the code that ``layout`` describes: how many rows are finished and whether one of them misses its goals, or
-which target is refused. The kernels of misses take the same arguments: ``starts`` and ``out`` are those of the solve,
-``targets`` is not read, ``first`` is POLISH, CLASSIFY or POLISH_POSES, WARM switches off the search from random starts,
-and they return 0.
+which target is invalid. Kernels that treat missed rows take the same arguments and return 0: ``starts`` and ``out`` are
+those of the solve, ``targets`` is not read, ``first`` is POLISH, CLASSIFY or POLISH_POSES, and WARM switches off the
+search from random starts.
 """
 
 import math
@@ -142,8 +142,8 @@ def multistart_general(search, ints, floats, targets, starts, out, scratch, warm
 def solve_rows(search, problem, work, targets, begins, out, warm, first):
     """Solve one problem per row of ``out``, from row ``first`` on; starts are inside the limits.
 
-    If the problem has learned starts (``proposals``), the first attempts begin at those that fit the target. A start
-    that was given, or that is the answer of the row before, is tried before them. Random poses follow.
+    If the problem has learned starts (``proposals``), the first attempts begin at learned starts that fit the target. A
+    start that was given, or that is the answer of the row before, is tried before them. Random poses follow.
 
     With WARM each row starts at the answer of the row before. Then a restart is accepted only if it reaches its
     goals. The loop ends at the first miss, so that the miss can be polished before the next row starts there.
@@ -174,7 +174,7 @@ def solve_rows(search, problem, work, targets, begins, out, warm, first):
         )
         copy(start, q)
         forget_contacts(problem.clear)
-        if continues:  # a goal without a target keeps the pose of the first start, so that it does not drift
+        if continues:  # a goal without a target keeps its frame at the first start, so that the goal does not drift
             _, _, before = open_row(problem, out[b - 1])
             for g in range(before.shape[0]):
                 copy(before[g], completed[g])

@@ -20,10 +20,10 @@ from synovia.kernels.tree.variables import perturb
 
 CONVERGED = F(1e-12)  # smaller relative falls of the cost count as zero
 CONVERGED_STEPS = 4  # this many such steps in a row end the descent
-GRADIENT_NOISE = F(1e-12)  # gradient relative to the residual below which it is rounding
-CLOSE = F(1e-5)  # Newton step (radians, length scales) whose gain is below rounding: it is accepted without one
+GRADIENT_NOISE = F(1e-12)  # smaller gradients, relative to the residual, are rounding
+CLOSE = F(1e-5)  # shorter Newton steps (radians, length scales) need no gain, because their gain is below rounding
 ROUNDING = F(1e-13)  # relative rounding error of a cost
-MIN_STEP = F(1e-15)  # step (radians, length scales) that ends the descent
+MIN_STEP = F(1e-15)  # a shorter step (radians, length scales) ends the descent
 MAX_DAMPINGS = 40  # largest number of dampings tried for one step
 SADDLE_STEP = F(1e-3)  # radians, length scales: large enough to leave a saddle, too small to see
 NEGATIVE_CURVATURE = F(1e-6)  # smallest negative curvature of a saddle, relative to the residual
@@ -81,7 +81,7 @@ def hessian(problem, work, targets, q):
 
 @device
 def predicted_fall(work, damping):
-    """Return the fall of the cost that the quadratic model predicts: 2 g·y - y·H y, or with JᵀJ for H."""
+    """Return the fall of the cost that the quadratic model predicts: 2 g·y - y·H y, with JᵀJ for H if H is not used."""
     total = F(0)
     full = work.H.shape[0] > 0
     for i in range(work.g.shape[0]):
@@ -184,9 +184,9 @@ def is_saddle(problem, work, targets, q, cost, steps):
 def polish_to_minimum(problem, work, targets, q, max_steps):
     """Descend from q to a minimum, and leave saddles.
 
-    A chain that points straight away from its target is at a saddle: its gradient is zero. From a saddle the descent
-    is repeated after a small random step and after the opposite step. The steps are the same every time. A minimum is
-    returned unchanged.
+    A chain that points straight away from its target is at a saddle, where the gradient is zero. From a saddle the
+    descent is repeated after a small random step and after the opposite step, with a fixed seed. A minimum is returned
+    unchanged.
 
     Returns:
         (steps taken, 1 if q is stationary or meets the goals, else 0).

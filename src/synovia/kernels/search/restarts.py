@@ -33,8 +33,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import draw, is_limited, randomize, randomize_number
 
-SMALLER_TURNS = F(0.2)  # factor on the rotations of free balls, applied zero, one or two times
-TURN_KINDS = 3  # number of these choices: factor 1, 0.2 or 0.04
+SMALLER_TURNS = F(0.2)  # factor of the rotations of unlimited balls, applied zero, one or two times
+TURN_KINDS = 3  # number of choices for the resulting factor: 1, 0.2 or 0.04
 
 
 @inline
@@ -86,9 +86,9 @@ def draw_wide_slides(problem, work, targets, q):
 def random_start(problem, work, targets, q):
     """Fill every variable of q with random values.
 
-    The rotations of balls without limits are uniform, or scaled to a fifth or a twenty-fifth of that angle. A chain of
-    a hundred balls with uniform rotations is a coil, from which fewer far targets are reached (31 of 40; with smaller
-    rotations 40).
+    The rotations of balls without limits are uniform, or uniform with angles scaled to a fifth or a twenty-fifth. A
+    chain of a hundred balls with uniform rotations is a coil, from which fewer far targets are reached (31 of 40; with
+    smaller rotations 40).
     """
     copy(q, work.trial)
     randomize(problem.variables, problem.limits, q, bits(work.watch, STATE, 1))

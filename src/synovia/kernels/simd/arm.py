@@ -5,8 +5,8 @@ problem of a lane ends, the lane takes the next problem, or the next attempt of 
 that ``multistart`` would use.
 
 The arrays have one column per lane: ``Q`` joint values; ``P`` frame of the last joint, then of the goal; ``axes`` and
-``J`` six values of each joint, its axis with a point on it, and its column of the Jacobian; ``goal`` the target frame;
-``E`` errors; ``S`` the lower triangle of J Jᵀ + λ; ``Y`` the solution of that system.
+``J`` six values of each joint: its axis and a point on it, and its Jacobian column; ``goal`` the target frame; ``E``
+errors; ``S`` the lower triangle of J Jᵀ + λ; ``Y`` the solution y of (J Jᵀ + λ) y = e.
 
 The rotation error is 2 sin(θ/2) about the axis of the rotation, without an arctangent. So the steps differ from those
 of ``arm``, and may end at another point within the tolerance, or in another pose that reaches the target.
@@ -43,7 +43,7 @@ from synovia.kernels.tree.variables import start_random
 
 JOINTS = 16  # largest number of joints of an arm
 AXES = 6 * JOINTS
-MOST_ATTEMPTS = 8  # attempts in a batch: few problems need more, and unreachable ones must not hold up a lane
+MOST_ATTEMPTS = 8  # largest number of attempts at a problem: few need more, and unreachable ones must not block a lane
 ROW, STEP, ATTEMPT, TAKEN, COUNTERS = 0, 1, 2, 3, 4  # counters of a lane: problem (-1: none), step, attempt, all steps
 MARK, LOWEST = 0, 1  # costs of a lane: lowest at the last check of progress, lowest so far
 
@@ -177,7 +177,7 @@ def arm_simd(ints, floats, targets, starts, out, scratch, like):
             if not reached and not ended:
                 counters[STEP, l] = k + 1
                 continue
-            for r in range(ERROR_WIDTH):  # the next problem then makes no step before its first check
+            for r in range(ERROR_WIDTH):  # with zero errors, the next problem makes no step before its first check
                 E[r, l] = 0
             if reached:
                 write_answer(problem, work, out, counters, Q, cost, l)

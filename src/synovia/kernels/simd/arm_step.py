@@ -30,7 +30,7 @@ from synovia.kernels.simd.batch import FORWARD, LANES, as_type, lane_vector, put
 
 BACK = 1e-6  # smallest cos²(θ/2) of a rotation error; avoids division by zero near half a turn
 
-# Rows of the error: weighted (0-5), then these
+# Rows of the error: weighted errors (0-5), then these
 FAR2, TURNED2, LANE_COST = 6, 7, 8  # squared distance, squared angle, weighted cost
 ERROR_WIDTH = 9
 
@@ -105,7 +105,7 @@ def lane_forward(problem, Q, P, axes):
 
 @inline
 def lane_errors(problem, P, goal, E):
-    """Write the error (see ``ERROR_WIDTH``); replace the origin in P by that of the goal.
+    """Write the errors E, and replace the origin in P, that of the last joint, by the goal's origin.
 
     The rotation error is 2 sin(θ/2) about the axis of the rotation, without an arctangent.
     """
@@ -173,7 +173,7 @@ def put_column(K, x, low, high, E, J, S, a, l, u, w):
 
 @inline
 def lane_normal(problem, Q, P, axes, E, J, S):
-    """Write the Jacobian without joints that are held at a limit (J), and J Jᵀ + λ (S: its lower triangle)."""
+    """Write J, the Jacobian without joints that are held at a limit, and S, the lower triangle of J Jᵀ + λ."""
     K = P.dtype.type
     wp, wr = K(problem.goal_data[0, POSITION_WEIGHT] / problem.reach), K(problem.goal_data[0, ROTATION_WEIGHT])
     reach = K(problem.reach)

@@ -15,7 +15,7 @@ from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_row, write_head
 
-LANES = 32  # 8 are too few to vectorise, 64 no longer fit in the nearest cache
+LANES = 32  # number of lanes: 8 are too few to vectorise, and 64 no longer fit in the nearest cache
 FORWARD = 0x7FFFFFFF  # mask of a row number: the compiler then knows that it is not negative
 
 

@@ -25,12 +25,12 @@ from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 
 ROW, STEP, CHECK = 0, 1, 2  # counters of a lane: problem (-1: none), iterations, the iteration of the next check
 NOW, LOWEST, MARK = 0, 1, 2  # squared errors of a lane: present, lowest so far, lowest at the last check
-SINGLE_AIM = F(0.95)  # fraction of the tolerance in single precision: rounding of a thousand bones adds a fiftieth
+SINGLE_AIM = F(0.95)  # error to reach in single precision, in tolerances: rounding of a thousand bones adds a fiftieth
 
 
 @inline
 def pull(P, V, i, length):
-    """Move point i of every lane to a bone's length from V, on the line to its old position; set V to this point."""
+    """Move point i of every lane to a bone's length from V, on the line to its old position; set V to the new point."""
     K = P.dtype.type
     k = (3 * i) & FORWARD
     for l in range(LANES):

@@ -26,8 +26,8 @@ from synovia.kernels.math.swing_twist import excess, project
 from synovia.kernels.math.two_segments import turn_about
 from synovia.kernels.tree.variables import is_limited
 
-SCAN_STEPS = 36  # samples of half a turn on each side in the search for an allowed swivel
-HALVINGS = 48  # bisections at the edge of an allowed range
+SCAN_STEPS = 36  # number of samples of the half turn on each side in the search for an allowed swivel
+HALVINGS = 48  # number of bisections at the edge of an allowed range
 ON_LIMIT = F(1e-11)  # largest excess over a limit (radians) that counts as inside
 
 
@@ -71,8 +71,8 @@ def rotate_ball(problem, frames, q, row, turn):
 class Wrist(NamedTuple):
     """The ball at the tip of a limb, and its target rotation in the world."""
 
-    row: np.int64  # -1 without a wrist
-    before: tuple[float, float, float, float]  # its world rotation without its own motion, at swivel angle 0
+    row: np.int64  # row of the ball, -1 without a wrist
+    before: tuple[float, float, float, float]  # world rotation of the ball before its own motion, at swivel angle 0
     wanted: tuple[float, float, float, float]  # target rotation in the world
 
 
@@ -108,10 +108,11 @@ def limit_excess(problem, frames, q, row, aimed, line, wrist, angle):
 
 @device
 def nearest_allowed_swivel(problem, frames, q, row, aimed, line, wrist, wanted):
-    """Return (the swivel nearest to ``wanted`` that keeps root and wrist within their limits, whether there is one).
+    """Return the allowed swivel nearest to ``wanted`` (radians), and whether one was found.
 
-    Ball limits allow only some arcs of the full circle. Search them in steps of 5 degrees to both sides of ``wanted``,
-    then bisect the edge of the first arc down to rounding. Arcs narrower than a step may be missed.
+    A swivel is allowed if it keeps root and wrist within their limits, which leave only some arcs of the full circle.
+    Search in steps of 5 degrees to both sides of ``wanted``, then bisect the edge of the first arc down to rounding.
+    Arcs narrower than a step may be missed.
 
     Args:
         problem: The problem.

@@ -26,10 +26,11 @@ from synovia.kernels.tree.variables import clamp
 ELEMENT, IS_HINGE = 0, 1  # joint between the bones: its first element of q; 1 for a hinge, 0 for a ball
 CARRIER_BALL = 2  # first element in q of the ball that rotates the upper bone, -1 if no movable ball does
 LIMB_PLACE_WIDTH = 3
-# directions in the frame before that joint: upper bone, lower bone at value zero, axis of the bend, axis of the hinge
+# directions in the frame before the joint between the bones: upper bone, lower bone at value zero, axis of the bend,
+# axis of the hinge
 UPPER_BONE, LOWER_BONE, AXIS, HINGE_AXIS = 0, 3, 6, 9
-CARRIER_AXIS = 12  # the axis of the bend after the motion of that ball
-BONE_RATIO = 15  # length of the lower bone, relative to the upper one
+CARRIER_AXIS = 12  # axis of the bend, in the frame after the motion of the ball of CARRIER_BALL
+BONE_RATIO = 15  # length of the lower bone, relative to the upper bone
 LEAST_SHARE = 16  # smallest part of the bend about the axis with which the limb bends to the correct side
 LIMB_SHAPE_WIDTH = 17
 STRAIGHT_LIMB = F(0.02)  # sine of the angle between the bones below which a limb is straight

@@ -41,8 +41,8 @@ from synovia.kernels.math.swing_twist import (
 from synovia.kernels.math.vectors import dot, load, scale, store
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
-NEAR = F(1e-9)  # distance (radians or length scales) within which a step touches a bound
-DIFFERENCE = F(1e-4)  # radians: step of central differences of the directions
+NEAR = F(1e-9)  # a bound at most this far away (radians or length scales) counts as touched
+DIFFERENCE = F(1e-4)  # step (radians) of central differences along the directions
 INFINITE = F(math.inf)
 
 
@@ -136,7 +136,7 @@ def write_ball_bounds(limit, k, v, q, box):
 
 @device
 def add_ball_curvature(limit, k, v, q, g, active, H):
-    """Add to H the curvature of one ball's coordinates, and that of the ellipse where it is active.
+    """Add to H the curvature of one ball's coordinates, and of its limit ellipse if ``active``.
 
     A step y rotates the ball by w = M y + (∂M/∂y y) y / 2, and the cost falls by g·w. The gradient along the normal is
     the multiplier of the limit. This multiplier times the curvature of the ellipse is the cost of sliding along the

@@ -40,9 +40,9 @@ from synovia.kernels.tree.variables import clamp_block
 
 STEPS = 12  # largest number of Gauss-Newton steps
 CLOSE = F(1e-9)  # orientation error (radians) that ends the iteration
-SHORT = F(1e-10)  # a step whose largest change (radians) is smaller ends it: the error cannot be reduced
+SHORT = F(1e-10)  # a step with a smaller largest change (radians) ends the iteration: the error cannot be reduced
 LARGEST = F(0.5)  # largest change of a hinge in one step, radians
-DAMPING = F(1e-2)  # where an axis is lost (three hinges in line), hinges turn at most 5 times the error
+DAMPING = F(1e-2)  # λ; with it, hinges rotate at most 5 times the error if an axis is lost (three hinges in line)
 
 
 @inline
@@ -90,7 +90,7 @@ def turn_ball(tree, variables, limits, turn_variable, i, wanted, q, frames):
 
 @device
 def turn_hinges(tree, variables, limits, turn_variable, paths, first, last, wanted, q, frames, axes):
-    """Turn the hinges of a path until its last joint has the target orientation, or as close to it as they get."""
+    """Rotate the hinges of a path until its last joint is as close to the target orientation as possible."""
     o = F(0)
     for _ in range(STEPS):
         e = log_rotation(matmul_t(wanted, walk(tree, paths, first, last, q, frames)))

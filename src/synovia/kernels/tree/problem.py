@@ -62,7 +62,7 @@ REALS = {
     "most_work": MOST_WORK,  # work limit of one row of the answer, see ``watch``
 }
 GeneralGoals = record("GeneralGoals", tables_of("general"))
-# The tables of clearance goals, then their scratch memory: so it need not be passed with the problem.
+# The tables of clearance goals, then their scratch memory, which so need not be passed with the problem.
 ClearanceGoals = record("ClearanceGoals", (*tables_of("clear"), *tables_of("meeting")))
 # Likewise the tables of loops, then the scratch memory of closing them.
 Loops = record("Loops", (*tables_of("loops"), *tables_of("closing")))

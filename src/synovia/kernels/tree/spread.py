@@ -20,7 +20,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.vectors import dot, load, scale
 
-# Values of a row: the rotation C, the share, and the axis of the twist in the frame of the later joint, 0 for none
+# Values of a row: rotation C; share; axis of the twist in the frame of the later joint, 0 to share the whole rotation
 BETWEEN, SHARE, TWIST_AXIS = 0, 9, 10
 SPREAD_WIDTH = 13
 

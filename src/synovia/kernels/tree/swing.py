@@ -26,16 +26,16 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, normalize, perpendicular, reject, scale, sub
 
 # Limbs: integers of a row. Rows of the source are -1 for a limb that follows the orientations of its parts.
-UPPER_PART, LOWER_PART, FOOT_PART = 0, 1, 2  # places in the list of parts; FOOT_PART is -1 without one
+UPPER_PART, LOWER_PART, FOOT_PART = 0, 1, 2  # indices in the list of parts; FOOT_PART is -1 without a foot
 START_ROW, MIDDLE_ROW, END_ROW = 3, 4, 5
 LIMB_INTS = 6
 # Limbs: values of a row
 HINGE_AXIS = 0
 UPPER_REST, LOWER_REST, FOOT_REST = 3, 12, 21
 UPPER_BONE, LOWER_BONE = 30, 33
-UPPER_FRAME, LOWER_FRAME = 36, 45  # rotation from the frame of bone and hinge to the part
-END_POINT = 54  # the end of the lower bone in the frame of END_ROW
-STRAIGHT, CLEAR = 57, 58  # sines of the bend: below, the limb is straight; above, its plane is clear
+UPPER_FRAME, LOWER_FRAME = 36, 45  # rotation from the frame of bone and hinge to the frame of the part
+END_POINT = 54  # end of the lower bone, in the frame of END_ROW
+STRAIGHT, CLEAR = 57, 58  # sines of the bend: below STRAIGHT the limb is straight; above CLEAR its plane is defined
 SURE, ALMOST_SURE = 59, 60  # sines of the bend that no limb reaches on its wrong side
 LIMB_WIDTH = 61
 # Limbs: state stored from pose to pose
@@ -51,7 +51,7 @@ def wrapped(angle):
 
 @inline
 def framed(x, y):
-    """Return the rotation with x as its first column and the normalised part of y normal to x as its second."""
+    """Return the rotation with first column x, and with the normalised part of y normal to x as second column."""
     y = normalize(reject(y, x), (F(0), F(0), F(0)))
     z = cross(x, y)
     return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
@@ -65,7 +65,7 @@ def angle_in_plane(numbers, state, k, angle, bend):
         state[k, KNOWN_ANGLE] = angle
         state[k, KNOWN_BEND] = max(bend, state[k, KNOWN_BEND])
     elif bend < sure and math.cos(angle - state[k, KNOWN_ANGLE]) < F(0):
-        angle += F(math.pi)  # slightly bent to the wrong side
+        angle += F(math.pi)  # the limb is slightly bent to the wrong side
     kept = state[k, KEPT_ANGLE]
     way = wrapped(angle - kept)
     share = min(max((bend - numbers[k, STRAIGHT]) / (numbers[k, CLEAR] - numbers[k, STRAIGHT]), F(0)), F(1))

@@ -137,7 +137,8 @@ def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
     if size <= NOTHING * far or far <= F(0):
         if not M[0] + M[4] + M[8] < F(0) or far <= F(0):
             return R, F(0)
-        c = perpendicular((M[0] + M[1] + M[2], M[3] + M[4] + M[5], M[6] + M[7] + M[8]))  # opposite: any normal axis
+        # the directions are opposite to their targets: rotate about any axis normal to them
+        c = perpendicular((M[0] + M[1] + M[2], M[3] + M[4] + M[5], M[6] + M[7] + M[8]))
         size = F(1)
     u = scale(F(1) / size, c)
     A, B = harmonic(M, u)
@@ -157,7 +158,7 @@ def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
     rest = matmul_t(R, quat_matrix(old))
     turned = matmul(rest, quat_matrix(new))
     if limited:
-        D = matmul_t(turned, R)  # the projected rotation in the world: accepted only if it gains
+        D = matmul_t(turned, R)  # the projected rotation in the world, accepted only if it increases the gain
         if dot_matrix(D, M) < M[0] + M[4] + M[8]:
             return R, F(0)
     store_quat(q, at, new)

@@ -11,12 +11,12 @@ from synovia.errors import InputError
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector
 
-_NO_WIDTH: Final = 1e-6  # fraction of the skeleton's size: smaller distances are 0
-# cosine of the angle within which a body is upright along an axis of the file
+_NO_WIDTH: Final = 1e-6  # fraction of the skeleton's size: smaller distances count as 0
+# cosine between the direction from feet to hips and an axis of the file; for larger values, the axis is up
 _NEARLY: Final = float(np.cos(np.radians(30.0)))
-_FOLDED: Final = 0.5  # cosine between a leg and the trunk above which the leg points up along the trunk
-_PARALLEL: Final = 0.95  # cosine above which two hinges rotate about the same direction
-_ASIDE: Final = 0.02  # fraction of the skeleton's size: largest distance between the axes of such hinges
+_FOLDED: Final = 0.5  # cosine between a leg and the trunk; for larger values, the leg is folded up along the trunk
+_PARALLEL: Final = 0.95  # cosine between the axes of two hinges that count as parallel
+_ASIDE: Final = 0.02  # fraction of the skeleton's size: largest distance between the axes of hinges at one place
 _PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
 
 
@@ -39,7 +39,7 @@ def body_axes(
     axis = int(np.argmax(np.abs(above)))
     if up is not None:
         above = axis_vector(up) if isinstance(up, str) else up
-    elif abs(above[axis]) > _NEARLY:  # files rarely state their up axis, but bodies are upright along it
+    elif abs(above[axis]) > _NEARLY:  # files rarely state their up axis, but bodies stand along it
         above = np.sign(above[axis]) * np.eye(3)[axis]
     left = np.zeros(3)
     for parts in _PAIRS:
@@ -48,7 +48,7 @@ def body_axes(
         left = np.sum(both, axis=0) if both else left
         left = left - np.dot(left, above) * above
         if np.linalg.norm(left) > _NO_WIDTH * size:
-            break  # limbs that begin at one point have ends that are apart
+            break  # limbs that begin at one point have ends at different points
     else:
         if ahead is None:
             raise InputError(f"left and right limbs of {name} coincide", expected="limbs that are apart at rest")
@@ -83,7 +83,7 @@ def _above(places: Mapping[str, Array]) -> Array:
 
 
 def _legs(places: Mapping[str, Array]) -> list[tuple[Array, Array]]:
-    """Return the beginning and the end, (3,) each, of the legs that have both: an ankle, or else a knee."""
+    """Return beginning and end, (3,) each, of the legs that have both; the end is an ankle, or else a knee."""
     out: list[tuple[Array, Array]] = []
     for side in SIDES:
         end = next((places[role] for part in ("foot", "lower_leg") if (role := f"{side}_{part}") in places), None)
@@ -99,9 +99,9 @@ def _trunk(places: Mapping[str, Array]) -> Array:
 
 
 def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
-    """Return the axis that a body faces at rest, for example ``"-z"``; None if hips and shoulders do not show it.
+    """Return the axis that a body faces at rest, for example ``"-z"``; None if hips and shoulders do not determine it.
 
-    They show it if all known legs point down, and left is horizontal and along an axis.
+    They determine it if all known legs point down, and the direction to the left is horizontal and along an axis.
 
     Args:
         places: Rest positions (3,) by role.
@@ -130,9 +130,9 @@ def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
 
 
 def of_joint(frames: Array, axes: Array, size: float) -> int:
-    """Return the index of the first hinge of a group that belongs to its joint; earlier hinges move the joint itself.
+    """Return the index of the first hinge of a group that belongs to its joint. Earlier hinges move the joint itself.
 
-    An earlier hinge, at the place of a collar bone, rotates about the same direction as a later one, but at another
+    Such an earlier hinge has the same axis direction as a later one, but is at another place, as a collar bone is.
     place.
 
     Args:

@@ -1,4 +1,4 @@
-"""Contacts: when points of feet stand, and how high the ground is there, in a whole clip or as it happens."""
+"""Contacts: when points of feet are planted, and the height of the ground there, in a clip or frame by frame."""
 
 from __future__ import annotations
 
@@ -12,58 +12,62 @@ from synovia.model.anatomy.feet import runs
 from synovia.model.geometry import Array, Bools
 
 Spans = list[tuple[int, int]]
-FASTEST: Final = 0.75  # leg lengths per second; a faster foot does not stand
-LOW: Final = 5.0  # percentile of a point's heights that is the ground of a point that never stands
-# quantile of heights and speeds below which a foot may be in contact; less than a walking foot's share
+FASTEST: Final = 0.75  # leg lengths per second: feet that are faster are not planted
+# percentile of the heights of a point that is never planted, which is taken as the height of its ground
+LOW: Final = 5.0
+# quantile of heights and speeds up to which a foot may be in contact; less than a walking foot's share of contact
 _QUANTILE: Final = 0.34
-_GAP: Final = 0.06  # seconds; a shorter gap in a contact is noise
-_FEW: Final = 3  # a gap of fewer frames is noise at any frame rate
-_HERE: Final = 0.01  # distance below which two positions are the same, as a fraction of the extent of the point's path
-_AROUND: Final = 0.012  # seconds added at both ends of a contact, which lasts longer than its still frames
-_LEVEL: Final = 0.05  # leg lengths: a point up to this height above its lowest positions is on the ground
-# leg lengths per second; a slower point on the ground is in contact, regardless of the quantile of speeds
+_GAP: Final = 0.06  # seconds: shorter gaps in a contact are noise
+_FEW: Final = 3  # frames: gaps of fewer frames are noise at any frame rate
+_HERE: Final = 0.01  # fraction of the extent of a point's path: positions at a smaller distance are equal
+# seconds by which a contact is extended at both ends, because it lasts longer than its still frames
+_AROUND: Final = 0.012
+_LEVEL: Final = 0.05  # leg lengths: a point that is less far above its lowest positions is on the ground
+# leg lengths per second: slower points on the ground are in contact, regardless of the quantile of speeds
 _STILL: Final = 0.1
 _LOWEST: Final = 0.02  # quantile of heights that defines the ground of still points
 _SPAN: Final = 0.03  # seconds before and after a frame over which this speed is measured
-_SHORTEST: Final = 0.05  # seconds; a shorter contact is a foot that swings low
+_SHORTEST: Final = 0.05  # seconds: a shorter contact is a foot that swings low
 
-# As it happens, the next contact is not known; pairs are those at which a point starts and stops to stand
-_NOW_LOW: Final = (0.06, 0.12)  # leg lengths above the ground
-_NOW_SLOW: Final = (0.25, 0.4)  # leg lengths per second
-_NOW_SPAN: Final = 0.025  # seconds over which a speed is measured
-_TIPTOE: Final = (0.25, 0.03)  # leg lengths, seconds: a point that is slow for this time below this height also stands
-_RESTS: Final = (0.12, 0.15)  # leg lengths per second, seconds: a point slower for this time stands at any height
+# Without later frames: each pair has the thresholds at which contact of a point starts and at which it ends
+_NOW_LOW: Final = (0.06, 0.12)  # leg lengths above the ground: largest height
+_NOW_SLOW: Final = (0.25, 0.4)  # leg lengths per second: largest speed
+_NOW_SPAN: Final = 0.025  # seconds over which the speed is measured
+# leg lengths, seconds: a point below this height that is slow for this time is also in contact
+_TIPTOE: Final = (0.25, 0.03)
+# leg lengths per second, seconds: a point that is slower for this time is in contact at any height
+_RESTS: Final = (0.12, 0.15)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Contacts:
-    """When some points of feet stand.
+    """Contacts of some points of feet over time.
 
     Args:
-        stands: Mask of the frames in which each point stands, (T, n).
+        stands: Mask of the frames in which each point has contact, (T, n).
     """
 
     stands: Bools
 
     @property
     def spans(self) -> list[Spans]:
-        """The contacts (first frame, end) of each point."""
+        """The contacts of each point, as (first frame, end)."""
         return [runs(column) for column in self.stands.T]
 
     @property
     def any(self) -> Bools:
-        """Mask of the frames in which one of the points stands, (T,)."""
+        """Mask of the frames in which at least one point has contact, (T,)."""
         return np.asarray(self.stands.any(axis=1))
 
     def of(self, counts: Sequence[int]) -> Bools:
-        """Return when each foot stands, on any of its points, (T, feet), for the numbers of points of the feet."""
+        """Return a mask of the frames in which a point of each foot has contact, (T, feet), for counts of points."""
         firsts = np.cumsum([0, *counts[:-1]])
         return np.logical_or.reduceat(self.stands, firsts, axis=1) if len(counts) else self.stands[:, :0]
 
     def ground(self, heights: Array) -> Array:
         """Return the height of the ground below each point, (n,), from heights (T, n) of points of the same feet.
 
-        It is the median while the point stands, and a low percentile of a point that never does.
+        It is the median height during contact; for a point that never has contact, a low percentile of its heights.
         """
         out = np.percentile(heights, LOW, axis=0)
         for k in np.flatnonzero(self.stands.any(axis=0)).tolist():
@@ -117,7 +121,7 @@ def find_contacts(places: Array, up: Array, fps: float, leg: float | None = None
 
 
 def _still(places: Array, height: Array, fps: float, leg: float) -> Bools:
-    """Return a mask of frames in which points (T, n, 3) are still on the ground, (T, n), relative to leg length."""
+    """Return a mask (T, n) of frames in which points (T, n, 3) are still on the ground, relative to the leg length."""
     span, frames = max(1, round(_SPAN * fps)), np.arange(len(places))
     after, before = np.minimum(frames + span, len(places) - 1), np.maximum(frames - span, 0)
     speed = np.linalg.norm(places[after] - places[before], axis=-1) * (fps / (after - before))[:, None]
@@ -125,7 +129,7 @@ def _still(places: Array, height: Array, fps: float, leg: float) -> Bools:
 
 
 def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:
-    """Close gaps of fewer frames than ``least`` if the point is at the same place before and after."""
+    """Close gaps of fewer frames than ``least`` if the point is at one place before and after the gap."""
     out = flags.copy()
     extent = float(np.linalg.norm(np.ptp(places, axis=0)))
     for first, last in runs(~flags):
@@ -137,18 +141,18 @@ def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:
 
 
 class ContactWatch:
-    """Finds which points stand as it happens.
+    """Finds contacts of points frame by frame, without later frames.
 
-    A point stands as soon as it is low and slow, and until it is clearly higher or faster.
+    A contact of a point begins when it is low and slow, and ends when it is clearly higher or faster.
 
     Args:
-        grounds: Height of each point while it stands, (n,).
+        grounds: Height of each point during contact, (n,).
         up: Direction away from the ground, (3,).
         leg: Length of a leg.
         fps: Frames per second.
 
     Attributes:
-        stands: Mask of the points that stand, (n,).
+        stands: Mask of the points that have contact, (n,).
     """
 
     def __init__(self, grounds: Array, up: Array, leg: float, fps: float) -> None:
@@ -163,15 +167,15 @@ class ContactWatch:
         self.reset()
 
     def reset(self) -> None:
-        """Discard the last frames."""
+        """Discard the previous frames."""
         n = len(self._high)
         self._seen = 0
-        self._slow = np.zeros((2, n), np.int64)  # number of frames each point has been slow, and still
-        self._away: Bools = np.zeros(n, bool)  # points that stand although they are high
+        self._slow = np.zeros((2, n), np.int64)  # number of frames for which each point has been slow, and still
+        self._away: Bools = np.zeros(n, bool)  # points that have contact although they are high
         self.stands: Bools = np.zeros(n, bool)
 
     def look(self, places: Array) -> Bools:
-        """Return which points stand in the next frame, (n,), for their positions (n, 3)."""
+        """Return a mask of the points that have contact in the next frame, (n,), for their positions (n, 3)."""
         span = len(self._before)
         k = self._seen % span
         way = places - self._before[k] if self._seen >= span else np.full_like(places, np.inf)

@@ -63,7 +63,8 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
     if names is not None:
         heads = [skeleton.index(name) for name in names]
     else:
-        alone = len(skeleton.people) < 2  # with several people, find the feet of all by name
+        # whether there is one person; with several people, the feet of all are found by name
+        alone = len(skeleton.people) < 2
         heads = [row for role, row in skeleton.role_rows.items() if alone and role in ankles_of(skeleton)]
         for word in (_FOOT, _TOE):
             heads = heads or [row for row, joint in enumerate(skeleton.joints) if word.search(joint.name)]
@@ -83,7 +84,7 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
 
 
 def _counts(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a point of a foot can be in contact: a joint with children, or an end apart from its joint."""
+    """Return whether a point of a foot can have contact: a joint with children, or an end apart from its joint."""
     return bool(skeleton.children[row]) or float(skeleton.lengths[row]) > _NO_LENGTH * skeleton.size
 
 
@@ -93,7 +94,7 @@ def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
 
 
 def runs(flags: Bools) -> list[tuple[int, int]]:
-    """Return (first, end) of every run of true flags."""
+    """Return (first, end) of every sequence of consecutive true flags."""
     padded = np.zeros(len(flags) + 2, bool)
     padded[1:-1] = flags
     edges = np.flatnonzero(padded[1:] != padded[:-1])
@@ -101,7 +102,7 @@ def runs(flags: Bools) -> list[tuple[int, int]]:
 
 
 def frames_text(frames: Sequence[int], most: int = 5) -> str:
-    """Return frames as text, with runs as ranges: frame 3; frames 3, 7-12; beyond ``most`` ranges, their number."""
+    """Return frames as text with ranges, such as "frames 3, 7-12"; beyond ``most`` ranges, the number of frames."""
     spans = runs(np.bincount(frames) > 0)
     shown = ", ".join(str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in spans[:most])
     shown = f"frame{'' if len(set(frames)) == 1 else 's'} {shown}"

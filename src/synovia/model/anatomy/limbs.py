@@ -1,6 +1,6 @@
-"""Recognise limbs by the shape of a skeleton: pairs of mirror images, long legs and shorter arms.
+"""Recognise limbs by the shape of a skeleton: pairs of branches that are mirror images, long legs and shorter arms.
 
-Parts known from a file or from names are evidence: the shape completes their limbs and those of the other side, and
+Parts that a file or names identify are evidence. The shape completes their limbs and the limbs of the other side, and
 identifies the remaining limbs.
 """
 
@@ -22,24 +22,26 @@ from synovia.model.tree import BodyTree, ancestors
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "leg": ("upper_leg", "lower_leg", "foot", "toes"), "arm": ("upper_arm", "lower_arm", "hand"),
 }  # fmt: skip
-_ALIKE: Final = 0.15  # relative difference of bone lengths between the two sides of a body
-_SHORT: Final = 0.03  # fraction of the limb: smaller differences of lengths are ignored
+_ALIKE: Final = 0.15  # largest relative difference of bone lengths between the two sides of a body
+_SHORT: Final = 0.03  # fraction of the limb's length: smaller differences of lengths are ignored
 _LIMB: Final = 0.4  # fraction of the longest pair of branches: shorter pairs, such as eyes, ears or toes, are not limbs
-_STUMP: Final = 0.2  # the same for branches of one bone, such as arms that end at the elbow
+_STUMP: Final = 0.2  # the same fraction for branches of one bone, such as arms that end at the elbow
 _LONG: Final = 0.6  # smallest length of a limb's bone, as a fraction of its longest bone
 _HAND: Final = 0.75  # largest length of a hand up to the fingertips, as a fraction of the forearm
 _WRIST: Final = 0.45  # largest distance of hinges of one wrist, ankle or elbow, as a fraction of the adjacent bone
 _ACROSS: Final = 0.8  # largest cosine of the angle between a hinge that bends a limb and its bones
-# range of the distance from elbow to wrist, as a fraction of the upper part's length
+# range of the distance from elbow to wrist, as a fraction of the upper arm's length
 _NEAR_WRIST, _FAR_WRIST = 0.3, 1.4
-_POINT: Final = 0.01  # fraction of the size: nearer joints are at the same point
+_POINT: Final = 0.01  # fraction of the body's size: joints that are nearer to each other are at one point
 _APART: Final = 0.2  # smallest distance between the beginnings of arms and legs, as a fraction of a leg
-_ASKEW: Final = 0.5  # cosine above which the line from legs to arms points sideways, as for fingers in a row
-_DOWN: Final = 0.7  # cosine of the angle from vertical within which a limb is a standing leg
-# cosine to the direction of the shoulders below which arms hang, or all bones lie along one axis
+# cosine between the line from legs to arms and the sideways direction; fingers in a row have larger values
+_ASKEW: Final = 0.5
+_DOWN: Final = 0.7  # cosine between a limb and the vertical; standing legs have larger values
+# cosine between an arm and the direction from legs to shoulders; smaller values mean hanging arms, or all bones in line
 _HANGING: Final = -0.85
-_GROUND: Final = 0.3  # fraction of a leg: largest height difference of limb ends on the ground
-_MOST: Final = 60  # largest number of branches at a joint; more are the bodies of a scene
+# fraction of a leg's length: largest difference of the heights of limb ends that stand on the ground
+_GROUND: Final = 0.3
+_MOST: Final = 60  # largest number of branches of a body at a joint; more branches are the bodies of a scene
 _MOVES: Final = (Kind.HINGE, Kind.BALL, Kind.FREE)
 
 
@@ -47,8 +49,8 @@ class Limb(NamedTuple):
     """One limb of a pair.
 
     Args:
-        line: All its joints, outwards.
-        parts: Joints of its upper part, lower part, end, and the joint after the end, as far as they exist.
+        line: Rows of all its joints, outwards.
+        parts: Rows of its upper part, lower part and end, and of the joint after the end, as far as these exist.
     """
 
     line: list[int]
@@ -56,11 +58,11 @@ class Limb(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two limbs that are mirror images.
+    """Two limbs that are mirror images of each other.
 
     Args:
         limbs: The limbs.
-        meet: The joint at which both limbs begin.
+        meet: Row of the joint at which both limbs begin.
     """
 
     limbs: tuple[Limb, Limb]
@@ -86,7 +88,7 @@ class Shape:
         self._rest: Array = frames[:, 9:]
 
     def completed(self, known: Mapping[str, int], begins: Mapping[tuple[str, str], int]) -> dict[str, int]:
-        """Return the rows of limbs and head by role, as far as the shape shows them, and known rows.
+        """Return the rows of limbs and head by role, as far as the shape determines them, together with known rows.
 
         Of the pairs of equal branches without known parts, the two with the longest bones are legs and arms. Legs point
         down, or else away from the arms, which point sideways or hang along the trunk; if the rest pose does not show
@@ -127,7 +129,7 @@ class Shape:
         if not named and not self._is_body(chosen):
             return out
         four = None if named else self._up_on_four(chosen)
-        if four is not None:  # on four legs, the legs are behind
+        if four is not None:  # a body on four legs has its legs behind its arms
             ahead = self._usual_forward(four)
             behind = sorted(chosen.values(), key=lambda pair: float(self._begin(pair) @ ahead))
             chosen = dict(zip(PARTS, behind, strict=True))
@@ -184,12 +186,12 @@ class Shape:
                 out[names[k]], at[k] = row, place[row]
 
     def _middle(self, line: Sequence[int]) -> int:
-        """Return the joint of a line with the largest distance to the nearer end."""
+        """Return the joint of a line whose distance to the nearer end is largest."""
         ends = self._rest[line[0]], self._rest[line[-1]]
         return max(line, key=lambda row: min(float(np.linalg.norm(self._rest[row] - end)) for end in ends))
 
     def _is_next_to(self, pair: Pair, known: Mapping[str, int]) -> bool:
-        """Return whether a pair is inside a known limb, such as fingers, or bones that move cloth."""
+        """Return whether a pair is inside a known limb; such pairs are fingers, or bones that move cloth."""
         firsts = {known[f"{side}_{parts[0]}"] for side in SIDES for parts in PARTS.values()
                   if f"{side}_{parts[0]}" in known}  # fmt: skip
         return not firsts.isdisjoint(ancestors(self._tree.parents, pair.meet))
@@ -203,7 +205,7 @@ class Shape:
         return self._rest[[limb.parts[min(2, len(limb.parts) - 1)] for limb in pair.limbs]].mean(0)
 
     def _are_exchanged(self, legs: Pair, arms: Pair) -> bool:
-        """Return whether the rest pose shows that presumed legs and arms are exchanged."""
+        """Return whether the rest pose shows that the presumed legs are the arms."""
         if min(len(limb.parts) for limb in arms.limbs) < 3:  # legs have feet, so limbs without an end are arms
             return False
         trunk = self._begin(arms) - self._begin(legs)
@@ -216,7 +218,7 @@ class Shape:
             lower = leg if height > 0.0 else arm
             if float(lower @ self._up) < -_DOWN:
                 return height < 0.0
-        away = -float(leg @ trunk), float(arm @ trunk)  # how far each pair points away from the other pair
+        away = -float(leg @ trunk), float(arm @ trunk)  # cosines with which each pair points away from the other pair
         for k, (one, other) in enumerate((away, away[::-1])):
             if one > _DOWN and _HANGING < other < _DOWN:
                 return k == 1
@@ -251,7 +253,7 @@ class Shape:
         return float(self._tree.lengths[between].sum()) > least
 
     def _leftward(self, known: Mapping[str, int], chosen: Mapping[str, Pair]) -> Array:
-        """Return the direction to the left, (3,), from known parts, else from the legs."""
+        """Return the direction to the left, (3,), from known parts, or else from the legs."""
         for limb in PARTS.values():
             both = [self._rest[known[f"left_{part}"]] - self._rest[known[f"right_{part}"]]
                     for part in limb if all(f"{side}_{part}" in known for side in SIDES)]  # fmt: skip
@@ -273,13 +275,13 @@ class Shape:
             ahead = self._usual_forward(up)
         left: Array = np.cross(up, unit(ahead - np.dot(ahead, up) * up))
         across = self._rest[parts[0][:2]].sum(0) - self._rest[parts[1][:2]].sum(0)
-        # the guessed left is not along the line between the legs
+        # use the line between the legs if the guessed left direction differs from it
         if abs(np.dot(across, left)) < 0.5 * np.linalg.norm(across):
             left = unit(across - np.dot(across, up) * up)
         return left
 
     def _sided(self, pair: Pair, known: Mapping[str, int], left: Array) -> dict[str, Limb]:
-        """Return the limbs of a pair by side, from known parts, else from their positions."""
+        """Return the limbs of a pair by side, from known parts, or else from their positions."""
         for k, limb in enumerate(pair.limbs):
             vote = _vote(limb, known)
             if vote is not None:
@@ -295,13 +297,13 @@ class Shape:
         return dict(zip(SIDES if across > 0.0 else SIDES[::-1], pair.limbs, strict=True))
 
     def _without_collar(self, arm: Limb) -> list[int]:
-        """Return the parts of an arm, without a short first bone of an arm that ends at the elbow (a collar bone)."""
+        """Return the parts of an arm; if it ends at the elbow, without a short first bone, which is a collar bone."""
         sizes = [float(self._tree.lengths[row]) for row in arm.parts[1:]]
         ends = arm.line[-1] == arm.parts[-1] and self._tree.joints[arm.parts[-1]].kind in _MOVES
         return arm.parts[1:] if ends and len(sizes) == 2 and sizes[0] < _LONG * sizes[1] else arm.parts
 
     def _collar(self, chest: int, arm: int, side: str) -> dict[str, int]:
-        """Return the collar bone of a body of balls: a moving joint between chest and upper arm."""
+        """Return the collar bone by role: in a body of balls, a moving joint between chest and upper arm."""
         joints = self._tree.joints
         line = ancestors(self._tree.parents, arm)[1:]
         if joints[arm].kind is Kind.HINGE or chest not in line:
@@ -313,12 +315,12 @@ class Shape:
         return {f"{side}_shoulder": moving[0]} if moving else {}
 
     def _bones(self, pair: Pair) -> float:
-        """Return the mean length of the limbs of a pair, from the beginning of the upper part to the end."""
+        """Return the mean length of the two limbs of a pair, from the beginning of the upper part to the end."""
         ways = [self._rest[b] - self._rest[a] for limb in pair.limbs for a, b in pairwise(limb.parts[:3])]
         return float(np.sum(np.linalg.norm(ways, axis=1))) / 2.0
 
     def _knees_ahead(self, legs: list[list[int]]) -> Array:
-        """Return the mean direction in which knees point when bent, (3,); 0 if no limit shows it."""
+        """Return the mean direction in which bent knees point, (3,); 0 if limits do not show this."""
         out = np.zeros(3)
         for _, knee, foot, *_ in (leg for leg in legs if len(leg) > 2):
             joint = self._tree.joints[knee]
@@ -330,7 +332,7 @@ class Shape:
         return out
 
     def _usual_forward(self, up: Array) -> Array:
-        """Return the forward direction (3,) of a body whose feet do not show it."""
+        """Return the usual forward direction (3,) for bodies whose feet do not show it."""
         if self._forward:
             return axis_vector(self._forward)
         if int(np.argmax(np.abs(up))) != 2:
@@ -338,7 +340,7 @@ class Shape:
         return axis_vector("x" if any(joint.kind is Kind.HINGE for joint in self._tree.joints) else "-y")
 
     def _head(self, chest: int, limbs: Iterable[int]) -> dict[str, int]:
-        """Return neck and head by row: the last moving joint, without eyes, on the longest line between the arms."""
+        """Return neck and head by role: the last moving joint, without eyes, on the longest line between the arms."""
         tree = self._tree
         holds_limbs = {above for row in limbs for above in ancestors(tree.parents, row)}
         lines = [self._longest_line(row) for row in tree.children[chest] if row not in holds_limbs]
@@ -350,7 +352,7 @@ class Shape:
         if len(best) > 2 and self._is_crown(best[-2], best[-1]):
             best = best[:-1]
         ends = (row for row in best if sum(tree.joints[child].kind in _MOVES for child in tree.children[row]) > 1)
-        head = next(ends, best[-1])  # the first joint with several moving children, such as eyes
+        head = next(ends, best[-1])  # the first joint with several moving children, for example eyes
         return {"head": head} if head == best[0] else {"neck": best[0], "head": head}
 
     def _is_crown(self, head: int, top: int) -> bool:
@@ -364,7 +366,7 @@ class Shape:
         )
 
     def _longest_line(self, row: int) -> list[int]:
-        """Return the longest path outwards from a joint, by length."""
+        """Return the rows of the longest path outwards from a joint."""
         line = [row]
         while children := self._tree.children[line[-1]]:
             line.append(max(children, key=self._ways.__getitem__))
@@ -372,7 +374,7 @@ class Shape:
 
     @cached_property
     def _ways(self) -> list[float]:
-        """Length of the longest path from the parent of each joint through it, (n,)."""
+        """Length of the longest path from the parent of each joint outwards through the joint, (n,)."""
         far: list[float] = self._tree.lengths.tolist()
         for row in reversed(range(len(far))):
             far[row] += max((far[child] for child in self._tree.children[row]), default=0.0)
@@ -380,10 +382,10 @@ class Shape:
 
     @cached_property
     def _pairs(self) -> list[Pair]:
-        """The pairs of equal limbs, those with the longest bones first; no pair is inside another."""
+        """Pairs of equal limbs, those with the longest bones first; no pair is inside another pair."""
         tree = self._tree
         found: list[tuple[float, int, Pair]] = []
-        inside = [False] * len(tree.joints)  # whether a joint is inside a found limb
+        inside = [False] * len(tree.joints)  # whether each joint is inside a limb that was found
         for row, parent in enumerate(tree.parents):
             inside[row] = inside[row] or (parent >= 0 and inside[parent])
             if inside[row] or not 2 <= len(tree.children[row]) <= _MOST:
@@ -413,7 +415,7 @@ class Shape:
         return round(abs(float(across @ axis_vector(self._forward))) / max(float(np.linalg.norm(across)), 1e-300), 1)
 
     def _parts(self, line: list[int]) -> list[int]:
-        """Return the joints of a limb: upper part, lower part, end and, if any, the joint after the end.
+        """Return the rows of a limb: upper part, lower part, end and, if it exists, the joint after the end.
 
         The last two long bones are the upper and the lower part: a collar bone comes before them, and a long hand after
         them. In a group of hinges, the last one has the part, because it carries the bone; see ``_parts_of_hinges`` for
@@ -428,7 +430,7 @@ class Shape:
         long = [row for row in bones if float(sizes[row]) >= _LONG * longest]
         hand = len(long) > 2 and not self._tree.children[long[-1]] and sizes[long[-1]] < _HAND * sizes[long[-2]]
         long = long[:-1] if hand else long
-        if len(long) < 2:  # fall back to bones with fixed ends
+        if len(long) < 2:  # without two long bones, count bones with fixed ends too
             lengths = {row: float(sizes[row]) for row in line[1:] if sizes[row] > _POINT * self._tree.size}
             long = sorted(sorted(lengths, key=lambda row: -lengths[row])[:2], key=line.index)
         if len(long) < 2:
@@ -442,7 +444,7 @@ class Shape:
             upper = elbow - 1
             while end + 1 < len(line) and self._is_hinge_of_group(line, end, near):
                 end += 1
-        while upper > 0 and joints[line[upper]].kind not in _MOVES:  # skip fixed joints in a bone, such as sensors
+        while upper > 0 and joints[line[upper]].kind not in _MOVES:  # skip fixed joints inside a bone, such as sensors
             upper -= 1
         while lower > upper + 1 and joints[line[lower]].kind not in _MOVES:
             lower -= 1
@@ -450,7 +452,7 @@ class Shape:
 
     @cached_property
     def _moving(self) -> set[int]:
-        """The joints that move, or have a moving joint below."""
+        """Rows of the joints that move, or have a moving joint below them."""
         moving = {row for row, joint in enumerate(self._tree.joints) if joint.kind in _MOVES}
         return moving | {above for row in moving for above in ancestors(self._tree.parents, row)}
 
@@ -495,24 +497,24 @@ class Shape:
         return [line[above], line[elbow], *line[end : end + 2]] if end > elbow else []
 
     def _is_hinge_of_group(self, line: list[int], at: int, near: float) -> bool:
-        """Return whether a joint of a limb and the next joint are hinges of one wrist or ankle, without a branch."""
+        """Return whether a joint of a limb and the next joint are unbranched hinges of one wrist or ankle."""
         tree = self._tree
         hinges = all(tree.joints[row].kind is Kind.HINGE for row in line[at : at + 2])
         return hinges and float(tree.lengths[line[at + 1]]) < near and len(tree.children[line[at]]) == 1
 
 
 def up_on_four(legs: tuple[Array, Array], arms: tuple[Array, Array], up: Array | None = None) -> Array | None:
-    """Return the direction up, (3,), of a body at rest whose arms reach down as far as its legs; None for others.
+    """Return the upward direction, (3,), of a body at rest whose arms reach down as far as its legs; None for others.
 
     Args:
-        legs: The place between the first joints of the legs, and that between their ends, (3,).
-        arms: The same of the arms.
-        up: The direction that points up, (3,), if it is known; None for that of the limbs.
+        legs: Midpoint of the first joints of the legs, and midpoint of their ends, (3,).
+        arms: The same midpoints for the arms.
+        up: The upward direction, (3,), if it is known; None to derive it from the limbs.
     """
     ways = [begin - end for begin, end in (legs, arms)]
     upwards = unit(ways[0] + ways[1]) if up is None else up
     axis = int(np.argmax(np.abs(upwards)))
-    if abs(upwards[axis]) > _DOWN:  # legs that are bent at rest lean, but bodies stand along an axis of the file
+    if abs(upwards[axis]) > _DOWN:  # bent legs lean at rest, but bodies stand along an axis of the file
         upwards: Array = np.sign(upwards[axis]) * np.eye(3)[axis]
     trunk = arms[0] - legs[0]
     down = all(float(way @ upwards) > _DOWN * float(np.linalg.norm(way)) for way in ways)
@@ -522,7 +524,7 @@ def up_on_four(legs: tuple[Array, Array], arms: tuple[Array, Array], up: Array |
 
 
 def _vote(limb: Limb, known: Mapping[str, int]) -> tuple[str, str] | None:
-    """Return side and kind of a limb according to known parts in its line; None without such parts."""
+    """Return side and kind of the limb that known parts in its line identify; None without such parts."""
     inside = set(limb.line)
     for side in SIDES:
         for kind, parts in PARTS.items():
@@ -533,19 +535,19 @@ def _vote(limb: Limb, known: Mapping[str, int]) -> tuple[str, str] | None:
 
 
 def _rows(pair: Pair) -> set[int]:
-    """Return the joints of both limbs."""
+    """Return the rows of the joints of both limbs."""
     return {row for limb in pair.limbs for row in limb.line}
 
 
 def _has_other_parts(pair: Pair, known: Mapping[str, int]) -> bool:
-    """Return whether a pair of limbs contains known parts, and so is something else, such as an animal's legs."""
+    """Return whether a pair contains known parts of other kinds, so that it is not a pair of human limbs."""
     return not _rows(pair).isdisjoint(row for role, row in known.items() if not role.endswith("_shoulder"))
 
 
 def _are_alike(a: Array, b: Array) -> bool:
     """Return whether two branches are mirror images, by their bone lengths outwards, starting above the first joint.
 
-    Either branch may end earlier, as an arm without a hand; then the first bones must be alike as well.
+    One branch may end earlier, for example an arm without a hand; then the first bones must have equal lengths as well.
     """
     if len(a) == len(b):
         a, b = a[1:], b[1:]

@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 SIDES: Final = ("left", "right")
-_DIGITS: Final = 9  # largest number of digits read from a name; damaged files may have thousands
+_DIGITS: Final = 9  # largest number of digits that are read from a name; damaged files may have thousands
 # Words by role, the most specific first: "shoulder" is an upper arm only without a better match. "leg" is an upper leg
 # only together with a better word for the lower leg.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
-HIPS: Final = ("hips", "pelvis")  # used for bodies without known legs; else the hips are where the legs meet
+HIPS: Final = ("hips", "pelvis")  # words for bodies without known legs; with legs, the hips are where the legs meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr", "sho", "armshx", "armshz"),
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
@@ -29,11 +29,12 @@ LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "toes": ("toes", "toebase", "toe", "ball", "foot"),
 }
 LIMB_WORDS: Final = frozenset(word for words in LIMBS.values() for word in words)
-EYE: Final = re.compile(r".*eye(ball)?")  # of the words of a joint's name together: not "eyelid" or "eyebrow"
+# matches a name whose words, joined, end in "eye" or "eyeball", but not "eyelid" or "eyebrow"
+EYE: Final = re.compile(r".*eye(ball)?")
 FINGERS: Final = {
     "thumb": "thumb", "index": "index", "middle": "middle", "ring": "ring", "pinky": "little", "little": "little",
 }  # fmt: skip
-# Limbs of robots whose joints have only numbers, as leg_left_1 to leg_left_6
+# Words for limbs of robots whose joints only have numbers, such as leg_left_1 to leg_left_6
 NUMBERED: Final = {
     ("upper_leg", "lower_leg", "foot"): ("leg", "zleg"), ("upper_arm", "lower_arm", "hand"): ("arm", "zarm"),
 }  # fmt: skip
@@ -68,10 +69,11 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _MOTION: Final = frozenset(
     {"pitch", "roll", "yaw", "joint", "link", "jnt", "bone", "x", "y", "z", "c", "rot", "bip", "bend", "prosup"}
 )
-_LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
-_REMEMBERED: Final = 4096  # number of cached names, enough for a few skeletons
+# side by prefix, as in LLEG_HIP_R: the left leg, roll
+_LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}
+_REMEMBERED: Final = 4096  # number of parsed names that are cached; enough for a few skeletons
 _FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # first word of a name, with its separator
-_COMMON: Final = 0.8  # share of joints with the same first word above which the word is a prefix
+_COMMON: Final = 0.8  # share of joints with one first word; for a larger share, the word is a prefix
 _FINGER_BONE: Final = re.compile(r"(finger|metacarpal|proximal|intermediate|distal|phalanx)+$")
 _METACARPAL: Final = re.compile(r"^inhand|metacarpal$")
 _NO_JOINT: Final = frozenset(
@@ -80,7 +82,7 @@ _NO_JOINT: Final = frozenset(
 
 
 class Word(NamedTuple):
-    """Content of a name: side (``""`` for the middle), word, number."""
+    """Content of a joint's name: side (``""`` for the middle), word and number."""
 
     side: str
     word: str
@@ -88,14 +90,14 @@ class Word(NamedTuple):
 
 
 def common_prefix(names: Sequence[str]) -> str:
-    """Return the first word shared by nearly all names, such as ``Character1_``; "" without one."""
+    """Return the first word that nearly all names share, such as ``Character1_``; "" if there is none."""
     words = [found[0] for name in names if (found := _FIRST.match(name))]
     most = max(set(words), key=words.count, default="")
     return most if len(names) > 1 and words.count(most) >= _COMMON * len(names) else ""
 
 
 def finger_of(word: str) -> str | None:
-    """Return the finger of a word such as ``handindex`` or ``littleproximal``; None for other words.
+    """Return the finger that a word such as ``handindex`` or ``littleproximal`` names; None for other words.
 
     Metacarpal bones lie in the palm, so they are not finger joints, except for the thumb.
     """
@@ -141,7 +143,7 @@ def read_name(name: str, prefix: str = "") -> Word | None:
             side = word
         elif word in _LIMB_SIDES:
             side, limb = _LIMB_SIDES[word], True
-        elif limb and word in ("p", "r", "y"):  # pitch, roll, yaw
+        elif limb and word in ("p", "r", "y"):  # letters for pitch, roll and yaw
             continue
         elif word in ("l", "r") and not side:
             side = "left" if word == "l" else "right"
@@ -152,6 +154,7 @@ def read_name(name: str, prefix: str = "") -> Word | None:
         elif word not in _MOTION:
             kept.append(word)
     text = "".join(kept)
-    if not side and text[:1] in ("l", "r") and (text[1:] in LIMB_WORDS or EYE.fullmatch(text[1:])):  # lThigh: the side
+    # l or r is the side, as in lThigh
+    if not side and text[:1] in ("l", "r") and (text[1:] in LIMB_WORDS or EYE.fullmatch(text[1:])):
         side, text = ("left" if text[0] == "l" else "right"), text[1:]
     return Word(side, text, number) if text else None

@@ -12,7 +12,7 @@ from synovia.model.anatomy.roles import Found
 from synovia.model.geometry import Array
 from synovia.model.tree import BodyTree, ancestors
 
-_TWIN: Final = 0.3  # fraction of a thigh: smallest distance between the hips of two people
+_TWIN: Final = 0.3  # fraction of a thigh's length: smallest distance between the hips of two people
 _LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg"))
 _UPPER: Final = ("head", "neck", "left_upper_arm", "right_upper_arm", "left_hand", "right_hand")
 
@@ -39,7 +39,7 @@ def of_one_rig(tree: BodyTree, found: Found) -> Mapping[str, int]:
 
 
 def several_people(tree: BodyTree, found: Found, rest: Array) -> list[int]:
-    """Return the first joint of each person in a scene; at most one joint without several people.
+    """Return the row of the first joint of each person in a scene; at most one row if there are no several people.
 
     A person has hips, both legs, and arms or a head. Two rigs belong to one person if one is inside the other, or if
     they are in one tree and coincide at rest, unless their names begin with different namespaces.
@@ -53,7 +53,7 @@ def several_people(tree: BodyTree, found: Found, rest: Array) -> list[int]:
     for row in _hips_of_rigs(tree, found):
         own = set(_below(tree, row))
         if not any(at in own for role in _UPPER for at in found.get(role, ())):
-            continue  # only a pair of legs
+            continue  # such a rig is only a pair of legs
         if all(_are_apart(tree, rest, found, row, other) for other in people):
             people.append(row)
     return people
@@ -70,13 +70,13 @@ def _hips_of_rigs(tree: BodyTree, found: Found) -> list[int]:
 
 
 def _nested(tree: BodyTree, row: int, top: int, hips: list[int]) -> bool:
-    """Return whether a joint belongs to hips that are themselves below ``top``."""
+    """Return whether a joint belongs to hips that are below the joint ``top``."""
     line = ancestors(tree.parents, row)
     return any(other in line[: line.index(top)] for other in hips)
 
 
 def _are_apart(tree: BodyTree, rest: Array, found: Found, row: int, other: int) -> bool:
-    """Return whether two hips belong to two people."""
+    """Return whether the hips at two rows belong to two people."""
     lines = [ancestors(tree.parents, at) for at in (row, other)]
     if row in lines[1] or other in lines[0]:
         return False

@@ -26,10 +26,10 @@ from synovia.model.tree import BodyTree, JointTree, ancestors
 
 _RIGGING = ("ORG-", "MCH-")  # control bones of a Rigify rig; bones that deform the skin begin with "DEF-"
 _NUMBER = re.compile(r"[._ ]?\d+")
-_SEVERAL = 5  # smallest number of joints in line with one name that are a whole limb
+_SEVERAL = 5  # smallest number of joints with one name in a line that form a whole limb
 _CORE = tuple(f"{side}_{part}" for side in ("left", "right") for parts in PARTS.values() for part in parts[:3])
 ORDER = ("upper_leg", "lower_leg", "foot", "toes"), ("shoulder", "upper_arm", "lower_arm", "hand")
-Found = dict[str, list[int]]  # rows by role; several rows if the file has several bodies
+Found = dict[str, list[int]]  # rows of the joints of each role; several rows if the file has several bodies
 
 
 class Roles(Mapping[str, str]):
@@ -58,7 +58,7 @@ class Roles(Mapping[str, str]):
 
 
 def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
-    """Return the rows of the parts of the body, by role, from the root outwards.
+    """Return the rows of the joints of each body part, by role, from the root outwards.
 
     Roles of the file have precedence over names. Limb parts missing in both follow from the shape of the body. In a
     group of hinges, as in robots, the last hinge has the role, because it carries the bone. Legs meet at the hips, and
@@ -66,7 +66,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
 
     Args:
         tree: The joints.
-        shape: Returns their shape; called only if a part of a limb is missing.
+        shape: Returns the shape of the body; called only if a part of a limb is missing.
     """
     found: Found = {}
     for row, joint in enumerate(tree.joints):
@@ -85,7 +85,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
             for alias in aliases:
                 rows = _named(tree, words, side, alias)
                 if part == "upper_arm" and alias in LIMBS["shoulder"] and not _has_lower_arm(words, side):
-                    doubtful[f"{side}_{part}"] = rows  # upper arm or collar bone, decided by the shape
+                    doubtful[f"{side}_{part}"] = rows  # the shape decides between upper arm and collar bone
                 elif rows and alias not in used and not (part == "upper_leg" and _is_lower_leg(words, side, alias)):
                     found[f"{side}_{part}"] = rows
                     used.add(alias)
@@ -96,7 +96,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
     if not all(role in found for role in _CORE):
         known = {role: rows[0] for role, rows in found.items()}
         shaped = shape().completed(known, begins)
-        if meeting(tree, shaped.values()) is not None:  # limbs of several trees do not form a body
+        if meeting(tree, shaped.values()) is not None:  # limbs of several trees do not belong to one body
             found |= {role: [row] for role, row in shaped.items() if role not in found}
         for role, rows in doubtful.items():
             if rows and role not in found:
@@ -112,12 +112,12 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
 
 
 def _first(found: Found, role: str) -> int | None:
-    """Return the first row of a role; None without one."""
+    """Return the row of a role in the first body; None without the role."""
     return found[role][0] if role in found else None
 
 
 def meeting(tree: JointTree, rows: Iterable[int]) -> int | None:
-    """Return the last common ancestor of rows, which may be a row itself; None without one."""
+    """Return the last common ancestor of rows, which may be one of the rows; None without one."""
     paths = [ancestors(tree.parents, row) for row in rows]
     if not paths:
         return None
@@ -125,7 +125,7 @@ def meeting(tree: JointTree, rows: Iterable[int]) -> int | None:
 
 
 def _words(tree: JointTree) -> list[Word | None]:
-    """Return the parsed name of each joint, else of its body; None for tips and control bones."""
+    """Return the parsed name of each joint, or else of its body; None for tips and control bones."""
     names = [joint.name for joint in tree.joints]
     prefix = common_prefix([name for name, joint in zip(names, tree.joints, strict=True) if not joint.tip])
     deforming = any(name.startswith("DEF-") for name in names)
@@ -138,9 +138,9 @@ def _words(tree: JointTree) -> list[Word | None]:
 
 
 def _fill_numbered(tree: JointTree, words: list[Word | None], found: Found, side: str) -> set[str]:
-    """Add limbs whose joints are only numbered, by the lengths of their bones; return their words.
+    """Add limbs whose joints are only numbered, by the lengths of their bones; return the words in their names.
 
-    The two longest bones are the upper and the lower part, without the bone of the first joint, which is in the trunk.
+    The two longest bones are the upper and the lower part. The bone of the first joint is in the trunk and left out.
     """
     used: set[str] = set()
     for parts, aliases in NUMBERED.items():
@@ -162,7 +162,7 @@ def _fill_numbered(tree: JointTree, words: list[Word | None], found: Found, side
 def _begins(
     tree: JointTree, words: list[Word | None], found: Found, begins: dict[tuple[str, str], int], side: str
 ) -> set[str]:
-    """Add the first joints of limbs with numbered joints, such as leg_L_1, leg_L_2; return their words.
+    """Add the first joints of limbs with numbered joints, such as leg_L_1, leg_L_2; return the words in their names.
 
     Such names identify the limb, but not its parts.
     """
@@ -181,7 +181,7 @@ def _begins(
 
 
 def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
-    """Return whether a leg word means the lower leg, as in upleg, leg, because no other word does, as in leg, knee."""
+    """Return whether "leg" means the lower leg, as in upleg, leg, because no other word does, as in leg, knee."""
     lower = {*LIMBS["lower_leg"]} - {alias}
     return alias in LIMBS["lower_leg"] and not any(word and word.side == side and word.word in lower for word in words)
 
@@ -192,11 +192,11 @@ def _has_lower_arm(words: list[Word | None], side: str) -> bool:
 
 
 def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> list[int]:
-    """Return the joints with a word on one side; several if the file has several bodies.
+    """Return the joints whose name has a word on one side; several joints if the file has several bodies.
 
-    For joints in line, return only one: the last of hinges, such as those of a robot's hip, because it carries the
-    bone. For other joints, return the first one that differs from the last only in its number: these are parts of one
-    bone.
+    Of joints in line, return only one. Of hinges, such as those of a robot's hip, it is the last, because it carries
+    the bone. Of other joints, it is the first one whose name differs from that of the last only in its number: such
+    joints are parts of one bone.
     """
     left = [row for row, word in enumerate(words) if word is not None and (word.side, word.word) == (side, alias)]
     out: list[int] = []
@@ -210,7 +210,7 @@ def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> 
 
 
 def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: str, aliases: Sequence[str]) -> None:
-    """Add a central part by name: the topmost joint with that name in each body."""
+    """Add a central part by name: the topmost joint of each body with such a name."""
     rows = [row for row, word in enumerate(words) if word and not word.side and word.word in aliases]
     if rows and part not in found:
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]
@@ -257,7 +257,7 @@ def _drop_disordered(tree: JointTree, found: Found, declared: Collection[str]) -
 
 
 def _drop_hinged_collars(tree: JointTree, found: Found, declared: Collection[str]) -> None:
-    """Remove a shoulder that is only connected by hinges to the upper arm: it rotates the arm and is no collar bone."""
+    """Remove shoulders that only hinges connect to the upper arm: they rotate the arm and are no collar bones."""
     for side in SIDES:
         if f"{side}_shoulder" in declared:
             continue
@@ -291,7 +291,7 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
     held = [] if hips is None else ancestors(tree.parents, hips)
     if held and set(held).isdisjoint(line):
         return
-    line = [row for row in line if row not in held]  # the hips may be on a branch next to the spine
+    line = [row for row in line if row not in held]  # the hips may be on a branch that is not part of the spine
     line = [row for row in line if tree.joints[row].kind is not Kind.FIXED]
     neck = ancestors(tree.parents, found["head"][0])[1:] if "head" in found and "neck" not in found else []
     neck = neck[: neck.index(top)] if top in neck else []
@@ -322,12 +322,12 @@ def _fill_head(tree: JointTree, found: Found, top: int) -> None:
 
 
 def _arm(found: Found, side: str) -> str:
-    """Return the first part of an arm."""
+    """Return the role of the first known part of an arm."""
     return "shoulder" if f"{side}_shoulder" in found else "upper_arm"
 
 
 def _fill_eyes(tree: JointTree, words: list[Word | None], found: Found) -> None:
-    """Add the eyes: the first joint below the head that moves and has such a name, of each side."""
+    """Add the eye of each side: the first joint below the head that moves and has the name of an eye."""
     head = _first(found, "head")
     for row, word in enumerate(words):
         if head is None or word is None or not word.side or tree.joints[row].kind is Kind.FIXED:
@@ -337,7 +337,7 @@ def _fill_eyes(tree: JointTree, words: list[Word | None], found: Found) -> None:
 
 
 def _fill_fingers(tree: JointTree, words: list[Word | None], found: Found) -> None:
-    """Add the joints of fingers, numbered from the hand outwards."""
+    """Add the joints of fingers as roles, numbered from the hand outwards."""
     for side in SIDES:
         hand = _first(found, f"{side}_hand")
         if hand is None:

@@ -26,7 +26,7 @@ _CANDIDATES: Final = (*UNITS.values(), UNITS["in"] / 0.45)
 
 
 def stature_of(skeleton: Skeleton) -> float:
-    """Return the stature of an adult with legs as long as those of a body at rest; 0 for a body without legs."""
+    """Return the stature of an adult whose legs are as long as those of a body at rest; 0 for a body without legs."""
     rows, lengths = skeleton.role_rows, list[float]()
     places = skeleton.rest_pose().positions
     for side in SIDES:

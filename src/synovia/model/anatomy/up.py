@@ -1,6 +1,6 @@
 """Find which direction points up for a body: from its file, its rest pose, the gravity in a clip, and its posture.
 
-The evidence has this order of precedence. A standing rest pose outweighs a posture: a body that lies in all frames of a
+These sources are in order of precedence. A standing rest pose outweighs a posture: a body that lies in all frames of a
 clip does not stand along another axis. Steps outweigh a rest pose, because files may store it with other axes than
 their clips.
 
@@ -29,46 +29,55 @@ from synovia.model.geometry import AXES, Array, axis_name, axis_vector, between,
 from synovia.model.pose import bind_frames, world_frames
 from synovia.model.tree import ancestors
 
-# Weights relative to a body that is upright along an axis in all frames
-_FILE: Final = 2.0  # the axis that the file states
-_REST: Final = 1.8  # that along which its rest pose stands
-_STEPS: Final = 1.5  # that along which the lower foot stands still while the hips move on
-_AT_TIMES: Final = 0.5  # that of the rest pose if the body also stands along it in some frames
-_FLOOR: Final = 0.3  # that along which the lowest point of the body is at the same height at all times
-_TRAVEL: Final = 1.0  # against a long way along an axis: bodies crawl far, but seldom climb far
-_USUAL: Final[Mapping[str, float]] = dict.fromkeys(AXES, 0.0) | {"y": 0.3, "z": 0.25}  # the axes that files use most
-_CLEAR: Final = 0.6  # lead over the second axis that counts as certain
+# Weights of evidence for an axis, relative to a body that is upright along the axis in all frames
+_FILE: Final = 2.0  # weight if the file states the axis
+_REST: Final = 1.8  # weight if the rest pose stands along the axis
+_STEPS: Final = 1.5  # weight if the lower foot stands still while the hips move on, with this axis as up
+# additional weight for the axis of the rest pose if the body also stands along this axis in some frames
+_AT_TIMES: Final = 0.5
+_FLOOR: Final = 0.3  # weight if the lowest point of the body has the same height along the axis at all times
+_TRAVEL: Final = 1.0  # weight against an axis along which the hips travel far: bodies crawl far, but seldom climb far
+# weight of the axes that most files use
+_USUAL: Final[Mapping[str, float]] = dict.fromkeys(AXES, 0.0) | {"y": 0.3, "z": 0.25}
+_CLEAR: Final = 0.6  # lead over the second axis from which on the certainty is 1
 
-_FAR: Final = 3.0  # leg lengths: a long path
-_TALLEST: Final = 1e6  # leg lengths: clamps the ratios of bodies without leg lengths
-_STEADY_FLOOR: Final = 0.15  # leg lengths: spread of the lowest point over time that halves the weight of a floor
-_SOMETIMES: Final = 0.1  # smallest share of frames in which a body must stand along the axis of its rest pose
-_NEAR: Final = np.cos(np.radians(30.0))  # cosine of the angle within which a body stands along an axis
-_LIES: Final = 0.5  # cosine between a body and up below which it lies, sits on its heels, or crawls
-_STRETCHED: Final = 0.7  # cosine between a body and another axis above which it lies along that axis
+_FAR: Final = 3.0  # leg lengths: distance that counts as a long path
+_TALLEST: Final = 1e6  # leg lengths: bound for ratios of bodies whose legs have no length
+# leg lengths: range of the lowest point's height over time that halves the weight of a level floor
+_STEADY_FLOOR: Final = 0.15
+# least share of the frames in which a body stands along the axis of its rest pose, for this axis to have more weight
+_SOMETIMES: Final = 0.1
+# cosine between a body and an axis; a body with a larger value stands along the axis
+_NEAR: Final = np.cos(np.radians(30.0))
+_LIES: Final = 0.5  # cosine between a body and up; a body with a smaller value lies, sits on its heels, or crawls
+_STRETCHED: Final = 0.7  # cosine between a body and another axis; a body with a larger value lies along this axis
 _MAYBE: Final = 0.5  # certainty of a direction that only the posture shows, because bodies may lie
-_STATED: Final = 0.8  # certainty of a stated axis, or of one along which a body stands at times, if the body lies
+# certainty of a stated axis, or of an axis along which the body stands at times, if the body lies in most frames
+_STATED: Final = 0.8
 _LEVELLED: Final = 0.8  # certainty of a tilted world in which the feet come down to one level
-SHOWN: Final = 0.15  # smallest certainty of an axis that is used without asking
-_INVERTED: Final = -0.5  # cosine below which a body stands on its head: 120° from upright
-_FOLDED: Final = 0.5  # leg lengths: a shorter distance from hip to ankle is weaker evidence of up
-_POINT: Final = 0.01  # fraction of the skeleton's size: shorter lines have no direction
-_CROWN: Final = 0.3  # fraction of a leg: a joint without a role that is nearer to the hips does not show the trunk
-# mean horizontal part of two arms above which they point in the same direction, as in no real rest pose
+SHOWN: Final = 0.15  # least certainty of an axis that is used without asking the user
+# cosine between a body and up; a body with a smaller value (more than 120° from upright) stands on its head
+_INVERTED: Final = -0.5
+_FOLDED: Final = 0.5  # leg lengths: if the distance from hip to ankle is shorter, legs are weaker evidence of up
+_POINT: Final = 0.01  # fraction of the skeleton's size: shorter lines do not define a direction
+# fraction of a leg's length: joints without a role that are nearer to the hips do not define the trunk
+_CROWN: Final = 0.3
+# horizontal component of the mean direction of two arms; for larger values, both point the same way, as in no rest pose
 _ALIKE: Final = 0.8
-_RAISED: Final = 0.5  # mean upward part of two arms above which they point up
-_SAMPLE: Final = 300  # largest number of sampled frames of a clip, evenly spread
-_BEGINNING: Final = 300  # frames at the beginning in which steps are searched
-_FEWEST: Final = 20  # smallest number of frames that can show steps
-_AGAINST: Final = 0.8  # smallest correlation of hips and standing feet at which steps show the length of the path
-_NO_PATH: Final = 1e-8  # squared ratio of path and steps of a clip on the spot
+_RAISED: Final = 0.5  # upward component of the mean direction of two arms; arms with a larger value point up
+_SAMPLE: Final = 300  # largest number of frames sampled from a clip, evenly spread
+_BEGINNING: Final = 300  # number of frames at the beginning of a clip that are searched for steps
+_FEWEST: Final = 20  # least number of frames that can show steps
+_AGAINST: Final = 0.8  # least correlation of hips and standing feet for which steps determine the length of the path
+_NO_PATH: Final = 1e-8  # largest squared ratio of path and steps of a clip that steps on the spot
 
-LEAST: Final = 17.0  # degrees; a smaller lean may be that of the body, a larger one would make it fall
-MOST: Final = 65.0  # degrees; a body with a larger lean lies
-_STRAIGHT: Final = 30.0  # degrees between legs and trunk in most frames of a straight body
-_CONSTANT: Final = 0.95  # smallest norm of the mean of nearly constant unit vectors
-_LEVEL: Final = 0.5  # a body that rises less by this factor along the axis runs on level ground, and leans
-_ALWAYS: Final = 0.1  # share of the frames that may be nearer to the axis
+LEAST: Final = 17.0  # degrees: a smaller lean may be the posture of a body; with a larger lean, the body would fall
+MOST: Final = 65.0  # degrees: a body with a larger lean is lying
+_STRAIGHT: Final = 30.0  # degrees: largest angle between legs and trunk, in most frames, of a straight body
+_CONSTANT: Final = 0.95  # smallest length of the mean of unit vectors that count as constant
+# if the range of height along the file's axis is below this share of that along the body, the ground is level
+_LEVEL: Final = 0.5
+_ALWAYS: Final = 0.1  # share of the frames that may lean less than ``LEAST``
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +85,12 @@ class Up:
     """The direction that points up.
 
     Args:
-        name: Its axis, for example ``"y"`` or ``"-z"``; three values in a tilted world.
+        name: Name of its axis, for example ``"y"`` or ``"-z"``; three values in a tilted world.
         vector: Unit vector, (3,).
         certainty: From 0 (guessed) to 1 (certain).
         source: Source of evidence: ``"given"``, ``"file"``, ``"rest pose"``, ``"clip"``, or ``"nothing"``.
         tilt: Angle between this direction and the nearest axis of the file, degrees, if the world is tilted; else 0.
-        axis: The axis of the file that would point up; "" if the world is not tilted.
+        axis: The axis of the file that would point up without the tilt; "" if the world is not tilted.
         lies: The axis along which the body lies in most frames; "" if it does not lie.
         inverted: Share of the frames in which the body is upside down.
     """
@@ -97,21 +106,21 @@ class Up:
 
     @property
     def given(self) -> bool:
-        """Whether the user named the axis."""
+        """Whether the user stated the axis."""
         return self.source == "given"
 
     @property
     def nearest(self) -> str:
-        """The axis of the file that is nearest to this direction."""
+        """The axis of the file that is nearest to the upward direction."""
         return self.axis or axis_name(self.vector)
 
     @property
     def likely(self) -> Array:
-        """The direction for tools that do not ask, (3,): the axis of the file if a tilted world is uncertain."""
+        """The direction (3,) for tools that do not ask a user: the axis of the file if a tilted world is uncertain."""
         return axis_vector(self.axis) if self.axis and self.certainty <= _MAYBE else self.vector
 
     def report(self) -> str:
-        """Return the direction and its source as text."""
+        """Return the direction and the source of its evidence as text."""
         how = "as given" if self.given else f"certainty {100.0 * self.certainty:.0f} %"
         if self.axis:
             where = f"up: ({self.name}) ({how}): the world of the clip is tilted by {self.tilt:.0f}° from {self.axis}"
@@ -122,10 +131,10 @@ class Up:
         return f"up: {self.name} ({how}): the body lies along {self.lies}; {keep} keeps that, {other} lets it stand"
 
     def certain(self, where: str | None) -> Up:
-        """Return this direction if it is certain enough.
+        """Return this direction, or raise an error if it is uncertain.
 
         Raises:
-            InputError: If it is a guess.
+            InputError: If the direction is a guess.
         """
         if self.certainty < SHOWN:
             raise InputError(
@@ -136,10 +145,10 @@ class Up:
 
 
 def given_up(axis: object, what: str = "up") -> Up:
-    """Return the direction that a user names.
+    """Return the direction for an axis that a user stated.
 
     Raises:
-        InputError: If it is not an axis.
+        InputError: If ``axis`` is not the name of an axis.
     """
     name = str(axis).removeprefix("+")
     if name not in AXES:
@@ -155,7 +164,7 @@ def find_up(
     Args:
         skeleton: The skeleton.
         q: Joint values of a clip, (T, nq); None to use only the file and its rest pose.
-        up: The axis, if the user names it.
+        up: The axis, if the user states it.
         rows: Row of each part of the body, by role; None for the recognised roles.
 
     Raises:
@@ -172,12 +181,12 @@ def find_up(
 
 @lru_cache(maxsize=64)
 def _of_file(skeleton: Skeleton) -> Up:
-    """Return the direction that file and rest pose show, cached for each skeleton."""
+    """Return the direction from file and rest pose, cached for each skeleton."""
     return _without_clip(skeleton, Lines.of(skeleton))
 
 
 def _without_clip(skeleton: Skeleton, lines: Lines) -> Up:
-    """Return the direction that the file states, else that along which its rest pose stands, else y."""
+    """Return the axis that the file states, or else that along which its rest pose stands, or else y."""
     if skeleton.up is not None:
         return Up(skeleton.up, axis_vector(skeleton.up), 1.0, "file")
     stands = lines.stands
@@ -185,7 +194,7 @@ def _without_clip(skeleton: Skeleton, lines: Lines) -> Up:
 
 
 def _leaning(direction: Array, certainty: float = _MAYBE) -> Up:
-    """Return the direction of a body in a tilted world."""
+    """Return the upward direction of a tilted world, from the direction of a leaning body."""
     vector = direction / np.linalg.norm(direction)
     return Up(", ".join(f"{v:.2f}" for v in vector), vector, certainty, "clip")
 
@@ -196,14 +205,14 @@ class Lines:
 
     Args:
         size: Size of the skeleton.
-        leg: Mean length of the legs along their bones; of other bodies, the way from the feet to the others.
-        hips: Rows whose middle is between the hips.
+        leg: Mean length of the legs along their bones; for bodies without hips, the distance from feet to ``others``.
+        hips: Rows whose midpoint is between the hips.
         feet: Row of each ankle, or of the end of a leg.
         tops: Rows whose midpoint is at the upper end of the trunk; empty for a body on four legs.
         others: Rows whose midpoint is above the feet of a body with unknown hips; empty if the hips are known.
-        arms: Begin and end of each arm: upper arm and elbow.
-        ends: Row of each foot's toes, else of its ankle.
-        rest: Positions of all joints, (n, 3), in the pose of the file, and in that of its skin; none of points.
+        arms: Rows of the begin and end of each arm: upper arm and elbow.
+        ends: Row of the toes of each foot, or of its ankle without toes.
+        rest: Positions of all joints, (n, 3), in the pose of the file and in that of its skin; empty for a point set.
     """
 
     size: float
@@ -218,7 +227,7 @@ class Lines:
 
     @classmethod
     def of(cls, skeleton: Skeleton, rows: Mapping[str, int] | None = None) -> Lines:
-        """Return the lines of a skeleton, given rows by role; None for the recognised roles."""
+        """Return the lines of a skeleton, given rows by role. With None, use the recognised roles."""
         found = skeleton.role_rows if rows is None else rows
         lines = cls(skeleton.size, 0.0, **_rows_of(skeleton, found, of_all=rows is None))
         rest = [np.array(skeleton.rest_pose().positions)]
@@ -235,11 +244,11 @@ class Lines:
 
     @property
     def shown(self) -> bool:
-        """Whether the body has a leg or a trunk that can stand."""
+        """Whether the body has a leg or a trunk, so that it can stand."""
         return bool(self.feet or self.tops) and (bool(self.tops or self.others) or len(self.hips) > 1)
 
     def hips_in(self, places: Array) -> Array:
-        """Return the midpoint of the hips, (..., 3), at positions (..., n, 3)."""
+        """Return the midpoint of the hips, (..., 3), for joint positions (..., n, 3)."""
         return places[..., list(self.hips), :].mean(-2)
 
     def legs(self, places: Array) -> Array:
@@ -249,7 +258,7 @@ class Lines:
         return places[..., list(self.others or self.hips), :].mean(-2) - places[..., list(self.feet), :].mean(-2)
 
     def trunk(self, places: Array) -> Array:
-        """Return the vectors (..., 3) from the hips to the upper end of the trunk; zeros if it is not known."""
+        """Return the vectors (..., 3) from the hips to the upper end of the trunk; zeros if this end is unknown."""
         if not self.tops:
             return np.zeros((*places.shape[:-2], 3))
         return places[..., list(self.tops), :].mean(-2) - self.hips_in(places)
@@ -265,7 +274,7 @@ class Lines:
         return unit(unit(legs) * weight + self._trunk_direction(places))
 
     def _trunk_direction(self, places: Array) -> Array:
-        """Return the unit vectors (..., 3) of the trunk; zeros where it has no length."""
+        """Return unit vectors (..., 3) along the trunk; zeros where it has no length."""
         trunk = self.trunk(places)
         far = np.linalg.norm(trunk, axis=-1, keepdims=True)
         return np.where(far > _POINT * self.size, trunk / np.maximum(far, 1e-300), 0.0)
@@ -280,7 +289,7 @@ class Lines:
         return next((axis for places in self.rest if (axis := self.axis_at(places))), None)
 
     def axis_at(self, places: Array) -> str | None:
-        """Return the axis along which the body stands at positions (n, 3); None if it does not stand."""
+        """Return the axis along which the body with positions (n, 3) stands; None if it does not stand."""
         ways = [unit(way) for way in (self.legs(places), self.trunk(places)) if np.linalg.norm(way) > 0.0]
         if not ways or not self.shown:
             return None
@@ -300,13 +309,13 @@ class Lines:
         stated: str | None = None,
         usual: Mapping[str, float] = _USUAL,
     ) -> Up:
-        """Return the direction that the file, the rest pose and the frames of a clip show together.
+        """Return the upward direction, from the file, the rest pose and the frames of a clip together.
 
         Args:
             at: Returns the positions (K, n, 3) of all joints in some frames, (K,).
             count: Number of frames, at least 1.
-            stated: The axis that the file states; None without one.
-            usual: Axes that may point up, each with the evidence for it before anything is seen.
+            stated: The axis that the file states; None if it states none.
+            usual: Axes that may point up, each with its weight before other evidence is added.
         """
         places = at(np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).round().astype(int)))
         posture, hips, leg = self.upright(places), self.hips_in(places), self.leg
@@ -355,7 +364,8 @@ class Lines:
             lies = axis_name(mean)
             certainty = min(certainty, _STATED if best == stated or (at_times and best == stands) else _MAYBE)
         source = "file" if best == stated else "rest pose" if best == stands else "clip"
-        likely = axis if best in supported else np.abs(axis)  # a posture alone may be a handstand
+        # for a posture without other evidence, it may be a handstand
+        likely = axis if best in supported else np.abs(axis)
         inverted = float(np.mean(posture @ likely < _INVERTED))
         found = Up(best, axis, certainty, source, lies=lies, inverted=inverted)
         tilted = self.tilted(places, axis)
@@ -370,7 +380,7 @@ class Lines:
 
         Args:
             places: Positions of all joints, (T, n, 3).
-            axis: The axis of the file that would point up, (3,).
+            axis: The axis of the file that points up unless the world is tilted, (3,).
         """
         legs, trunk = unit(self.legs(places)), self._trunk_direction(places)
         if not (legs.any() and trunk.any()) or self.others:
@@ -386,12 +396,12 @@ class Lines:
         return None if _rises(places, axis) < _LEVEL * _rises(places, up) else up
 
     def unevenness(self, places: Array, up: Array) -> float:
-        """Return the spread of the lowest points of the body and of each foot from one level, in leg lengths."""
+        """Return how much the lowest points of the body and of each foot deviate from one level, in leg lengths."""
         low = [float(np.quantile(places[:, row] @ up, 0.1)) for row in self.feet]
         return (_rises(places, up) + float(np.ptp(low))) / self.leg
 
     def path_scale(self, places: Array, up: Array) -> float | None:
-        """Return the scale factor that fits the path of the hips to the steps; None if the clip does not show it.
+        """Return the factor that scales the path of the hips to match the steps; None if the clip does not show steps.
 
         The lower foot stands still on the floor, so the hips move relative to it. The factor is 1 if lengths of bones
         and path have the same unit.
@@ -411,7 +421,7 @@ class Lines:
         length = np.linalg.norm(step, axis=1)
         if not same.any() or float(length.sum()) < 0.5 * self.leg:
             return None
-        fast = length >= np.quantile(length, 0.3)  # slow frames are mostly noise
+        fast = length >= np.quantile(length, 0.3)  # slow frames contain mostly noise
         path, step = path[fast], step[fast]
         sizes = float(np.sum(path * path)), float(np.sum(step * step))
         if sizes[0] < _NO_PATH * sizes[1]:  # the body steps on the spot
@@ -423,12 +433,12 @@ class Lines:
 
 
 def _rows_of(skeleton: Skeleton, found: Mapping[str, int], *, of_all: bool) -> dict[str, Any]:
-    """Return the rows of the lines of a skeleton with parts at some rows, by the name of the field.
+    """Return values for the fields of ``Lines`` that contain rows, by name of the field.
 
     Args:
         skeleton: The skeleton.
         found: Row of each part, by role.
-        of_all: Whether these are the parts that are recognised, which may be those of one of several people.
+        of_all: Whether the parts are the recognised ones; they may then be those of one of several people.
     """
     hips = _pair(found, "upper_leg")
     if len(hips) == 2 and len(_pair(found, "lower_leg")) == 2 and not (of_all and len(skeleton.people) > 1):
@@ -477,7 +487,7 @@ def head_of(skeleton: Skeleton, rows: Mapping[str, int]) -> int | None:
 
 
 def _pair(rows: Mapping[str, int], *parts: str) -> tuple[int, ...]:
-    """Return the left and right rows of a part, else of the next part in ``parts`` that a side has."""
+    """Return the rows on the left and right of the first of the parts that a side has."""
     found = [next((rows[role] for part in parts if (role := f"{side}_{part}") in rows), None) for side in SIDES]
     return tuple(row for row in found if row is not None)
 
@@ -489,7 +499,7 @@ def _ankle(skeleton: Skeleton, rows: Mapping[str, int], side: str) -> int:
 
 
 def _top(skeleton: Skeleton, rows: Mapping[str, int], hips: Sequence[int]) -> tuple[int, ...]:
-    """Return the rows at the upper end of a trunk: neck, shoulders, head or chest, else a far joint between limbs.
+    """Return the rows at the upper end of a trunk: neck, shoulders, head or chest; else a joint far above the hips.
 
     Rows at the hips are skipped, because robots may have a trunk joint there.
     """
@@ -511,5 +521,5 @@ def _top(skeleton: Skeleton, rows: Mapping[str, int], hips: Sequence[int]) -> tu
 
 
 def _rises(places: Array, up: Array) -> float:
-    """Return the range of the lowest joint's height over time, from the 10th to the 90th percentile."""
+    """Return the range of the height of the lowest joint over time, from the 10th to the 90th percentile."""
     return float(np.diff(np.quantile((places @ up).min(1), (0.1, 0.9)))[0])

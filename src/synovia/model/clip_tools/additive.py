@@ -49,7 +49,7 @@ class Additive:
 
 
 class _Clip(Protocol):
-    """The parts of a motion that determine compatibility."""
+    """The parts of a motion that decide whether an additive motion can be added to it."""
 
     skeleton: Skeleton
     name: str

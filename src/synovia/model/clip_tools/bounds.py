@@ -12,9 +12,9 @@ from synovia.model.geometry import Array, Bools
 from synovia.model.pose import clamped
 from synovia.text import counted
 
-_SLACK: Final = 1e-9  # slack of all limits, radians or length units
+_SLACK: Final = 1e-9  # radians or length units: tolerance of all limits
 _SEEN: Final = 1e-6  # radians or length units: smaller changes are not reported
-_NAMED: Final = 4  # largest number of joints named in a note
+_NAMED: Final = 4  # largest number of joints that a note names
 
 
 def kept_limits(skeleton: Skeleton, q: Array) -> Bools:
@@ -23,7 +23,7 @@ def kept_limits(skeleton: Skeleton, q: Array) -> Bools:
 
 
 def held(skeleton: Skeleton, q: Array, kept: Bools, anchors: Array | None = None) -> tuple[Array, list[str]]:
-    """Return joint values (T, nq) clamped to the limits that a clip kept, and notes about joints that it changed.
+    """Return joint values (T, nq) clamped to the limits that a clip kept, and notes about joints that were changed.
 
     Loops are closed, frame by frame, in the assembly branch of the clip.
 
@@ -40,7 +40,7 @@ def held(skeleton: Skeleton, q: Array, kept: Bools, anchors: Array | None = None
 
 
 def _clamped(skeleton: Skeleton, q: Array, kept: Bools) -> tuple[Array, list[str]]:
-    """Return joint values (T, nq) clamped as in ``held``, and its notes; loops may be open there."""
+    """Return joint values (T, nq) clamped as in ``held``, with notes; loops may be open in them."""
     inside = clamped(skeleton, q)
     if inside is q:
         return q, []
@@ -62,7 +62,7 @@ def _clamped(skeleton: Skeleton, q: Array, kept: Bools) -> tuple[Array, list[str
 
 
 def _columns(skeleton: Skeleton, variable: int) -> slice:
-    """Return the elements of q of a variable."""
+    """Return the slice of q that holds the values of a variable."""
     block, first = skeleton.tables.variables[variable, [BLOCK, BLOCK_Q]].tolist()
     return slice(first, first + (4 if block == TURN else 1))
 
@@ -74,7 +74,7 @@ def _beyond(skeleton: Skeleton, q: Array, inside: Array) -> Array:
         for k in range(out.shape[1]):
             at = _columns(skeleton, k)
             off = np.abs(q[:, at] - inside[:, at]).max(1)
-            if at.stop - at.start > 1:  # both signs of a quaternion mean the same rotation
+            if at.stop - at.start > 1:  # both signs of a quaternion are the same rotation
                 off = np.minimum(off, np.abs(q[:, at] + inside[:, at]).max(1))
             out[:, k] = np.where(off > _SLACK, off, 0.0)
     return out

@@ -14,8 +14,8 @@ from synovia.model.geometry import Array, Bools, rotation_between, same_side, ti
 
 Ints = NDArray[np.int64]
 _TURN: Final = 2.0 * np.pi
-_FAR: Final = 0.5 * np.pi  # radians: a rotation that is never farther away has a unique shortest path without jumps
-_SMALL: Final = 1e-9  # radians: a smaller rotation has no axis
+_FAR: Final = 0.5 * np.pi  # radians: rotations that stay below this have a unique shortest path without jumps
+_SMALL: Final = 1e-9  # radians: smaller rotations have no axis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +71,7 @@ class Chart:
             nearest = int(np.argmin(np.abs(out[:, column])))
             values = np.unwrap(out[:, column])
             out[:, column] = values - _TURN * np.round((values[nearest] - out[nearest, column]) / _TURN)
-        ways = out[:, size:].reshape(len(out), -1, 3)  # a view
+        ways = out[:, size:].reshape(len(out), -1, 3)  # a view of ``out``
         for k in np.flatnonzero(np.linalg.norm(ways, axis=-1).max(axis=0, initial=0.0) > _FAR):
             nearest = int(np.argmin(np.linalg.norm(ways[:, k], axis=-1)))
             for frames in (range(nearest + 1, len(out)), range(nearest - 1, -1, -1)):
@@ -112,7 +112,7 @@ class Chart:
 
 
 def _near(way: Array, other: Array) -> Array:
-    """Return the rotation vector (3,) equivalent to ``way`` that is nearest to ``other``."""
+    """Return the rotation vector (3,) of the same rotation as ``way`` that is nearest to ``other``."""
     angle = float(np.linalg.norm(way))
     axis = way / angle if angle > _SMALL else other / max(float(np.linalg.norm(other)), _SMALL)
     return (angle + _TURN * round((float(other @ axis) - angle) / _TURN)) * axis

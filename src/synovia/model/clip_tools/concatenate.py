@@ -91,7 +91,7 @@ def _on(clip: Motion, skeleton: Skeleton, k: int) -> Motion:
 
 
 def _joined(skeleton: Skeleton, a: Array, b: Array, overlap: int, ground: Ground | None) -> Array:
-    """Concatenate two clips (T, nq); with a ground, the second continues where the first ends."""
+    """Concatenate joint values (T, nq) of two clips; with a ground, the second clip continues where the first ends."""
     if not len(a) or not len(b):
         return np.concatenate([a, b])
     if ground is not None:
@@ -104,7 +104,7 @@ def _joined(skeleton: Skeleton, a: Array, b: Array, overlap: int, ground: Ground
             tail = ground.carried(b[overlap:], start)
             b = np.concatenate([ground.carried(b[:overlap], path @ inverse(begins[:overlap])), tail])
         else:
-            step = inverse(ends[0]) @ ends[-1]  # the last step, in the heading before it
+            step = inverse(ends[0]) @ ends[-1]  # last step of a, relative to the heading before it
             b = ground.carried(b, ends[-1] @ step @ inverse(begins[0]))
     if not overlap:
         return np.concatenate([a, b])
@@ -139,7 +139,7 @@ def _scale(clip: Motion) -> Array:
 
 
 def _faded(a: Array, b: Array, overlap: int) -> Array:
-    """Concatenate two tracks of scale, blended in the overlap."""
+    """Concatenate two arrays of animated scale, blended in the overlap."""
     if not overlap:
         return np.concatenate([a, b])
     weight = _weights(overlap)[:, None, None]

@@ -16,21 +16,23 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.text import DOUBT
 
-_PACE: Final = 0.1  # seconds: a velocity is weighted as the displacement in this time
-# a clip is cut at a pose whose distance to the first pose is below this factor of the distance at the end
+_PACE: Final = 0.1  # seconds: time for which a velocity counts as a displacement
+# a clip is cut if the distance from a pose to the first pose is below this factor of the distance at the end
 _BETTER: Final = 0.7
 _PHASE: Final = 0.05  # seconds: precision of the times of contacts
-_NEAR: Final = 0.12  # fraction of the body's size: a pose farther from the first one is in another phase of the motion
-_SEEN: Final = 0.05  # fraction of the body's size: the blend of a larger difference is visible
-_ALMOST: Final = 1.2  # factor of the nearest distance within which cuts are equally good; the latest of them is used
-_PART: Final = 0.2  # fraction of a clip: shortest part that is suggested
-_MOST: Final = 1000  # largest number of frames compared with each other
-_TURNING: Final = float(np.radians(10.0))  # radians per second; a slower total rotation is a drift
-_WALKING: Final = 0.03  # body sizes per second; a slower total displacement is a drift
-_FASTEST: Final = 1.5  # largest step over the seam, as a factor of the usual step of the clip
-_REPEATED: Final = 0.05  # factor of the usual step: a last frame this near to the first one repeats it
+# fraction of the body's size: poses that are farther from the first pose are in another phase of the motion
+_NEAR: Final = 0.12
+_SEEN: Final = 0.05  # fraction of the body's size: the blend of larger differences is visible
+# ratio to the smallest distance up to which cuts are equally good; the latest of these cuts is used
+_ALMOST: Final = 1.2
+_PART: Final = 0.2  # fraction of a clip: shortest part that a note suggests
+_MOST: Final = 1000  # largest number of frames that are compared with each other
+_TURNING: Final = float(np.radians(10.0))  # radians per second: slower rotation over the whole clip is drift
+_WALKING: Final = 0.03  # body sizes per second: slower displacement over the whole clip is drift
+_FASTEST: Final = 1.5  # largest step over the seam, in usual steps of the clip
+_REPEATED: Final = 0.05  # usual steps: a last frame that is nearer to the first frame repeats it
 _LEAST: Final = 1e-9  # smallest scale, because the logarithm of 0 is infinite
-_SHORTEST: Final = 0.5  # smallest kept fraction of a clip, and smallest kept time in seconds
+_SHORTEST: Final = 0.5  # smallest part of a clip that is kept, as a fraction and in seconds
 
 
 def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[str, ...]]:
@@ -69,13 +71,13 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
 
 
 def _between_frames(places: Array, fps: float) -> float:
-    """Return the median distance between consecutive frames, as in ``_differences``: the precision of a phase."""
+    """Return the median of ``_differences`` between consecutive frames, which is the precision of a phase."""
     steps = np.diff(places, axis=0)
     return float(np.median(_size(steps[1:]) + _PACE * fps * _size(np.diff(steps, axis=0))))
 
 
 def _best_part(places: Array, fps: float, size: float) -> tuple[int, int, float]:
-    """Return (first frame, end, distance) of the part of a clip that is the best loop.
+    """Return (first frame, end, distance) of the part of a clip that makes the best loop.
 
     The distance is that from the frame after the part to the first frame of the part, in body sizes.
 
@@ -85,7 +87,8 @@ def _best_part(places: Array, fps: float, size: float) -> tuple[int, int, float]
         size: Size of the body, the unit of the distance.
     """
     steps, part = np.diff(places, axis=0), slice(None, None, -(-len(places) // _MOST))
-    ways = _distances(places[:-1][part], (places[1:] + steps)[part])  # distances to the extrapolated pose after the end
+    # distances to the pose after the end, which is extrapolated
+    ways = _distances(places[:-1][part], (places[1:] + steps)[part])
     off = (ways + _PACE * fps * _distances(steps[part], steps[part])) / size
     firsts = np.arange(len(steps))[part]
     length = (firsts[None, :] + 2) - firsts[:, None]
@@ -95,27 +98,27 @@ def _best_part(places: Array, fps: float, size: float) -> tuple[int, int, float]
 
 
 def _distances(a: Array, b: Array) -> Array:
-    """Return the root of the mean square distance of joints between frames a (T, n, 3) and b (U, n, 3), (T, U)."""
+    """Return the root mean square distance of joints between frames a (T, n, 3) and b (U, n, 3), as (T, U)."""
     one, other = a.reshape(len(a), -1), b.reshape(len(b), -1)
     squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)[None, :] - 2.0 * one @ other.T
     return np.sqrt(np.maximum(squares, 0.0) / a.shape[1])
 
 
 def _differences(places: Array, fps: float) -> Array:
-    """Return the distance from the frame after each frame to the first, (T,), from joint positions and velocities.
+    """Return the distance between each frame's next frame and the first frame, (T,), from positions and velocities.
 
     Args:
         places: Positions of all joints (T, n, 3), without motion over the ground.
         fps: Frames per second.
     """
     count, steps = len(places), np.diff(places, axis=0)
-    after = np.concatenate([places, places[-1:] + steps[-1:]])  # with the extrapolated frame after the end
+    after = np.concatenate([places, places[-1:] + steps[-1:]])  # includes the extrapolated frame after the end
     faster = steps[np.minimum(np.arange(1, count + 1), count - 2)] - steps[0]
     return _size(after[1:] - places[0]) + _PACE * fps * _size(faster)
 
 
 def _best_cut(skeleton: Skeleton, q: Array, fps: float, off: Array, ground: Ground | None) -> int:
-    """Return the best length of a clip in frames, see ``cut_for_loop``.
+    """Return the best length of a clip in frames; see ``cut_for_loop``.
 
     Args:
         skeleton: The skeleton.
@@ -161,7 +164,8 @@ def looped(skeleton: Skeleton, q: Array, fps: float, blend: int) -> Array:
     chart, ground = Chart.of(skeleton), Ground.of(skeleton, q)
     flat = q if ground is None else ground.carried(q, inverse(ground.path(q)))
     first, last = (chart.between(part[:-1], part[1:]) for part in (flat[:3], flat[-3:]))
-    before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]  # extrapolated step of each side at the seam
+    # value of each side one step beyond the seam, extrapolated
+    before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]
     before, after = (_limited(skeleton, flat, one) for one in (before, after))
     step = 0.5 * (before + after)
     ending, beginning = _shares(chart.between(chart.stepped(flat[-1], step), flat[0]), after - before, blend)
@@ -179,7 +183,7 @@ def _without_drift(ground: Ground, q: Array, fps: float) -> Array:
     difference is removed evenly over the whole loop, which moves planted feet invisibly little.
     """
     count, (places, headings) = len(q), ground.measured(q)
-    # steps relative to the body's heading
+    # steps in the frame of the body's heading
     steps = np.einsum("tji,tj->ti", ground.turn(headings[:-1]), np.diff(places, axis=0))
     turns = np.diff(headings)
     seam, turn = 0.5 * (steps[0] + steps[-1]), 0.5 * float(turns[0] + turns[-1])
@@ -214,13 +218,13 @@ def _shares(gap: Array, faster: Array, blend: int) -> tuple[Array, Array]:
         faster: Velocity of the beginning minus velocity of the end, (n,), per frame.
         blend: Frames on each side.
     """
-    s = (np.arange(blend) / blend)[:, None]  # 0 at the frames next to the seam
+    s = (np.arange(blend) / blend)[:, None]  # fraction of the blend; 0 at the frames next to the seam
     value, slope = 0.5 * (1.0 + 2.0 * s) * (1.0 - s) ** 2, 0.5 * blend * s * (1.0 - s) ** 2
     return (value * gap - slope * faster)[::-1], -value * gap - slope * faster
 
 
 def _limited(skeleton: Skeleton, q: Array, step: Array) -> Array:
-    """Return a step (n,), shortened if it is much larger than the usual step of joint values (T, nq)."""
+    """Return a step (n,), shortened if it is much longer than the usual step of joint values (T, nq)."""
     here = max(_usual(skeleton, np.stack([one, Chart.of(skeleton).stepped(one, step)])) for one in (q[0], q[-1]))
     return step * min(1.0, _FASTEST * _usual(skeleton, q) / max(here, 1e-300))
 

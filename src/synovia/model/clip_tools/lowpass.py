@@ -13,15 +13,16 @@ from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array, quat_product, quat_to_matrix, rotation_between, times_exp, unit
 
 _ROUNDS: Final = 60  # largest number of iterations for one rotation; three to six are usual
-_ENOUGH: Final = 1e-11  # radians; an iteration that changes less is the last one
-_LARGEST: Final = 0.5  # largest rotation in one iteration, radians; beyond, the flat approximation is too coarse
+_ENOUGH: Final = 1e-11  # radians: iterations end after a smaller change
+# radians: largest rotation in one iteration; for larger rotations, the flat approximation is too coarse
+_LARGEST: Final = 0.5
 _WORST: Final = 1e13  # largest condition number of the filter's equations
-_BENDING: Final = 500.0  # lowest eigenvalue of D Dᵀ times T⁴: that of a beam with free ends
+_BENDING: Final = 500.0  # smallest eigenvalue of D Dᵀ times T⁴, as of a beam with free ends
 Filter = Callable[[Array], Array]
 
 
 def smoothed(skeleton: Skeleton, q: Array, fps: float, cutoff: float) -> Array:
-    """Return joint values (T, nq) without motion above a frequency.
+    """Return joint values (T, nq) without motion above a cutoff frequency.
 
     Args:
         skeleton: The skeleton.
@@ -81,7 +82,7 @@ def low_pass_of(count: int, fps: float, cutoff: float) -> Filter:
     def apply(values: Array) -> Array:
         bent = np.diff(values, n=2, axis=0)
         z = np.asarray(solve((factor, True), bent), np.float64)
-        z += solve((factor, True), bent - weight * z - np.diff(product(z), n=2, axis=0))  # refinement
+        z += solve((factor, True), bent - weight * z - np.diff(product(z), n=2, axis=0))  # iterative refinement
         return values - product(z)
 
     return apply
@@ -113,7 +114,7 @@ def _smoothed_turns(quats: Array, low_pass: Filter) -> Array:
 
 
 def _rolling(steps: Array) -> Array:
-    """Return the rotations (T, 3, 3) for parallel transport of vectors from the frames of a curve to the first frame.
+    """Return rotations (T, 3, 3) that transport vectors in parallel from the frames of a curve to its first frame.
 
     The frame of the curve rotates by each step (T - 1, 3); parallel transport rotates vectors back by half of it.
     """
@@ -122,7 +123,7 @@ def _rolling(steps: Array) -> Array:
     turns[0] = (0.0, 0.0, 0.0, 1.0)
     turns[1:] = half
     size = 1
-    while size < len(turns):  # prefix products by doubling
+    while size < len(turns):  # products of all prefixes, by doubling
         turns[size:] = quat_product(turns[:-size], turns[size:])
         size *= 2
     return quat_to_matrix(unit(turns))

@@ -17,14 +17,15 @@ from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
-_NEAR: Final = 0.05  # fraction of the body's size: a joint this near to another's mirror image may be its counterpart
-# cosine of the angle within which a direction is along an axis of the world
+# fraction of the body's size: joints that are nearer to each other's mirror images may be counterparts
+_NEAR: Final = 0.05
+# cosine between a direction and an axis of the world; directions with larger values are along this axis
 _NEARLY: Final = float(np.cos(np.radians(10.0)))
-_STEEP: Final = 0.5  # length of the horizontal part of a unit vector: below this, the vector is steep
-_ALIGNED: Final = 0.999  # absolute entry of a map D: above this, D maps an axis to an axis
-# words in names of the left and the right side
+_STEEP: Final = 0.5  # length of the horizontal part of a unit vector: vectors with a shorter part are steep
+_ALIGNED: Final = 0.999  # smallest absolute entry of a map D that maps an axis to an axis
+# words for the left and the right side in names
 _RIGHT: Final = {"left": "right", "l": "r", "lleg": "rleg", "larm": "rarm"}
-_EVEN: Final = 1e-4  # smaller differences between a joint's scales along its axes are rounding
+_EVEN: Final = 1e-4  # largest difference of a joint's scales along its axes that is a rounding error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +60,8 @@ class Mirror:
             skeleton: The skeleton.
             up: Unit vector that points up in a clip, (3,), to make the plane upright even if the body lies in the zero
                 pose; None for the plane that divides the body at rest.
-            q: Joint values of a clip, (T, nq), used if the rest pose does not determine the maps.
+            q: Joint values of a clip, (T, nq); needed if the rest pose does not determine how rotations about bones are
+                mirrored.
 
         Raises:
             UnsupportedError: If no part of the body is recognised on both sides.
@@ -85,11 +87,11 @@ class Mirror:
 
     @property
     def reflection(self) -> Array:
-        """The reflection of the world, (3, 3)."""
+        """Matrix (3, 3) that reflects the world."""
         return reflection(self.plane)
 
     def applied(self, q: Array) -> Array:
-        """Return the mirror image of joint values (T, nq), not clamped to limits."""
+        """Return the mirror image of joint values (T, nq), which may exceed limits."""
         skeleton, M, count = self.skeleton, self.reflection, len(q)
         frames = world_frames(skeleton, q)
         old = frames[..., :9].reshape(count, len(skeleton), 3, 3)
@@ -134,12 +136,13 @@ class Mirror:
 
     def is_exact_for(self, stretch: Array) -> bool:
         """Return whether ``stretched`` is exact for animated scale (T, n, 3)."""
-        scaled = np.ptp(stretch, axis=-1).max(0, initial=0.0) > _EVEN  # joints with different scales along their axes
+        # mask of joints with different scales along their axes
+        scaled = np.ptp(stretch, axis=-1).max(0, initial=0.0) > _EVEN
         largest = np.abs(self.maps).max(-1).min(-1)
         return bool((largest[scaled] > _ALIGNED).all())
 
     def _displacement(self, q: Array, frames: Array, row: int) -> Array:
-        """Return the mirrored displacement of a sliding joint from its rest place, (T, 3), in world axes.
+        """Return the mirror image of a sliding joint's displacement from its rest place, (T, 3), in world axes.
 
         A root moves to the mirror image of its counterpart's position, regardless of its rest place.
         """
@@ -159,7 +162,7 @@ class Mirror:
         return way @ self.reflection
 
     def _signed(self, q: Array, row: int, quats: Array) -> Array:
-        """Return quaternions (T, 4) with signs derived from the counterpart's, so that mirroring twice is the identity.
+        """Return quaternions (T, 4) with signs that follow the counterpart's, so that mirroring twice is the identity.
 
         The local rotation is K r D, where r is the counterpart's rotation and K, D are constant. Its quaternion is
         a constant times the quaternion of DᵀrD, in which a rotation vector w becomes -Dᵀw.
@@ -174,23 +177,24 @@ class Mirror:
         return np.where(signs < 0.0, -1.0, 1.0)[:, None] * quats
 
     def _constant(self, row: int) -> Array:
-        """Return the constant quaternion of ``_signed``, (4,); counterparts have constants of matching sign."""
+        """Return the constant quaternion of ``_signed``, (4,). The signs of the constants of counterparts match."""
         skeleton, pair = self.skeleton, self.pairs[row]
         first = min(row, pair)
         above, other = skeleton.joints[first].rest[:3, :3], skeleton.joints[max(row, pair)].rest[:3, :3]
         parent = skeleton.parents[first]
         if any(skeleton.joints[k].kind for k in ancestors(skeleton.parents, first)[1:]):
             outer = self.maps[parent]
-        else:  # immovable parts are mirrored like the world
+        else:  # parts that cannot move are mirrored like the world
             resting = np.eye(3) if parent < 0 else skeleton.rest_pose().matrix(parent)
             outer = resting.T @ self.reflection @ resting
         out = matrix_to_quat(above.T @ outer.T @ other @ self.maps[first])
         if first != row:
-            out = np.concatenate([out[:3] @ self.maps[row], out[3:]])  # mirrored inverse of the counterpart's constant
+            # mirror image of the inverse of the counterpart's constant
+            out = np.concatenate([out[:3] @ self.maps[row], out[3:]])
         return out
 
     def _hinge(self, row: int) -> tuple[float, float]:
-        """Return the sign s and the angle c of a hinge, s t + c for the angle t of its counterpart.
+        """Return sign s and angle c of a hinge: its mirrored angle is s t + c for the angle t of its counterpart.
 
         The local rotation is K r D, as in ``_signed``: c is the angle of K D about the axis. The counterpart's
         angle is -s c, even if the two axes are not each other's mirror image. So mirroring twice gives the original.
@@ -237,7 +241,7 @@ def lateral(skeleton: Skeleton) -> Array:
 
 
 def _level(left: Array, up: Array) -> Array:
-    """Return the horizontal direction (3,) nearest to the left of a body at rest; if left is steep, an axis."""
+    """Return the horizontal direction (3,) nearest to the left of a body at rest; if left is steep, a world axis."""
     level = left - (left @ up) * up
     if np.linalg.norm(level) < _STEEP:
         axis = "xyz"[int(np.argmax(np.abs(up)))]
@@ -246,7 +250,7 @@ def _level(left: Array, up: Array) -> Array:
 
 
 def _along_axis(direction: Array) -> Array:
-    """Return a unit vector (3,), rounded to an axis of the world if it is nearly along one."""
+    """Return a unit vector (3,); if it is nearly along an axis of the world, return this axis."""
     axis = int(np.argmax(np.abs(direction)))
     near = abs(direction[axis]) > _NEARLY
     return np.sign(direction[axis]) * np.eye(3)[axis] if near else direction
@@ -255,8 +259,8 @@ def _along_axis(direction: Array) -> Array:
 def counterparts(skeleton: Skeleton, left: Array) -> tuple[int, ...]:
     """Return the row of each joint's counterpart on the other side of the body.
 
-    Joints are paired by role, then by names that differ only in the side, then above a pair, then by their rest
-    positions among the children of their parent's counterpart. A joint in the middle of the body is its own
+    Joints are paired by role, then by names that differ only in the side, then as the parents of a pair, then by their
+    rest positions among the children of their parent's counterpart. A joint in the middle of the body is its own
     counterpart. A joint of one side without a counterpart gets -1.
 
     Args:
@@ -291,7 +295,7 @@ def counterparts(skeleton: Skeleton, left: Array) -> tuple[int, ...]:
 
 
 def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
-    """Return the counterparts by role and by name."""
+    """Return the counterparts, by row, of joints that are paired by role or by name."""
     out: dict[int, int] = {}
     roles = skeleton.role_rows
     for role, row in roles.items():
@@ -311,12 +315,13 @@ def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
         if len(here) == 1 and len(there) == 1 and _alike(skeleton, here[0], there[0]):
             out[here[0]], out[there[0]] = there[0], here[0]
     by_name = {tuple(word.lower() for word in split_name(name)): row for row, name in enumerate(skeleton.joint_names)}
-    for parts, row in by_name.items():  # names of hinges of one anatomical joint, such as pitch and roll
+    for parts, row in by_name.items():  # hinges of one anatomical joint, with names such as pitch and roll
         at = next((k for k, word in enumerate(parts) if word in _RIGHT), None)
         pair = None if at is None else by_name.get((*parts[:at], _RIGHT[parts[at]], *parts[at + 1 :]))
         if pair is not None and row not in out and pair not in out and _alike(skeleton, row, pair):
             out[row], out[pair] = pair, row
-    for row in range(len(skeleton) - 1, 0, -1):  # joints above a pair, such as two hip joints at the same place
+    # the parents of a pair are a pair, for example two hip joints at one place
+    for row in range(len(skeleton) - 1, 0, -1):
         above, other = skeleton.parents[row], skeleton.parents[out.get(row, row)]
         free = min(above, other) >= 0 and above not in out and other not in out
         if free and above != other and _alike(skeleton, above, other):
@@ -325,6 +330,6 @@ def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
 
 
 def _alike(skeleton: Skeleton, row: int, other: int) -> bool:
-    """Return whether two joints have compatible kinds to be counterparts; files differ in which bones translate."""
+    """Return whether the kinds of two joints allow them to be counterparts; files differ in which bones translate."""
     kinds = {skeleton.joints[row].kind, skeleton.joints[other].kind}
     return len(kinds) == 1 or kinds <= {Kind.FIXED, Kind.BALL, Kind.FREE}

@@ -15,14 +15,17 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, unit
 from synovia.model.pose import world_frames
 
-_SAME: Final = 1e-3  # radians between bones that are mirror images up to the rounding of files
-_BENT: Final = 0.2  # radians between bones of the trunk above which its rest pose is bent to a side
-_GUIDE: Final = 1e-6  # weight of the rest pose relative to bones, for rotations that bones do not show
+_SAME: Final = 1e-3  # radians: bones at a smaller angle are mirror images up to the rounding in files
+# radians: if bones of the trunk differ by more from their mirror images, its rest pose is bent to a side
+_BENT: Final = 0.2
+_GUIDE: Final = 1e-6  # weight of the rest pose relative to bones; it determines rotations that bones do not show
 _NO_LENGTH: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no direction
-_ALONG: Final = 0.5  # cosine between a thigh and the trunk above which a rest pose is impossible
-_APART: Final = 0.2  # sine of the angle between two bones of a joint above which they show its rotation
-_BENDS: Final = 0.1  # mean sine of a limb's bend above which it shows the rotation of its upper bone
-# upper parts of limbs, with the parts below
+_ALONG: Final = 0.5  # cosine between a thigh and the trunk; for larger values, the rest pose is impossible
+# sine of the angle between two bones of a joint; for larger values, the bones show the joint's rotation
+_APART: Final = 0.2
+# mean sine of a limb's bend; for larger values, the bend shows the rotation of the limb's upper bone
+_BENDS: Final = 0.1
+# upper parts of limbs, each with the part below
 _UPPER: Final = {"upper_arm": ("lower_arm", "hand"), "upper_leg": ("lower_leg", "foot")}
 _TRUNK: Final = ("head", "neck", "chest", "spine")
 
@@ -53,7 +56,8 @@ def maps_at_rest(skeleton: Skeleton, left: Array, pairs: tuple[int, ...]) -> Arr
             here, there = own @ (turned[row] @ rest[row]).T, other @ rest[pair].T @ M
             own, other = _axes(skeleton, pairs, row)
             axes, images = own @ (turned[row] @ rest[row]).T, other @ rest[pair].T @ M
-            images *= np.where((axes * images).sum(1) < 0.0, -1.0, 1.0)[:, None]  # signs of axes differ between files
+            # axes may have opposite signs in the two sides of a file
+            images *= np.where((axes * images).sum(1) < 0.0, -1.0, 1.0)[:, None]
             here, there = np.concatenate([here, axes]), np.concatenate([there, images])
             if _apart(here, there) > _SAME:
                 turned[row] = _nearest_turn(here, there) @ turned[row]
@@ -109,7 +113,7 @@ def maps_of_clip(skeleton: Skeleton, pairs: tuple[int, ...], maps: Array, q: Arr
 
 
 def _could_rest(skeleton: Skeleton) -> bool:
-    """Return whether the rest pose is possible: the thighs do not point in the direction of the trunk."""
+    """Return whether the rest pose is possible, because the thighs do not point in the direction of the trunk."""
     roles = skeleton.role_rows
     top = next((role for role in _TRUNK if role in roles), None)
     if top is None or "hips" not in roles:
@@ -143,15 +147,15 @@ def _bends(skeleton: Skeleton, frames: Array) -> dict[int, Array]:
 
 
 def _quarter_turns(resting: Array, own: Array, other: Array) -> list[Array]:
-    """Return four maps from a bone, (3,), to the counterpart's bone, which differ by quarter turns about the bone.
+    """Return four maps from a bone, (3,), to the counterpart's bone; they differ by quarter turns about the bone.
 
     Args:
-        resting: Map by the rest pose and the map of the parent, (3, 3).
-        own: The bone.
-        other: The counterpart's bone.
+        resting: Product of the map by the rest pose and the map of the parent, (3, 3).
+        own: Direction of the bone.
+        other: Direction of the counterpart's bone.
     """
     image = resting @ own
-    if image @ other < _SAME - 1.0:  # opposite bones: half turn about any axis normal to them
+    if image @ other < _SAME - 1.0:  # for opposite bones, use a half turn about any axis normal to the bone
         across = _across(other)
         resting = (2.0 * np.outer(across, across) - np.eye(3)) @ resting
         image = resting @ own
@@ -176,7 +180,7 @@ def _middle_turns(resting: Array, bone: Array) -> list[Array]:
 
 
 def _across(bone: Array) -> Array:
-    """Return a unit vector normal to a bone (3,), in the plane of the bone and the axis farthest from it."""
+    """Return a unit vector normal to a bone (3,), in the plane of the bone and the axis that is farthest from it."""
     axis = np.eye(3)[int(np.argmin(np.abs(bone)))]
     return unit(axis - (axis @ bone) * bone)
 
@@ -205,7 +209,7 @@ def _bones(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array,
 
 
 def _axes(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, Array]:
-    """Return the axes (k, 3) of a hinge and of hinges below a joint, and the counterparts' axes, in own frames."""
+    """Return the axes (k, 3) of hinges at and below a joint, and the counterparts' axes, each in its joint's frame."""
     pair = pairs[row]
     own: list[Array] = []
     other: list[Array] = []
@@ -246,12 +250,12 @@ def _middle_map(skeleton: Skeleton, pairs: tuple[int, ...], row: int, resting: A
 
 
 def _apart(a: Array, b: Array) -> float:
-    """Return the approximate largest angle between directions a and b, (k, 3); 0 without directions."""
+    """Return approximately the largest angle between corresponding directions a and b, (k, 3); 0 without directions."""
     return float(np.linalg.norm(a - b, axis=1).max(initial=0.0))
 
 
 def _nearest_turn(a: Array, b: Array) -> Array:
-    """Return the least-squares rotation (3, 3) from directions a (k, 3) to b; the smallest one if not unique.
+    """Return the least-squares rotation (3, 3) from directions a (k, 3) to b; if not unique, the smallest one.
 
     References:
         Kabsch (1976).

@@ -25,13 +25,13 @@ from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
-# sine of the angle between the vertical and the line through the hips; above it, the hips show the facing direction
+# sine of the angle between the vertical and the line through the hips; for larger values, the hips define the heading
 _LEVEL: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """The motion over the ground of a body with a free root; other roots in the file move with the body.
+    """Motion of a body with a free root over the ground. Other roots in the file move with the body.
 
     The body's place is that of the hips, else of the root; its heading is the rotation of that joint about the upward
     axis. A step over the ground is a transform (4, 4) that rotates about the upward axis and does not change heights.
@@ -41,7 +41,7 @@ class Ground:
         roots: Rows of the free joints below which everything moves: the root, and the roots of other objects.
         hips: Row of the joint that defines place and heading.
         up: Unit vector that points up, (3,).
-        zero: Rotation of that joint at heading 0, (3, 3).
+        zero: Rotation of the hips joint at heading 0, (3, 3).
     """
 
     skeleton: Skeleton
@@ -65,7 +65,7 @@ class Ground:
 
     @property
     def ahead(self) -> Array:
-        """The direction of heading 0, (3,): the axis that the body faces at rest if it is known."""
+        """Direction of heading 0, (3,): the axis that the body faces at rest, if it is known."""
         skeleton = self.skeleton
         axis = np.argmax(np.abs(self.up))
         ahead = axis_vector(skeleton.forward or FORWARD["xyz"[axis]])
@@ -83,14 +83,14 @@ class Ground:
         return float(2.0 * np.arctan2(self.up @ (x, y, z), w))
 
     def steps(self, place: Array, heading: Array) -> Array:
-        """Return transforms (T, 4, 4) that move a body from the origin to headings (T,) and places (T, 3)."""
+        """Return transforms (T, 4, 4) that move a body from the origin to places (T, 3) with headings (T,)."""
         out = np.broadcast_to(rigid(), (len(place), 4, 4)).copy()
         out[:, :3, :3] = self.turn(heading)
         out[:, :3, 3] = place - (place @ self.up)[:, None] * self.up
         return out
 
     def measured(self, q: Array) -> tuple[Array, Array]:
-        """Return places (T, 3), at the height of the origin, and headings (T,), radians, at joint values (T, nq)."""
+        """Return places (T, 3), with height 0, and headings (T,), radians, at joint values (T, nq)."""
         frames = world_frames(self.skeleton, q)[:, self.hips]
         quats = same_side(matrix_to_quat(frames[:, :9].reshape(-1, 3, 3) @ self.zero.T))
         heading = np.unwrap(2.0 * np.arctan2(quats[:, :3] @ self.up, quats[:, 3]))
@@ -102,7 +102,7 @@ class Ground:
         return self.steps(*self.measured(q))
 
     def carried(self, q: Array, transforms: Array) -> Array:
-        """Return joint values (T, nq) of the body moved by world transforms, (T, 4, 4) or (4, 4)."""
+        """Return joint values (T, nq) of the body after world transforms, (T, 4, 4) or (4, 4)."""
         out = q.copy()
         for root in self.roots:
             at = self.skeleton.q_slice(root)
@@ -115,7 +115,7 @@ class Ground:
         return out
 
     def placed(self, q: Array, path: Array) -> Array:
-        """Return joint values (T, nq) of the body moved onto a given path over the ground, (T, 4, 4)."""
+        """Return joint values (T, nq) with the body moved onto a given path over the ground, (T, 4, 4)."""
         return self.carried(q, path @ inverse(self.path(q)))
 
     def facing(self, direction: Array) -> float:
@@ -179,7 +179,7 @@ def free_roots(skeleton: Skeleton) -> tuple[int, ...]:
 
 
 def moves_otherwise(skeleton: Skeleton) -> bool:
-    """Return whether a body without free roots can still travel: by slides, or with a part of it."""
+    """Return whether a body without free roots can travel in other ways: by slides, or with one of its parts."""
     kinds = {skeleton.joints[row].kind for row in _first_moving(skeleton)}
     return not free_roots(skeleton) and bool(kinds & {Kind.FREE, Kind.SLIDE})
 

@@ -25,14 +25,14 @@ from synovia.model.geometry import Array
 _PLACES: Final = 8  # number of places on the path per frame
 _TINY: Final = 1e-12  # fraction of a limit: smaller derivatives do not move a joint
 _SLOWEST: Final = 1e-6  # lowest speed along the path
-_TRIES: Final = 8  # number of times that limits are lowered a little, because frames may exceed them between places
-_LEAST: Final = 0.995  # factor on the limits in the first try, and safety factor in later ones
+_TRIES: Final = 8  # largest number of solves with lowered limits, since frames between places may exceed them
+_LEAST: Final = 0.995  # factor of the limits in the first solve, and safety factor in later ones
 _ROUNDING: Final = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """Highest velocity and acceleration of each group of steps: a scalar, or the three of a rotation or a position.
+    """Highest velocity and acceleration of each group of steps: one scalar, or the three of a rotation or position.
 
     Args:
         groups: Group of each step of a ``Chart``, (m + 3 k,).
@@ -108,7 +108,7 @@ def slowed_times(
         if tries < _TRIES:
             v, a = _LEAST / max(fast, 1.0) * lowered.velocity, _LEAST / max(hard, 1.0) * lowered.acceleration
             lowered = Limits(limits.groups, v, a)
-        else:  # a path with corners, where only the speed matters
+        else:  # for a path with corners, only speed is limited
             slower *= _LEAST / max(fast, hard)
 
 
@@ -128,10 +128,11 @@ def _speeds(steps: Array, width: float, limits: Limits) -> Array:
     with np.errstate(divide="ignore"):
         fast = np.minimum(1.0, (limits.velocity / limits.sizes(first)).min(1, initial=np.inf))
     counts = np.bincount(limits.groups, minlength=len(limits.velocity))
-    most = (limits.acceleration / np.sqrt(counts))[limits.groups]  # bounds each component of a norm separately
+    # bound of each component, so that the norm keeps the limit
+    most = (limits.acceleration / np.sqrt(counts))[limits.groups]
     used = np.isfinite(most)
     most, first, second = most[used], first[:, used] / most[used], second[:, used] / most[used]
-    top = fast**2  # bound of the squared speed x = ṡ² at each place, where dx/ds = 2 s̈
+    top = fast**2  # bound of x = ṡ², the squared speed, at each place; dx/ds = 2 s̈
     if first.shape[1]:
         ends = [_interval(a, b) for a, b in zip(first, second, strict=True)]
         for i in range(n - 1, -1, -1):
@@ -143,11 +144,11 @@ def _speeds(steps: Array, width: float, limits: Limits) -> Array:
     return np.maximum(np.sqrt(top), _SLOWEST)
 
 
-_Lines = tuple[Array, Array]  # c and slope of lines c + slope x
+_Lines = tuple[Array, Array]  # values c and slopes of lines c + slope x
 
 
 def _interval(a: Array, b: Array) -> tuple[_Lines, _Lines]:
-    """Return lines over x = ṡ²: the highest of the first bounds s̈ from below, the lowest of the second from above.
+    """Return lines over x = ṡ²; the highest of the first bounds s̈ from below, the lowest of the second from above.
 
     Each component has -1 ≤ a s̈ + b x ≤ 1. A component with a = 0 bounds only x; its lines are far apart below that
     bound.
@@ -169,7 +170,7 @@ def _highest(ends: tuple[_Lines, _Lines], after: float, width: float) -> float:
 
 
 def _clock(places: Array, speeds: Array) -> Array:
-    """Return the time of each place in the slowed clip, (n + 1,), seconds.
+    """Return the time at which the slowed clip passes each place, (n + 1,), seconds.
 
     Between two places the squared speed is linear, so the acceleration along the path is constant.
     """
@@ -177,14 +178,15 @@ def _clock(places: Array, speeds: Array) -> Array:
 
 
 def _shown(places: Array, speeds: Array, clock: Array, fps: float, *, even: bool) -> Array:
-    """Return the places at frames of constant rate, (n,); the last one is the end.
+    """Return the places that frames of constant rate show, (n,); the last one is the end of the path.
 
     Args:
         places: The places, (n + 1,).
         speeds: Speed along the path at the places, (n + 1,).
         clock: Time of each place, (n + 1,), see ``_clock``.
         fps: Frames per second.
-        even: Whether to slow all frames a little so that the end is at the last frame; else the last step is shorter.
+        even: Whether to slow all frames slightly so that the end is at the last frame; otherwise the last step is
+            shorter.
     """
     spans = np.diff(clock)
     whole = float(clock[-1])

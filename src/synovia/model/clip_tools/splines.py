@@ -10,8 +10,8 @@ from synovia.model import Skeleton
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array
 
-_FAR: Final = 32  # frames; farther frames change a cubic spline by less than rounding, 0.27^32
-_ROUNDING: Final = 1e-12  # fraction of a scalar's range by which a spline may exceed its limits
+_FAR: Final = 32  # number of frames; farther frames change a cubic spline by less than rounding errors, 0.27^32
+_ROUNDING: Final = 1e-12  # fraction of a scalar's range: rounding error by which a spline may exceed its limits
 
 
 def interpolated(skeleton: Skeleton, q: Array, knots: Array, times: Array) -> Array:
@@ -65,7 +65,7 @@ def positive(values: Array, knots: Array, times: Array) -> Array:
 
 
 def _numbers(knots: Array, values: Array, times: Array, lower: Array, upper: Array) -> Array:
-    """Evaluate cubic splines (n, m) through values (T, m), which stay within limits (m,) if the values do."""
+    """Evaluate cubic splines (n, m) through values (T, m). If the values are within limits (m,), so are the splines."""
     from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
     slopes = np.asarray(CubicSpline(knots, values, axis=0)(knots, 1), np.float64)
@@ -75,7 +75,7 @@ def _numbers(knots: Array, values: Array, times: Array, lower: Array, upper: Arr
 
 
 def _kept_within(knots: Array, y: Array, slopes: Array, lower: float, upper: float) -> Array:
-    """Return slopes (T,) with which the cubics between values y (T,) stay within the limits.
+    """Return slopes (T,) with which the cubic splines through values y (T,) stay within the limits.
 
     Frames next to a cubic that exceeds them get the slopes of the monotone cubic (Fritsch and Carlson 1980). This
     changes the cubic on the other side of the frame as well, so the step is repeated until no cubic exceeds them.
@@ -96,17 +96,17 @@ def _kept_within(knots: Array, y: Array, slopes: Array, lower: float, upper: flo
         adjacent[1:] |= over
         adjacent[:-1] |= over
         if np.array_equal(slopes[adjacent], flat[adjacent]):
-            return slopes  # already monotone: the remaining excess is rounding
+            return slopes  # the slopes are already monotone, so the remaining excess is a rounding error
         slopes[adjacent] = flat[adjacent]
 
 
 def _extremes(knots: Array, y: Array, slopes: Array) -> tuple[Array, Array]:
-    """Return the minimum and the maximum of the cubic between each two frames, (T - 1,)."""
+    """Return the minimum and the maximum of the cubic in each interval between frames, (T - 1,)."""
     h, rise = np.diff(knots), np.diff(y)
     a, b = h * slopes[:-1], h * slopes[1:]
-    c2, c3 = 3.0 * rise - 2.0 * a - b, a + b - 2.0 * rise  # y + a s + c2 s² + c3 s³
+    c2, c3 = 3.0 * rise - 2.0 * a - b, a + b - 2.0 * rise  # coefficients of the cubic y + a s + c2 s² + c3 s³
     root = np.sqrt(np.maximum(c2 * c2 - 3.0 * a * c3, 0.0))
-    lead = -(c2 + np.where(c2 < 0.0, -root, root))  # the stable form of the roots of a + 2 c2 s + 3 c3 s²
+    lead = -(c2 + np.where(c2 < 0.0, -root, root))  # numerically stable form of the roots of a + 2 c2 s + 3 c3 s²
     ends = np.stack([np.zeros_like(y[1:]), rise])
     inner: list[Array] = []
     for top, bottom in ((lead, 3.0 * c3), (a, lead)):

@@ -24,7 +24,7 @@ class Limit(ChecksArguments, ABC):
 
     @abstractmethod
     def row(self) -> NDArray[np.float64]:
-        """Return the limit as the kernels read it, shape (11,).
+        """Return the limit in the form that kernels read, (11,).
 
         The columns are those of ``kernels.layout``. The bounds are in radians or length units.
         """

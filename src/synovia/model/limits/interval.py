@@ -34,7 +34,7 @@ class Interval(Limit):
     upper: float = math.inf
 
     def __post_init__(self) -> None:
-        """Refuse an empty interval."""
+        """Raise an error for an empty interval."""
         lower, upper = as_numbers((self.lower, self.upper), (2,), "limits", finite=False).tolist()
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -47,11 +47,11 @@ class Interval(Limit):
         return self.lower == self.upper
 
     def contains(self, value: float, slack: float = 1e-9) -> bool:
-        """Return whether the value is inside, up to the slack of all results."""
+        """Return whether a value is inside, up to the tolerance of all results."""
         return self.lower - slack <= value <= self.upper + slack
 
     def row(self) -> NDArray[np.float64]:
-        """Return (lower, upper, 0, ...), with infinite ends beyond all joint values."""
+        """Return (lower, upper, 0, ...); infinite ends are replaced by values beyond all joint values."""
         row = np.zeros(LIMIT_WIDTH)
         row[LOWER] = self.lower if self.lower >= -FARTHEST else -math.inf
         row[UPPER] = self.upper if self.upper <= FARTHEST else math.inf

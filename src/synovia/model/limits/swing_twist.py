@@ -14,7 +14,7 @@ from synovia.kernels import layout
 from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, matrix_to_quat
 from synovia.model.limits.base import Limit
 
-# radians; replaces a half-angle of 0, which the ellipse does not allow; below the slack of 1e-9
+# radians: replaces a half-angle of 0, for which the ellipse is not defined; below the slack of 1e-9
 _SMALLEST: Final = 1e-10
 _Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
 
@@ -59,7 +59,7 @@ class SwingTwist(Limit):
     frame: _Frame | None = None
 
     def __post_init__(self) -> None:
-        """Refuse invalid angles, and convert arrays and lists to tuples, which compare and hash."""
+        """Raise an error for invalid angles; convert arrays and lists to tuples, which can be compared and hashed."""
         for name in ("x", "y", "twist"):
             pair = tuple(as_numbers(getattr(self, name), (2,), f"limit {name}").tolist())
             object.__setattr__(self, name, pair)
@@ -79,7 +79,8 @@ class SwingTwist(Limit):
                 hint=_degrees(self.twist),
             )
         if self.frame is not None:
-            matrix = as_matrix(self.frame, "limit frame")  # exactly orthonormal, since kernels read a quaternion
+            # exactly orthonormal, because kernels read it as a quaternion
+            matrix = as_matrix(self.frame, "limit frame")
             object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
 
     @classmethod
@@ -128,7 +129,7 @@ class SwingTwist(Limit):
         x, y, z = (quats[:, :3] @ self.axes).T
         half = np.arctan2(z, quats[:, 3])
         c, s = np.cos(half), np.sin(half)
-        u, v = x * c - y * s, x * s + y * c  # components of the swing's quaternion, q = swing · twist
+        u, v = x * c - y * s, x * s + y * c  # components of the quaternion of the swing, where q = swing · twist
         sine = np.hypot(u, v)
         angle = 2.0 * np.arctan2(sine, np.hypot(quats[:, 3], z))
         factor = np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
@@ -136,7 +137,7 @@ class SwingTwist(Limit):
         return np.stack([factor * u, factor * v], axis=1), twist
 
     def row(self) -> Array:
-        """Return the row of the limit table: frame quaternion (xyzw), half-angles, twist interval and flag."""
+        """Return the row of the limit table: frame as a quaternion (xyzw), half-angles, twist interval and flag."""
         row = np.zeros(layout.LIMIT_WIDTH)
         row[layout.LIMIT_FRAME : layout.LIMIT_FRAME + 4] = matrix_to_quat(self.axes)
         row[[layout.SWING_X_BACK, layout.SWING_X, layout.SWING_Y_BACK, layout.SWING_Y]] = np.maximum(
@@ -153,7 +154,7 @@ class SwingTwist(Limit):
 
 
 def _degrees(pair: tuple[float, ...]) -> str | None:
-    """Return a hint if two angles are out of range in radians, but not in degrees."""
+    """Return a hint if two angles are out of range as radians, but plausible as degrees."""
     if math.pi < max(abs(angle) for angle in pair) <= 180.0:
         return f"did you mean degrees, ({', '.join(f'{math.radians(angle):.4g}' for angle in pair)})?"
     return None

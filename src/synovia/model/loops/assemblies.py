@@ -17,8 +17,8 @@ from synovia.model.loops.mechanism import CLOSED, INDEPENDENT, Mechanism
 from synovia.model.pose import as_values, drawn_values, world_frames
 from synovia.model.skeleton import Pose, Skeleton
 
-_SAME = 1e-6  # largest difference of world frames of equal poses, with positions in length scales
-_BLOCK = 256  # number of starts closed in one call
+_SAME = 1e-6  # largest difference of the world frames of equal poses; positions in length scales
+_BLOCK = 256  # number of starts that are closed in one call
 
 
 def assemblies(
@@ -122,7 +122,7 @@ def _held(skeleton: Skeleton, mechanism: Mechanism, q: Array, leading: Iterable[
 
 
 def _places(skeleton: Skeleton, q: Array, reach: float) -> Array:
-    """Return world frames with positions in length scales, (T, n, 12), which are equal for whole turns of a joint."""
+    """Return world frames with positions in length scales, (T, n, 12); whole turns of a joint do not change them."""
     frames = world_frames(skeleton, q)
     frames[:, :, 9:] /= reach
     return frames

@@ -1,4 +1,4 @@
-"""Close the loops of poses, and refuse bodies with loops for uses that would open them."""
+"""Close the loops of poses, and refuse bodies with loops for uses that would open their loops."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ def closed_near(skeleton: Skeleton, q: Array, near: Array, rows: Iterable[int] |
 
 
 def refuse_loops(skeleton: Skeleton, what: str, hint: str | None = None) -> None:
-    """Refuse a skeleton with loops for a use that does not keep them closed.
+    """Raise an error for a skeleton with loops if a use does not keep them closed.
 
     Args:
         skeleton: The skeleton.
         what: The use, at the beginning of the message.
-        hint: Alternative; None for the hint to leave the loops out.
+        hint: Alternative for the user; None for the hint to remove the loops.
 
     Raises:
         UnsupportedError: If the skeleton has loops.

@@ -20,7 +20,7 @@ LARGEST_POWER: Final = 4  # largest power of a joint value in a coupling, as in 
 
 
 class Ties(NamedTuple):
-    """Constraints of a kind of loop: axes of the first frame as bits, rotation of the second, number of rows."""
+    """Constraints of a kind of loop: bits of the first frame's axes, rotation of the second frame, number of rows."""
 
     place: int
     turn: int
@@ -62,11 +62,11 @@ class Tied(Posable, Protocol):
         ...
 
     def locate(self, frame: str | int) -> tuple[int, Array | None]:
-        """Return the joint that carries a frame, and the frame on it."""
+        """Return the row of the joint that carries a frame, and the frame on it; None for the joint's own frame."""
         ...
 
     def value_index(self, joint: str | int) -> int:
-        """Return the row of a joint."""
+        """Return the row of the joint whose value has this name."""
         ...
 
 
@@ -133,7 +133,7 @@ class Loop(ChecksArguments):
 
     @property
     def label(self) -> str:
-        """Name of the loop, else the names of both frames."""
+        """Name of the loop; without one, the names of both frames."""
         return self.name or f"{self.first} - {self.second or 'world'}"
 
     @property
@@ -147,7 +147,7 @@ class Loop(ChecksArguments):
         return (self.first,) if self.second is None else (self.first, self.second)
 
     def ends(self, skeleton: Tied) -> tuple[tuple[int, Array], tuple[int, Array]]:
-        """Return both frames: the joint that carries each, -1 for the world, and the frame (4, 4) on it.
+        """Return both frames: the row of the joint that carries each (-1 for the world), and the frame (4, 4) on it.
 
         Raises:
             UnknownNameError: If a frame does not exist.
@@ -220,7 +220,7 @@ class Coupling(ChecksArguments):
 
     @property
     def label(self) -> str:
-        """Name of the coupling, else the names of its joints."""
+        """Name of the coupling; without one, the names of its joints."""
         return self.name or " - ".join(self.terms)
 
     @property
@@ -258,7 +258,7 @@ Tie = Loop | Coupling
 
 
 def _as_frame(value: Any, what: str) -> Array:
-    """Return a read-only frame (4, 4) from None, a point or a transform."""
+    """Return a read-only frame (4, 4) from None (the identity), a point or a transform."""
     if value is None:
         frame = rigid()
     elif dimensions(value) == 2:

@@ -23,22 +23,22 @@ from synovia.model.tables import Ints, writable
 
 CLOSED: Final = 1e-9  # largest closure error of a closed pose, length scales or radians
 TIGHT: Final = 1e-10  # largest closure error of a solved pose, length scales or radians
-SHUT: Final = 1e-6  # largest closure error of a user's pose, which is rounded
+SHUT: Final = 1e-6  # largest closure error of poses that users give, because their values are rounded
 _STEPS: Final = 300  # largest number of steps to close any pose
-# singular value of the constraints (per radian or length scale) below which they are dependent
+# singular value of the constraints, per radian or length scale; constraints with smaller values are dependent
 INDEPENDENT: Final = 1e-6
-_SHARES: Final = (0.01, 0.1, 0.5)  # fractions of the path to random poses, where closing starts again
-_TRIES: Final = 8  # random poses for each fraction
+_SHARES: Final = (0.01, 0.1, 0.5)  # fractions of the path to a random pose from which closing starts again
+_TRIES: Final = 8  # number of random poses for each fraction
 _FEW_STEPS: Final = 20  # largest number of steps to close a pose near a closed one
-_WALK: Final = 0.1  # radians or length units: longest step of an independent joint on a path
-_LONGEST: Final = 6.3  # radians or length units: longer paths get no more steps
-_DRAWS: Final = 20  # largest number of draws of a random pose
-# a frame may move by this factor of its own step when it is closed at once; else small steps are used
+_WALK: Final = 0.1  # radians or length units: largest step of an independent joint on a path
+_LONGEST: Final = 6.3  # radians or length units: largest length of a path for which the number of steps still increases
+_DRAWS: Final = 20  # largest number of draws for one random pose
+# ratio of the motion of a closed frame to the wanted motion; above it, the frame is closed again in small steps
 _LEAPS: Final = 3.0
 _NEXT_SEED: Final = 0x9E3779B1
 _PROBES: Final = 3  # number of poses near the rest pose that determine mobility
-_ASIDE: Final = 0.05  # distance of these poses from rest, as a fraction of the path to random poses
-_WELL: Final = 0.1  # smallest independent share of a column for a well-conditioned dependent joint
+_ASIDE: Final = 0.05  # distance of the ``_PROBES`` poses from the rest pose, as a fraction of the path to random poses
+_WELL: Final = 0.1  # smallest independent share of a column for a joint that is a well-conditioned dependent joint
 
 
 class Mechanism:
@@ -49,11 +49,11 @@ class Mechanism:
 
     Attributes:
         tables: Tables of the loops.
-        reach: Length by which lengths are divided, length units.
+        reach: Length scale, length units.
     """
 
     def __init__(self, skeleton: Tied) -> None:
-        """Pack the whole skeleton: each joint is a row, and mimic joints follow the variables of their leaders."""
+        """Pack the whole skeleton: each joint has a row, and mimic joints use the variables of their leaders."""
         self.skeleton = skeleton
         t = skeleton.tables
         self.reach = skeleton.size or 1.0
@@ -107,7 +107,7 @@ class Mechanism:
 
     @cached_property
     def _close(self) -> Callable[..., Any]:
-        """The compiled kernel that closes poses."""
+        """Compiled kernel that closes poses."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.loops.closing import close_rows
 
@@ -117,7 +117,7 @@ class Mechanism:
 
     @cached_property
     def _write_rows(self) -> Callable[..., Any]:
-        """The compiled kernel that writes constraint rows."""
+        """Compiled kernel that writes constraint rows."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.loops.closing import write_rows
 
@@ -129,7 +129,7 @@ class Mechanism:
         return np.zeros(int(self.ints[layout.WORK_SIZE]))
 
     def run(self, q: Array, steps: int = _STEPS, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
-        """Close poses (T, nq) in a limited number of steps; return them and the closure errors, (T, loops).
+        """Close poses (T, nq) in a limited number of steps; return the poses and their closure errors, (T, loops).
 
         Args:
             q: The poses, within the limits.
@@ -160,8 +160,8 @@ class Mechanism:
     def closed(self, q: Array) -> tuple[Array, Array]:
         """Return the nearest closed poses, (T, nq), within the limits, and the remaining closure errors.
 
-        If the steps end with open loops, as for a straight linkage, restart from displaced poses. Joints that do not
-        affect these loops stay.
+        If loops remain open after all steps, as for a straight linkage, restart from displaced poses. Joints that do
+        not affect these loops keep their values.
         """
         inside = np.empty_like(q)
         self.skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
@@ -182,9 +182,9 @@ class Mechanism:
         return out, lacks
 
     def rows(self, q: Array) -> tuple[Array, Array]:
-        """Return the closure errors of all constraint rows at poses (T, nq), (T, rows), and minus their derivative.
+        """Return the closure errors of all constraint rows at poses (T, nq), (T, rows), and their negative derivatives.
 
-        The derivative is with respect to the velocities of the variables, (T, rows, columns). Lengths are in length
+        The derivatives are with respect to the velocities of the variables, (T, rows, columns). Lengths are in length
         scales.
         """
         lack = np.empty((len(q), self.tables.rows))
@@ -193,7 +193,7 @@ class Mechanism:
         return lack, out
 
     def shut(self, q: Array) -> Array:
-        """Return the nearest closed poses within the limits, (T, nq); the same array if all poses are closed.
+        """Return the nearest closed poses within the limits, (T, nq); the same array if all poses are already closed.
 
         Raises:
             InputError: If a pose cannot be closed.
@@ -212,9 +212,9 @@ class Mechanism:
         return out
 
     def shut_clip(self, q: Array, rows: Iterable[int] | None = None, anchors: Array | None = None) -> Array:
-        """Return closed poses near those of a clip, (T, nq), in the assembly branch of the previous frames.
+        """Return closed poses near those of a clip, (T, nq), that stay in the assembly branch of the previous frame.
 
-        A pose that cannot be closed nearby is approached from the previous frame, as far as the loops allow.
+        If a pose cannot be closed nearby, move from the previous frame towards it, as far as the loops allow.
 
         Args:
             q: Joint values of consecutive frames, (T, nq). Closed frames are returned bit-identical.
@@ -245,7 +245,7 @@ class Mechanism:
         return out
 
     def _towards(self, start: Array, end: Array, held: NDArray[np.bool_] | None, moves: NDArray[np.bool_]) -> Array:
-        """Return the last closed pose on a path from a closed pose to joint values, (nq,), if possible at its end.
+        """Return the last closed pose (nq,) on a path from a closed pose to joint values, at best the end of the path.
 
         Args:
             start: The closed pose.
@@ -265,11 +265,11 @@ class Mechanism:
         return self.way(begin[None], end[None], None)[0][0]
 
     def _leader(self, row: int) -> int:
-        """Return the leader of a mimic joint, else the joint itself."""
+        """Return the row of a mimic joint's leader; for other joints, the row itself."""
         return self.skeleton.leader_rows.get(row, row)
 
     def _far(self, a: Array, b: Array) -> float:
-        """Return the largest change of a joint between two poses, (nq,); quaternions of either sign are the same."""
+        """Return the largest change of a joint value between poses (nq,); quaternions q and -q are equal."""
         change = np.abs(a - b)
         for block, at, _ in self.variables.tolist():
             if block != layout.SCALAR:
@@ -277,36 +277,36 @@ class Mechanism:
         return float(change.max(initial=0.0))
 
     def _places(self, variables: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return a mask of the joint values of some variables, (nq,)."""
+        """Return a mask of the joint values that belong to some variables, (nq,)."""
         places = np.zeros(self.skeleton.nq, bool)
         for block, at, _ in self.variables[variables].tolist():
             places[at : at + (1 if block == layout.SCALAR else 4)] = True
         return places
 
     def _moving(self, gaps: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return a mask of joint values that affect open loops, (T, nq), from a mask of open loops, (T, loops)."""
+        """Return a mask of joint values that affect open loops, (T, nq), given a mask of open loops, (T, loops)."""
         return np.asarray(gaps.astype(np.int64) @ self._moved_with > 0)
 
     @cached_property
     def groups(self) -> NDArray[np.bool_]:
-        """Masks of joint values that affect each group of loops with shared joints, (groups, nq)."""
+        """Masks of the joint values that affect each group of loops; loops of a group share joints, (groups, nq)."""
         return np.unique(self._moved_with, axis=0) > 0
 
     @cached_property
     def _moved_with(self) -> NDArray[np.int64]:
-        """Joint values that affect each loop or a loop that shares joints with this loop, (loops, nq) of 0 and 1."""
+        """For each loop, the joint values that affect its group of loops, (loops, nq), as 0 and 1."""
         owner = self.skeleton.tables.owner
         own = np.array([np.isin(owner, [*moved_by(self.skeleton, tie)]) for tie in self.tables.ties])
-        for column in range(own.shape[1]):  # each variable merges the loops that it moves, as in union-find
+        for column in range(own.shape[1]):  # each variable merges all loops that it affects, as in union-find
             shared = own[:, column].copy()
             own[shared] = own[shared].any(axis=0)
         return np.array([self._places(variables) for variables in own]).astype(np.int64)
 
     def refuse_open(self, q: Array, what: str) -> None:
-        """Refuse poses (..., nq) whose loops are open.
+        """Raise an error for poses (..., nq) with open loops.
 
         Raises:
-            InputError: If a closure error is larger than rounding explains.
+            InputError: If a closure error is larger than rounding can explain.
         """
         flat = np.ascontiguousarray(q.reshape(-1, q.shape[-1]))
         lacks = self.lacks(flat)
@@ -323,7 +323,7 @@ class Mechanism:
 
     @cached_property
     def mobility(self) -> Mobility:
-        """Mobility of the mechanism; the rank of the constraints is that of generic poses near the rest pose."""
+        """Mobility of the mechanism. The rank of the constraints is that of generic poses near the rest pose."""
         rest = self.skeleton.rest_q[None]
         probes = np.repeat(rest, _PROBES, axis=0)
         drawn = drawn_values(self.skeleton, _PROBES, 0)
@@ -337,8 +337,9 @@ class Mechanism:
         ranks = (values > INDEPENDENT).sum(axis=1)
         rank, best = int(ranks.max()), int(np.argmax(ranks))
         still = np.ones(len(self.variables), bool)
-        for k in np.flatnonzero(ranks == rank):  # a joint at a dead centre of one pose moves in another
-            moves = np.linalg.norm(ways[k, rank:], axis=0) > INDEPENDENT  # columns
+        # a joint that stands still at a dead centre of one pose moves in another pose
+        for k in np.flatnonzero(ranks == rank):
+            moves = np.linalg.norm(ways[k, rank:], axis=0) > INDEPENDENT  # norm of each column
             np.logical_and.at(still, self.columns, ~moves)
         return Mobility(
             J.shape[2] - rank, J.shape[1] - rank, self._dependent(J[best], rank), bool(ranks[0] < rank), still
@@ -346,16 +347,16 @@ class Mechanism:
 
     @cached_property
     def columns(self) -> Ints:
-        """Variable of each column of ``rows``."""
+        """Variable that each column of ``rows`` belongs to."""
         sizes = np.where(self.variables[:, layout.BLOCK] == layout.SCALAR, 1, 3)
         return np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
 
     def _dependent(self, J: Array, rank: int) -> NDArray[np.bool_]:
         """Return a mask of dependent variables, (k,).
 
-        Joints near the root are independent, because they usually have the motors and come first in files. Translations
-        and rotations of free joints are dependent if possible, because they are not drawn at random; then balls, which
-        are at ends of passive rods, and whose random rotations hardly ever let the loops close.
+        Joints near the root are independent, because these usually have the motors and come first in files.
+        Translations and rotations of free joints are dependent if possible, because they are not drawn at random; then
+        balls, which are at ends of passive rods, and whose random rotations hardly ever let the loops close.
         """
         owner = self.columns
         first = {Kind.FREE: 0, Kind.BALL: 1}
@@ -400,7 +401,7 @@ class Mechanism:
         return out
 
     def way(self, begin: Array, end: Array, held: NDArray[np.bool_] | None) -> tuple[Array, NDArray[np.bool_]]:
-        """Move some variables on a straight path, and close the loops by the other variables, or by all, at each step.
+        """Move some variables on a straight path. At each step, close the loops by the other variables, or else by all.
 
         Args:
             begin: Closed poses, (T, nq).
@@ -436,8 +437,8 @@ class Mobility(NamedTuple):
     Args:
         freedom: Number of degrees of freedom with closed loops.
         redundant: Number of constraints that depend on others.
-        dependent: Mask of variables that follow from the independent variables, (k,).
-        singular: Whether the rest pose has more freedom than poses around it.
+        dependent: Mask of the variables that the independent variables determine, (k,).
+        singular: Whether the rest pose has more degrees of freedom than the poses around it.
         still: Mask of variables that cannot move, (k,).
     """
 

@@ -18,10 +18,10 @@ from synovia.model.tables import Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopTables:
-    """Loops as the kernels read them (see ``kernels.layout``).
+    """Loops in the form that kernels read (see ``kernels.layout``).
 
     Args:
-        ties: The loops, in the order of the rows of the tables.
+        ties: The loops; row i of ``ints`` and ``data`` belongs to loop i.
         ints: (l, 8) integers of each loop.
         data: (l, 27) floats of each loop.
         monomials: (m, 2) monomials of couplings.
@@ -89,8 +89,8 @@ def loop_tables(
     Args:
         skeleton: The skeleton.
         ties: The loops.
-        row_of: Returns the row of the tables that carries a joint, -1 for the world.
-        on_row: Returns a frame (4, 4) on a joint as twelve values in the frame of that row.
+        row_of: Returns the row of the tables that carries a joint; -1 for the world.
+        on_row: Returns twelve values: a frame (4, 4) on a joint, converted to the frame of the joint's row.
     """
     ints = np.zeros((len(ties), layout.TIE_WIDTH), np.int32)
     data = np.zeros((len(ties), layout.TIE_DATA_WIDTH))
@@ -129,14 +129,14 @@ def loop_tables(
         tuple(ties),
         ints,
         data,
-        # copied, so that it is not a view of another array
+        # a copy, so that the result is not a view of another array
         np.array(monomials, np.int32).reshape(-1, layout.MONOMIAL_WIDTH).copy(),
         np.array(coefficients),
     )
 
 
 def _scale(skeleton: Tied, tie: Coupling) -> tuple[float, bool]:
-    """Return the scale of a coupling, and whether its scaled closure error is a length, not an angle.
+    """Return the scale of a coupling, and whether its scaled closure error is a length; otherwise it is an angle.
 
     The scale is that of the largest term at angles of one radian and slides of one length scale, so that the scale of
     an equation and the unit of lengths do not matter.
@@ -152,14 +152,14 @@ def _scale(skeleton: Tied, tie: Coupling) -> tuple[float, bool]:
 
 
 def joints_of(skeleton: Tied, tie: Tie) -> tuple[int, ...]:
-    """Return the joints that a loop ties directly: the carriers of its frames, or the joints of a coupling."""
+    """Return the rows of the joints that a loop ties: carriers of its frames, or joints of a coupling."""
     if isinstance(tie, Loop):
         return tuple(row for row, _ in tie.ends(skeleton) if row >= 0)
     return tie.joint_rows(skeleton)
 
 
 def moved_by(skeleton: Tied, tie: Tie) -> frozenset[int]:
-    """Return the joints whose values open or close a loop, with the leaders of mimic joints."""
+    """Return the rows of joints whose values affect a loop, with leaders in place of mimic joints."""
     if isinstance(tie, Loop):
         above: list[set[int]] = []
         for row, _ in tie.ends(skeleton):

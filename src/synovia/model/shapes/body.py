@@ -21,7 +21,7 @@ class BodyShapes(NamedTuple):
     """The n shapes of a body, in the order of the joints; k links have shapes. The arrays are read-only.
 
     Args:
-        packed: The shapes, each in the frame of its joint.
+        packed: The shapes in the form that kernels read, each in the frame of its joint.
         owners: Row of the joint that carries each shape, (n,).
         links: Joint, first shape and number of shapes of each link, (k, 3); the columns are those of
             ``kernels.layout``.
@@ -34,7 +34,7 @@ class BodyShapes(NamedTuple):
     covers: Array
 
     def shape_pairs(self, pairs: Ints) -> Ints:
-        """Return the rows of both shapes of each pair of shapes of some pairs of links, (m, 2).
+        """Return the rows of both shapes of each pair of shapes for some pairs of links, (m, 2).
 
         Args:
             pairs: Joint rows of both links of each pair, (p, 2).
@@ -47,19 +47,19 @@ class BodyShapes(NamedTuple):
         return np.concatenate(found)
 
     def _shapes_of(self, link: int) -> Ints:
-        """Return the rows of the shapes of a link."""
+        """Return the rows of the shapes of the link with this index."""
         at, count = self.links[link, layout.FIRST_OF_LINK], self.links[link, layout.SHAPES_OF_LINK]
         return np.arange(at, at + count, dtype=np.int32)
 
 
-_SHORT: Final = 1e-3  # fraction of the size of the body: shorter bones have no extent
+_SHORT: Final = 1e-3  # fraction of the body's size: shorter bones have no extent
 
 
 def unchecked_links(skeleton: Skeleton) -> list[str]:
-    """Return the names of the links that clearance does not check, or not completely.
+    """Return the names of the links that clearance checks only partly or not at all.
 
-    These are links with unreadable shapes, and links without shapes that have an extent: a mass or a bone. A fixed link
-    without a mass is only a frame, without an extent.
+    Such links have unreadable shapes, or have no shapes but an extent: a mass or a bone. A fixed link without a mass is
+    only a frame, without an extent.
     """
     long = {
         parent
@@ -78,7 +78,7 @@ _known: WeakKeyDictionary[Skeleton, BodyShapes] = WeakKeyDictionary()
 
 
 def packed_shapes(skeleton: Skeleton) -> BodyShapes:
-    """Return the shapes of a body as kernels read them, cached for each skeleton.
+    """Return the shapes of a body in the form that kernels read, cached for each skeleton.
 
     Raises:
         SynoviaError: If the mesh of a hull cannot be read.

@@ -18,7 +18,7 @@ from synovia.model.shapes.solids import Solid
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """The contact of two shapes: signed distance, nearest points and normal.
+    """The contact of two shapes, which may be apart: signed distance, nearest points and normal.
 
     Args:
         distance: Signed distance, length units; for overlapping shapes, minus the shortest displacement that separates
@@ -48,7 +48,7 @@ class Contact:
 
 
 class PackedShapes(NamedTuple):
-    """Shapes as kernels read them; the columns are those of ``kernels.layout``.
+    """Shapes in the form that kernels read; ``kernels.layout`` has the columns.
 
     Args:
         shapes: Frame, sizes and kind of each shape, (n, 20).
@@ -71,7 +71,7 @@ class PackedShapes(NamedTuple):
         return self._replace(shapes=shapes)
 
     def counts(self, owners: NDArray[np.integer[Any]], count: int) -> NDArray[np.int64]:
-        """Return how many shapes each of some owners has, and how many of these are no spheres, (count, 2).
+        """Return the number of shapes of each owner, and the number of these that are not spheres, (count, 2).
 
         Args:
             owners: Index of the owner of each shape, (n,).
@@ -178,7 +178,7 @@ def distance(
 
 
 def contact_of(row: Array, pair: tuple[str | int, str | int] | None = None) -> Contact:
-    """Convert a row of ``contact_rows`` to a contact, with the names of the pair if known."""
+    """Convert a row of ``contact_rows`` to a contact, with the names of the pair if they are known."""
     first, second = layout.FIRST_WITNESS, layout.SECOND_WITNESS
     points = np.stack([row[first : first + 3], row[second : second + 3]])
     normal = row[layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3].copy()

@@ -59,7 +59,7 @@ def ground_under(shapes: Sequence[Shape], points: Array, up: Array) -> tuple[Arr
     own = points @ up
     spans: list[Spans] = []
     rows: list[int] = []
-    flat = points - np.outer(own, up)  # lines begin at height 0, so that places along them are heights
+    flat = points - np.outer(own, up)  # lines begin at height 0, so that positions on them are heights
     for row, shape in enumerate(shapes):
         if isinstance(shape, Solid) and not _may_meet(shape, flat, up):
             continue
@@ -73,20 +73,20 @@ def ground_under(shapes: Sequence[Shape], points: Array, up: Array) -> tuple[Arr
     low, high = (np.array([span[k] for span in spans]) for k in (0, 1))
     low = np.where(
         np.isfinite(high) | (high == np.inf), low, np.inf
-    )  # a line that misses the solid begins above every point
+    )  # begins above every point if the line misses the solid
     high = np.where(np.isnan(high), -np.inf, high)
     low = np.where(np.isnan(low), np.inf, low)
     order = np.argsort(low, axis=0, kind="stable")
-    for line in order:  # from the lowest beginning upwards, all points at once
+    for line in order:  # solids in the order of their lowest point, for all points at once
         at = (line, np.arange(count))
         begins, ends = low[at], high[at]
-        joins = begins <= best  # the span touches the piece below
+        joins = begins <= best  # whether the span touches the piece below it
         takes = (begins < np.inf) & (joins | (begins <= own)) & (ends > best)
         for k in np.flatnonzero(takes):
             normals[k] = spans[line[k]][2][k]
             owner[k] = rows[line[k]]
         best = np.where(takes, ends, best)
-    return best + 0.0, normals, owner  # + 0.0: no negative zero
+    return best + 0.0, normals, owner  # + 0.0 turns -0 into 0
 
 
 def _may_meet(solid: Solid, points: Array, up: Array) -> bool:

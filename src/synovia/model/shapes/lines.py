@@ -1,6 +1,6 @@
-"""Spans of parallel lines inside convex solids: closed forms, each in the solid's own frame.
+"""Spans of parallel lines inside convex solids, in closed form, each in the solid's own frame.
 
-A line intersects a convex solid in one interval. Empty spans begin above their end, or are NaN.
+A line intersects a convex solid in one interval. If the line misses the solid, its begin is above its end, or NaN.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from synovia.model.geometry import Array, align_z
 
 # Begin and end along the line, (n,), NaN if it misses the solid; outward normal at the end, (n, 3)
 Spans = tuple[Array, Array, Array]
-# A line with a smaller direction component runs along a face; a hull thinner than this fraction of its size is flat.
+# A line whose direction component is smaller runs along a face; a hull thinner than this fraction of its size is flat.
 _FLAT: Final = 1e-12
 
 
@@ -28,7 +28,7 @@ def below(points: Array, direction: Array) -> Spans:
 
 
 def ball(center: Array, radius: float, points: Array, direction: Array) -> Spans:
-    """Return the spans of a sphere."""
+    """Return the spans of lines inside a sphere."""
     off = points - center
     middle = -(off @ direction)
     across = off + middle[:, None] * direction
@@ -62,12 +62,12 @@ def tube(radius: float, points: Array, direction: Array) -> Spans:
 
 
 def _along(inside: NDArray[np.bool_], normal: Array) -> Spans:
-    """Return the spans of lines along a surface: a whole line, or nothing."""
+    """Return the spans of lines that run along a surface: the whole line if ``inside``, else nothing."""
     return np.where(inside, -np.inf, np.nan), np.where(inside, np.inf, np.nan), normal
 
 
 def both(one: Spans, other: Spans) -> Spans:
-    """Return the spans of the intersection of two solids."""
+    """Return the spans of lines inside both of two solids."""
     first = ~(one[1] > other[1])
     high = np.where(first, one[1], other[1])
     high[np.isnan(other[1])] = np.nan
@@ -75,7 +75,7 @@ def both(one: Spans, other: Spans) -> Spans:
 
 
 def capsule(radius: float, half: float, points: Array, direction: Array) -> Spans:
-    """Return the spans of a capsule along z: those of its cylinder and its two spheres together."""
+    """Return the spans of lines inside a capsule along z, from those inside its cylinder and its two spheres."""
     ends = [ball(np.array((0.0, 0.0, z)), radius, points, direction) for z in (half, -half)]
     parts = [both(tube(radius, points, direction), slab(half, points, direction, 2)), *ends]
     parts = [(np.where(low <= high, low, np.nan), np.where(low <= high, high, np.nan), n) for low, high, n in parts]
@@ -87,7 +87,7 @@ def capsule(radius: float, half: float, points: Array, direction: Array) -> Span
 
 
 def hull(corners: Array, points: Array, direction: Array) -> Spans:
-    """Return the spans of the hull of corners: between the planes of its faces."""
+    """Return the spans of lines inside the convex hull of corners, from the planes of its faces."""
     from scipy.spatial import ConvexHull as Hull
 
     count = len(points)
@@ -99,7 +99,7 @@ def hull(corners: Array, points: Array, direction: Array) -> Spans:
         return _between(faces[:, :3], faces[:, 3], points, direction)
     normal = np.tile(direction, (count, 1))
     none = np.full(count, np.nan)
-    if rank < 2 or abs(float(axes[2] @ direction)) < _FLAT:  # a line, or a plate on its edge
+    if rank < 2 or abs(float(axes[2] @ direction)) < _FLAT:  # the hull is a line, or a plate seen on its edge
         return none, none.copy(), normal
     face = axes[2] * np.sign(axes[2] @ direction)
     at = ((middle - points) @ face) / float(face @ direction)
@@ -113,7 +113,7 @@ def hull(corners: Array, points: Array, direction: Array) -> Spans:
 def _between(normals: Array, offsets: Array, points: Array, direction: Array) -> Spans:
     """Return the spans of lines behind all planes ``normals @ x + offsets = 0``."""
     slope = normals @ direction
-    depth = -(points @ normals.T + offsets)  # (n, planes), above 0 behind the plane
+    depth = -(points @ normals.T + offsets)  # (n, planes); positive behind a plane
     level = np.abs(slope) < _FLAT
     outside = (depth[:, level] < 0.0).any(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -127,7 +127,7 @@ def _between(normals: Array, offsets: Array, points: Array, direction: Array) ->
 
 
 def balls(centers: Array, radius: float, points: Array, direction: Array) -> list[Spans]:
-    """Return the spans of spheres of one size: span k of a line is in the k-th sphere that it intersects."""
+    """Return the spans of lines inside equal spheres; span k of a line is in the k-th sphere that it intersects."""
     from scipy.spatial import KDTree
 
     axes = align_z(direction)[:, :2]

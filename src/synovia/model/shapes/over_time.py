@@ -1,4 +1,4 @@
-"""Distances between near links of a body over many poses at once."""
+"""Distances between links of a body that are near to each other, over many poses at once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from synovia.model.shapes.distances import PackedShapes, contact_rows
 from synovia.model.skeleton import Skeleton
 from synovia.model.tables import writable
 
-_AT_ONCE: Final = 50_000  # largest number of shape frames in memory
+_AT_ONCE: Final = 50_000  # largest number of frames of shapes that are in memory at once
 
 
 class NearShapes(NamedTuple):
-    """Contacts of pairs of shapes whose distance is at most a given one, in any pose.
+    """Contacts of pairs of shapes that are nearer than a given distance, in all poses.
 
     Args:
         poses: Index of the pose of each contact, (m,).
@@ -33,7 +33,7 @@ class NearShapes(NamedTuple):
 
     @property
     def gaps(self) -> Array:
-        """Distance of the shapes of each contact, below 0 where they overlap, (m,)."""
+        """Distance of the shapes of each contact, (m,); negative for an overlap."""
         return self.contacts[:, layout.GAP_SIZE]
 
     @property
@@ -49,7 +49,7 @@ class NearShapes(NamedTuple):
 
 
 def near_shapes(skeleton: Skeleton, frames: Array, pairs: Ints, within: float = 0.0) -> NearShapes:
-    """Return the contacts of all pairs of shapes of some pairs of links whose distance is below ``within``.
+    """Return the contacts of all shapes of pairs of links whose distance is below ``within``.
 
     Bounding spheres of links, then of shapes, are compared first, so that distant pairs cost little.
 
@@ -87,7 +87,7 @@ def are_near(skeleton: Skeleton, frames: Array, pairs: Ints, distance: float) ->
 
 
 def touches(body: BodyShapes, pairs: Ints, parts: Iterable[Array]) -> Iterator[NDArray[np.int64]]:
-    """Yield for each part of the poses the number of poses in which the links of each pair touch, (p,).
+    """Yield, for each part of the poses, the number of poses in which the links of each pair touch, (p,).
 
     Args:
         body: The shapes of the body.
@@ -112,7 +112,7 @@ def touches(body: BodyShapes, pairs: Ints, parts: Iterable[Array]) -> Iterator[N
 
 
 def _numbers(body: BodyShapes, pairs: Ints) -> Ints:
-    """Convert pairs of joint rows, (p, 2), to indices of links of a body, (p, 2)."""
+    """Convert pairs of joint rows, (p, 2), to pairs of link indices of a body, (p, 2)."""
     place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
     return np.array([[place[int(a)], place[int(b)]] for a, b in pairs], np.int32).reshape(-1, 2)
 
@@ -144,7 +144,7 @@ def _by_chunk(skeleton: Skeleton, frames: Array, pairs: Ints, within: float) -> 
         at, which = np.nonzero(gaps < within)
         if not len(at):
             continue
-        seen, at = np.unique(at, return_inverse=True)  # only these poses are needed
+        seen, at = np.unique(at, return_inverse=True)  # only poses with near links are needed
         many = first[which + 1] - first[which]
         poses, numbers = np.repeat(at, many), np.repeat(which, many)
         one = np.arange(len(poses)) - np.repeat(np.cumsum(many) - many, many) + first[numbers]

@@ -1,4 +1,4 @@
-"""Find the pairs of links of a body that can collide, without neighbours and links that always touch."""
+"""Find the pairs of links of a body that can collide. Neighbours and links that nearly always touch are left out."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ AT_REST: Final = "touch in the rest pose"
 ALWAYS: Final = "touch nearly always"
 REASONS: Final = (RIGID, NEIGHBOURS, EXCLUDED, AT_REST, ALWAYS)
 
-SAMPLES: Final = 2000  # number of random poses; determines a share of 95 % to within 0.5 %
-NEARLY: Final = 0.95  # share of random poses in which links touch nearly always
-MOST_LINKS: Final = 1000  # largest number of links with shapes: half a million pairs
-RARE: Final = 0.1  # share of random poses: a pair that touches at rest, but less often than this, is reported
-FAR_APART: Final = 0.25  # fraction of the longest chain: links with longer bones between them are distant
-MOST_ODD: Final = 5  # largest number of distant pairs that touch in a possible rest pose
-_WORK: Final = 200_000_000  # largest number of pairs times poses; limits the number of poses
+SAMPLES: Final = 2000  # number of random poses; it determines a share of 95 % to within 0.5 %
+NEARLY: Final = 0.95  # share of the random poses in which links touch, from which on they touch "nearly always"
+MOST_LINKS: Final = 1000  # largest number of links with shapes; they have half a million pairs
+RARE: Final = 0.1  # share of the random poses: pairs that touch at rest, but in fewer random poses, are reported
+FAR_APART: Final = 0.25  # fraction of the longest chain: two links are distant if the bones between them are longer
+# largest number of distant pairs that touch in a possible rest pose; with more, the rest pose is impossible
+MOST_ODD: Final = 5
+_WORK: Final = 200_000_000  # largest number of pairs times poses; bounds the number of poses
 _FEWEST: Final = 200
-_AT_ONCE: Final = 50_000  # largest number of joint frames in memory
-_KEPT: Final = 32  # number of bodies whose pairs stay cached after the skeleton is deleted
+_AT_ONCE: Final = 50_000  # largest number of joint frames that are in memory at once
+_KEPT: Final = 32  # number of bodies whose pairs stay cached when the skeleton is deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +125,10 @@ def _percent(share: float) -> str:
 
 
 class _Found(NamedTuple):
-    """The result for the pairs of a body, in the order of the links.
+    """The result for all pairs of links of a body, in the order of the links.
 
     Args:
-        reasons: Index in ``REASONS`` for each pair, -1 for a pair that can collide.
+        reasons: Index into ``REASONS`` for each pair; -1 for a pair that can collide.
         counts: Number of poses in which the links touch, -1 without a joint between them.
         samples: Number of random poses.
         odd: Number of pairs that touch at rest, but are included because the rest pose is impossible.
@@ -140,7 +141,8 @@ class _Found(NamedTuple):
 
 
 _known: WeakKeyDictionary[Skeleton, SelfPairs] = WeakKeyDictionary()
-_found: OrderedDict[Hashable, _Found] = OrderedDict()  # cache by ``_key``; the most recently used entries come last
+# cache of results by ``_key``; the entry that was used last comes last
+_found: OrderedDict[Hashable, _Found] = OrderedDict()
 
 
 def self_pairs(skeleton: Skeleton) -> SelfPairs:
@@ -182,7 +184,7 @@ def self_pairs(skeleton: Skeleton) -> SelfPairs:
 
 
 def _self_pairs(skeleton: Skeleton) -> SelfPairs:
-    """Find the pairs of a body."""
+    """Find the pairs of links of a body that can collide; see ``self_pairs``."""
     links = [row for row, joint in enumerate(skeleton.joints) if joint.shapes]
     if len(links) > MOST_LINKS:
         hint = "remove shapes with sy.with_shapes(skeleton, {link: []})"
@@ -206,7 +208,7 @@ def _self_pairs(skeleton: Skeleton) -> SelfPairs:
 
 
 def _notes(named: list[LinkPair], found: _Found) -> tuple[str, ...]:
-    """Return the notes about doubtful pairs."""
+    """Return the notes about pairs that may be excluded wrongly."""
     notes: list[str] = []
     rare = [
         f"{a} and {b}"
@@ -225,7 +227,7 @@ def _notes(named: list[LinkPair], found: _Found) -> tuple[str, ...]:
 
 
 def _find_once(skeleton: Skeleton, links: list[int], pairs: Ints) -> _Found:
-    """Find the pairs, or use those of a cached skeleton with irrelevant differences, such as another root."""
+    """Find the pairs, or return those of a cached skeleton that differs only in irrelevant parts, such as the root."""
     base = _base(skeleton, links)
     key = _key(skeleton, links, base)
     found = _found.pop(key, None)
@@ -238,7 +240,7 @@ def _find_once(skeleton: Skeleton, links: list[int], pairs: Ints) -> _Found:
 
 
 def _base(skeleton: Skeleton, links: list[int]) -> int:
-    """Return the last joint above all links with shapes; -1 without such a joint.
+    """Return the row of the last joint that is above all links with shapes; -1 without such a joint.
 
     The motion of this joint moves all links together. A mimic joint and its leader are both below it, or neither is.
     """
@@ -260,7 +262,7 @@ def _base(skeleton: Skeleton, links: list[int]) -> int:
 
 
 def _below(skeleton: Skeleton, base: int) -> set[int]:
-    """Return the joints below a joint; all joints for -1."""
+    """Return the rows of the joints below a joint; all rows for -1."""
     if base < 0:
         return {*range(len(skeleton))}
     inside: set[int] = set()
@@ -298,7 +300,7 @@ def _excluded(skeleton: Skeleton) -> set[tuple[int, int]]:
 
 
 def _find(skeleton: Skeleton, links: list[int], pairs: Ints, base: int) -> _Found:
-    """Find the reason for excluding each pair of links, if any, and the number of poses in which they touch."""
+    """Find the reason for which each pair of links is excluded, if any, and in how many poses its links touch."""
     excluded = _excluded(skeleton)
     tree = _Tree(skeleton, base)
     body = packed_shapes(skeleton)
@@ -349,8 +351,8 @@ class _Tree:
 
     Attributes:
         part: The first joint of the rigid part of each joint; -1 for joints that cannot move.
-        above: The nearest joint with shapes above each joint, -1 for none.
-        spread: Length of the bones between the first and the last moving joint below ``above``.
+        above: The nearest ancestor with shapes of each joint; -1 for none.
+        spread: For each joint, length of the bones between the first and the last moving joint below ``above``.
         size: Length of the longest chain below the base.
     """
 
@@ -360,9 +362,9 @@ class _Tree:
         self.part: list[int] = []
         self.above: list[int] = []
         self.spread: list[float] = []
-        self._depths: list[float] = []  # length of the bones down to each joint
-        firsts: list[float] = []  # depth of the first moving joint below the nearest link with shapes above
-        lasts: list[float] = []  # depth of the last such joint
+        self._depths: list[float] = []  # length of the bones from the root to each joint
+        firsts: list[float] = []  # depth of the first moving joint below the nearest ancestor with shapes, by row
+        lasts: list[float] = []  # depth of the last moving joint below this ancestor, by row
         for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True)):
             moves = joint.kind is not Kind.FIXED and row > base
             if moves and joint.kind in (Kind.HINGE, Kind.SLIDE):
@@ -390,7 +392,7 @@ class _Tree:
 
 
 def _touches(skeleton: Skeleton, body: BodyShapes, pairs: Ints, q: Array) -> NDArray[np.int64]:
-    """Return the number of poses in which the links of each pair touch."""
+    """Return the number of poses in q in which the links of each pair touch."""
     step = max(_AT_ONCE // len(skeleton), 1)
     parts = (world_frames(skeleton, q[at : at + step]) for at in range(0, len(q), step))
     return sum(touches(body, pairs, parts), np.zeros(len(pairs), np.int64))

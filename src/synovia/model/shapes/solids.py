@@ -1,8 +1,8 @@
 """Shapes of bodies and obstacles: spheres, capsules, boxes, cylinders, ellipsoids, convex hulls, half-spaces.
 
-A class describes everything about a kind except its support function, which kernels compute: ``kernels.layout`` has its
-number, and ``kernels.collision.support`` its farthest points. The role of a field defines how it is checked, moved,
-scaled, read and written. ``word`` names a kind in files of worlds and skeletons, and in URDF, MJCF and MoveIt if they
+Each class describes everything about one kind except its support function. The kernels compute it: ``kernels.layout``
+has the number of the kind, and ``kernels.collision.support`` its farthest points. The role of a field defines how the
+field is checked, moved, scaled, read and written. ``word`` names a kind in files of worlds and skeletons, and in URDF,
 have this word.
 """
 
@@ -43,19 +43,20 @@ _Z: Final = np.array((0.0, 0.0, 1.0))
 for _array in (_ORIGIN, _EYE, _Z):
     _array.setflags(write=False)
 MOST_POINTS: Final = 100_000  # largest number of points from which a hull is computed
-_THIN: Final = 1e-9  # fraction of the largest radius of an ellipsoid: thickness of a disc for intersections with lines
+# fraction of the largest radius of an ellipsoid: thickness of a flat ellipsoid for intersections with lines
+_THIN: Final = 1e-9
 MOST_CLOUD: Final = 1_000_000  # largest number of points of a cloud
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The meaning of a field of a shape: how its values are checked, moved and scaled.
+    """The meaning of a field of a shape, which defines how its values are checked, moved and scaled.
 
     Args:
         size: Shape of the array; () for a scalar.
         checked: Checks and converts a value, given the name of the field for messages.
         moved: Returns the value after a rigid motion (4, 4); None if a motion does not change it.
-        grows: Whether the value is a length, or consists of lengths.
+        grows: Whether the value is a length or consists of lengths, which scaling changes.
     """
 
     size: tuple[int, ...]
@@ -80,7 +81,7 @@ def _lengths(value: Any, what: str) -> Array:
 
 
 def _corners(value: Any, what: str) -> Array:
-    """Check points and return the corners of their hull."""
+    """Check points and return those that are corners of their convex hull."""
     return _outer(_points(value, what, MOST_POINTS))
 
 
@@ -116,7 +117,7 @@ _ROTATION: Final = {
 
 @cache
 def roles_of(kind: type[Shape]) -> dict[str, Role]:
-    """Return the fields of a kind of shape with their roles."""
+    """Return the roles of the fields of a kind of shape, by name."""
     return {each.name: each.metadata["role"] for each in fields(cast("Any", kind))}
 
 
@@ -131,7 +132,7 @@ class Shape(ChecksArguments, ABC):
 
     @abstractmethod
     def solids(self) -> tuple[Solid, ...]:
-        """Return the solids that the shape consists of."""
+        """Return the solids of which the shape consists."""
 
     @property
     @abstractmethod
@@ -150,7 +151,7 @@ class Shape(ChecksArguments, ABC):
 
     @abstractmethod
     def spans(self, points: Array, direction: Array) -> list[Spans]:
-        """Return the spans of lines inside each solid: begin and end, (n,), and the outward normal at the end.
+        """Return the spans of lines in each solid: positions of begin and end, (n,), and the outward normal at the end.
 
         Args:
             points: A point of each line, (n, 3). Positions on a line are relative to this point.
@@ -202,7 +203,7 @@ class Shape(ChecksArguments, ABC):
 
 
 class Solid(Shape):
-    """A convex shape: of a body, in the frame of its link, or of an obstacle in the world.
+    """A convex shape: part of a body, in the frame of its link, or part of an obstacle in the world.
 
     Shapes are immutable. Two shapes are equal if they have the same kind and values.
 
@@ -214,16 +215,16 @@ class Solid(Shape):
 
     __slots__ = ()
     code: int  # number of the kind in kernels
-    endless: ClassVar[bool] = False  # whether only obstacles can be of this kind
+    endless: ClassVar[bool] = False  # whether only obstacles can have this kind
 
     @classmethod
     def lengths(cls) -> dict[str, int]:
-        """Return the names of the shape's lengths in files, and the number of values of each."""
+        """Return the names of the shape's lengths in files, with the number of values of each."""
         return {name: math.prod(role.size) for name, role in roles_of(cls).items() if role.grows and not role.moved}
 
     @classmethod
     def at(cls, place: Array, numbers: Iterable[float]) -> Self:
-        """Create a shape of these lengths in a frame (4, 4), with its centre at the origin and its axis along z."""
+        """Create a shape from its lengths, with its centre at the origin and its axis along z of a frame (4, 4)."""
         given = iter(numbers)
         values: dict[str, Any] = {"center": place[:3, 3], "rotation": place[:3, :3]}
         values |= {
@@ -239,7 +240,7 @@ class Solid(Shape):
 
     @abstractmethod
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the values that kernels read after the frame: three half sizes and a radius.
+        """Return the values that follow the frame in kernels: three half sizes and a radius.
 
         The box of these half sizes about the origin, widened by the radius, contains the shape.
         """
@@ -250,7 +251,7 @@ class Solid(Shape):
 
     @abstractmethod
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return ``spans`` in the shape's own frame; a line misses the shape if begin is not below end."""
+        """Return ``spans`` in the shape's own frame. A line misses the shape if its begin is not below its end."""
 
     def extent(self) -> float:
         """Return the radius of the bounding sphere about the origin of the shape's own frame."""
@@ -258,7 +259,7 @@ class Solid(Shape):
         return math.hypot(x, y, z) + radius
 
     def corners(self) -> Array:
-        """Return the corners (n, 3) of a hull in its own frame; empty for other kinds."""
+        """Corners (n, 3) of a hull in its own frame; empty for other kinds."""
         return np.empty((0, 3))
 
     def farthest(self, directions: Array) -> Array:
@@ -271,7 +272,7 @@ class Solid(Shape):
     def own_farthest(self, directions: Array) -> Array:
         """Return the farthest points (d, 3) along unit vectors (d, 3), both in the shape's own frame.
 
-        By default these are the points of the box of ``sizes``, rounded by its radius.
+        The default is the points of the box of ``sizes``, rounded by its radius.
         """
         *half, radius = self.sizes()
         return np.sign(directions) * half + radius * directions
@@ -302,7 +303,7 @@ def _values(shape: Shape) -> tuple[Any, ...]:
 
 
 def _restored(kind: type[Shape], values: Sequence[Any]) -> Shape:
-    """Restore a copied shape, whose values are already checked."""
+    """Return a shape from values that are already checked, for copy and pickle."""
     shape = object.__new__(kind)
     for name, value in zip(roles_of(kind), values, strict=True):
         object.__setattr__(shape, name, value)
@@ -498,7 +499,7 @@ class Cylinder(Solid):
         return 0.0, 0.0, 0.5 * self.length, self.radius
 
     def extent(self) -> float:
-        """Return the distance of the rims from the centre."""
+        """Return the distance from the centre to the rims."""
         return math.hypot(0.5 * self.length, self.radius)
 
     @property
@@ -509,7 +510,7 @@ class Cylinder(Solid):
         return _about(self.center, 0.5 * self.length * np.abs(axis) + self.radius * across)
 
     def own_farthest(self, directions: Array) -> Array:
-        """Return points on the rims."""
+        """Return points on the rims, the farthest along each direction."""
         across = directions * (1.0, 1.0, 0.0)
         across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-12)
         return self.radius * across + np.sign(directions) * (0.0, 0.0, 0.5 * self.length)
@@ -559,7 +560,7 @@ class Ellipsoid(Solid):
         return x, y, z, 0.0
 
     def extent(self) -> float:
-        """Return the largest half length."""
+        """Return the largest of the three half lengths."""
         return float(self.radii.max())
 
     @property
@@ -568,7 +569,7 @@ class Ellipsoid(Solid):
         return _about(self.center, np.linalg.norm(self.rotation * self.radii, axis=1))
 
     def own_farthest(self, directions: Array) -> Array:
-        """Return the points with normals along directions."""
+        """Return the points of the surface whose normals are along the directions."""
         stretched = directions * self.radii
         length = np.linalg.norm(stretched, axis=1, keepdims=True)
         return self.radii * stretched / np.maximum(length, 1e-300)
@@ -667,7 +668,7 @@ class ConvexHull(Solid):
         return x, y, z, 0.0
 
     def extent(self) -> float:
-        """Return the distance of the farthest point."""
+        """Return the distance of the farthest corner from the origin of the shape's own frame."""
         return float(np.linalg.norm(self.corners(), axis=1).max())
 
     def corners(self) -> Array:
@@ -699,7 +700,7 @@ class ConvexHull(Solid):
         return self._with(np.diag((*(3 * [_positive(factor)]), 1.0)))
 
     def _with(self, matrix: Array) -> Self:
-        """Return the hull after an affine transform (4, 4), under which corners stay corners."""
+        """Return the hull after an affine transform (4, 4); images of corners are the corners of the result."""
         if not self.read:
             read, before = self.__dict__["_source"]
             return self.later(read, matrix @ before)
@@ -738,7 +739,7 @@ class HalfSpace(Solid):
         return rigid(self.point, align_z(self.normal))
 
     def extent(self) -> float:
-        """Return infinity."""
+        """Return infinity, because a half-space is unbounded."""
         return math.inf
 
     def sizes(self) -> tuple[float, float, float, float]:
@@ -798,11 +799,11 @@ class PointCloud(Shape):
         return np.stack([self.points.min(0) - self.radius, self.points.max(0) + self.radius])
 
     def triangles(self) -> Iterator[Part]:
-        """Yield the triangles of the spheres; of a large cloud, only those of an even sample."""
+        """Yield the triangles of the spheres; for a large cloud, only those of an even sample of the points."""
         yield triangles.spheres(self.points, self.radius)
 
     def spans(self, points: Array, direction: Array) -> list[Spans]:
-        """Return the spans of lines inside the spheres that they intersect: span k of a line is in its k-th sphere."""
+        """Return the spans of lines inside the spheres that they intersect; span k of a line is in the k-th of them."""
         return lines.balls(self.points, self.radius, points, direction)
 
 
@@ -831,12 +832,12 @@ def check_solids(shapes: object, what: str) -> tuple[Solid, ...]:
 
 
 def _about(middle: Array, half: Array) -> Array:
-    """Return the least and largest coordinates, (2, 3), of a box from its centre and half sizes."""
+    """Return the least and largest coordinates, (2, 3), of a box with this centre and these half sizes."""
     return np.stack([middle - half, middle + half])
 
 
 def _direction(displacement: Array) -> Array:
-    """Return the unit vector along a displacement; z for a zero displacement."""
+    """Return the unit vector along a displacement; the z axis for a displacement of 0."""
     largest = float(np.abs(displacement).max())
     if largest == 0.0:
         return _Z
@@ -845,7 +846,7 @@ def _direction(displacement: Array) -> Array:
 
 
 def _outer(points: Array) -> Array:
-    """Return the corners of the convex hull of points; all distinct points if they are coplanar."""
+    """Return the corners of the convex hull of points; for coplanar points, all distinct points."""
     points = np.unique(points, axis=0)
     if len(points) > 4:
         from scipy.spatial import ConvexHull as Hull

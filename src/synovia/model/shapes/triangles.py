@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from synovia.model.geometry import Array
 
-Faces = NDArray[np.int64]  # vertex indices of triangles, (f, 3)
-Part = tuple[Array, Faces, bool]  # vertices, triangles, and whether to shade these flat
-MOST_SPHERES: Final = 50_000  # largest number of shown spheres of a point cloud; larger clouds are sampled evenly
-_ROUND: Final = 200  # largest number of spheres drawn round; those of larger clouds are icosahedra
+Faces = NDArray[np.int64]  # indices of the vertices of triangles, (f, 3)
+Part = tuple[Array, Faces, bool]  # vertices, triangles, and whether to shade the triangles flat
+# largest number of spheres of a point cloud that are shown; larger clouds are sampled evenly
+MOST_SPHERES: Final = 50_000
+_ROUND: Final = 200  # largest number of spheres that are drawn round; in larger clouds, spheres are icosahedra
 _FLAT: Final = 1e-9  # fraction of the size of a hull: largest thickness of a flat hull
 _GOLDEN: Final = (1.0 + 5.0**0.5) / 2.0
 _ICOSAHEDRON: Final = np.array(
@@ -50,13 +51,13 @@ def ball(radii: Array) -> tuple[Array, Faces]:
 
 @cache
 def _unit_ball() -> tuple[Array, Faces]:
-    """Return the unit ball, cached for all balls."""
+    """Return the unit ball; cached, because all balls use it."""
     angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, 14)[1:-1]
     return _lathe(np.cos(angle), np.sin(angle), (-1.0, 1.0), 24)
 
 
 def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) -> tuple[Array, Faces]:
-    """Return a closed surface of revolution about z: rings of these radii and heights, upwards, and two end points."""
+    """Return a closed surface of revolution about z: rings of these radii and heights, upwards, and both end points."""
     around = np.linspace(0.0, 2.0 * math.pi, sides, endpoint=False)
     circle = np.stack([np.cos(around), np.sin(around), np.zeros(sides)], axis=1)
     rings = radii[:, None, None] * circle + heights[:, None, None] * (0.0, 0.0, 1.0)
@@ -64,7 +65,8 @@ def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) 
     i = np.arange(sides)
     j = np.roll(i, -1)
     below = sides * np.arange(len(radii) - 1)[:, None]
-    a, b, c, d = below + i, below + j, below + sides + j, below + sides + i  # corners of the quads between two rings
+    # corners of the quadrilaterals between two rings
+    a, b, c, d = below + i, below + j, below + sides + j, below + sides + i
     low, high = np.full(sides, len(vertices) - 2), np.full(sides, len(vertices) - 1)
     top = sides * (len(radii) - 1)
     corners = [(a, b, c), (a, c, d), (low, j, i), (high, top + i, top + j)]
@@ -72,7 +74,7 @@ def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) 
 
 
 def hull_faces(points: Array) -> Faces:
-    """Return the triangles of the hull of points, (f, 3); a flat hull is covered once, and a line has no triangles."""
+    """Return the triangles of the convex hull of points, (f, 3): one layer for a flat hull, and none for a line."""
     from scipy.spatial import ConvexHull as Hull
     from scipy.spatial import QhullError
 
@@ -85,7 +87,7 @@ def hull_faces(points: Array) -> Faces:
         try:
             return np.array(Hull(points).simplices, np.int64)
         except (QhullError, ValueError):
-            pass  # nearly flat: handled below
+            pass  # nearly flat hulls are computed below
     around: NDArray[np.int64] = np.array(Hull(points @ axes[:2].T).vertices, np.int64)
     middle, last = around[1:-1], around[2:]
     return np.stack([np.full(len(middle), around[0]), middle, last], axis=1)

@@ -1,4 +1,4 @@
-"""Find the pairs of links of a body that are nearly always nearer to each other than a distance."""
+"""Find the pairs of links of a body whose distance is nearly always smaller than a given one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from synovia.model.skeleton import Skeleton
 Bools = NDArray[np.bool_]
 
 SAMPLES: Final = 200  # number of random poses; determines a share of 95 % to within 1.5 %
-_AT_ONCE: Final = 20  # number of poses between two prunings of pairs
+_AT_ONCE: Final = 20  # number of poses after which pairs are pruned
 
 _known: WeakKeyDictionary[Skeleton, dict[float, Bools]] = WeakKeyDictionary()
 
 
 class ClosePairs(NamedTuple):
-    """Pairs of links that cannot reach a distance, and so only must not touch.
+    """Pairs of links that cannot keep a distance, and therefore only must not touch.
 
     Args:
         distance: The distance, length units.
@@ -62,11 +62,11 @@ def pairs_within(skeleton: Skeleton, distance: float) -> Bools:
 
 
 def _find(skeleton: Skeleton, distance: float) -> Bools:
-    """Find the pairs."""
+    """Find the pairs of ``pairs_within``, without the cache."""
     rows = self_pairs(skeleton).rows
     body = packed_shapes(skeleton)
     q = random_values(skeleton, SAMPLES, 0)
-    farther = np.zeros(len(rows), np.int64)  # number of poses in which each pair is farther apart
+    farther = np.zeros(len(rows), np.int64)  # number of poses in which each pair keeps the distance
     most = int((1.0 - NEARLY) * SAMPLES + 0.5)
     left = np.arange(len(rows))
     for at in range(0, SAMPLES, _AT_ONCE):
@@ -94,7 +94,7 @@ def _find(skeleton: Skeleton, distance: float) -> Bools:
 
 
 def _covers_within(body: BodyShapes, rows: NDArray[np.int32], frames: Array, distance: float) -> Bools:
-    """Return whether the bounding spheres of the links of each pair are within a distance in each pose, (poses, n)."""
+    """Return a mask (poses, n) of pairs of links whose bounding spheres are within a distance."""
     place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
     a, b = (np.array([place[int(row)] for row in side], np.intp) for side in rows.T)
     carried = frames[:, body.links[:, layout.LINK_ROW]]

@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from synovia.model.skeleton import Pose, Skeleton
 
 _EYE: Final = np.eye(4)
-_EYE.setflags(write=False)  # shared by all obstacles without a transform
+_EYE.setflags(write=False)  # read-only, because all obstacles without a transform share it
 
 
 class PackedWorld(NamedTuple):
-    """Obstacles as kernels read them: constant shapes, and a transform of each obstacle, which may change.
+    """Obstacles in the form that kernels read: constant shapes, and transforms of obstacles, which may change.
 
     Args:
-        shapes: Shapes of all obstacles in order, each in the frame of its obstacle.
+        shapes: Shapes of all obstacles, each in the frame of its obstacle.
         owners: Row of the obstacle of each shape, (n,), ascending.
         transforms: Frame of each obstacle in the world, (k, 4, 4).
     """
@@ -114,7 +114,7 @@ class Obstacle(ChecksArguments):
         return self.standing(as_place(transform, what))
 
     def standing(self, transform: Array) -> Obstacle:
-        """Return the obstacle in another place, as ``placed`` does, given a rigid, read-only transform."""
+        """Return the obstacle in another place, as ``placed`` does; the transform must be rigid and read-only."""
         return self._with(transform=transform)
 
     def scaled(self, factor: float) -> Obstacle:
@@ -285,12 +285,12 @@ class World(ChecksArguments):
 
     @cached_property
     def _shapes(self) -> tuple[PackedShapes, NDArray[np.int32]]:
-        """The shapes as kernels read them, each in the frame of its obstacle, and the row of its obstacle."""
+        """The shapes in the form that kernels read, each in the frame of its obstacle, and the row of its obstacle."""
         return _packed(self.obstacles)
 
     @property
     def packed(self) -> PackedWorld:
-        """The obstacles as kernels read them; worlds that differ only in transforms share the shapes."""
+        """The obstacles in the form that kernels read. Worlds that differ only in transforms share the shapes."""
         return PackedWorld(*self._shapes, self.transforms)
 
     def index(self, name: str) -> int:
@@ -538,7 +538,7 @@ class World(ChecksArguments):
 
     @cached_property
     def _in_world(self) -> tuple[tuple[Shape, ...], tuple[str, ...]]:
-        """All shapes in the world, and the name of the obstacle of each."""
+        """All shapes, in the frame of the world, and the name of each shape's obstacle."""
         found = [
             (shape if each.transform is _EYE else shape.moved(each.transform), cast("str", each.name))
             for each in self.obstacles
@@ -581,7 +581,7 @@ _FIELDS: Final = tuple(each.name for each in fields(World))
 
 
 def unlike(names: Iterable[str | None]) -> list[str | None]:
-    """Return names of obstacles of a file, with numbers appended to repeated names; None stays None."""
+    """Return names of obstacles for a file, in which repeated names have numbers appended; None stays None."""
     used: set[str] = set()
     found: list[str | None] = []
     count: dict[str, int] = {}
@@ -612,7 +612,7 @@ def as_place(value: Any, what: str) -> Array:
 
 
 def _kept(transform: Array, what: str) -> Array:
-    """Return a transform as read-only, and check the range of its position."""
+    """Return a transform as a read-only array, after a check of the range of its position."""
     if largest_number(transform[:3, 3]) > LONGEST:
         raise InputError(what, value=transform[:3, 3], expected=f"numbers of at most {LONGEST:g}")
     transform.setflags(write=False)
@@ -652,7 +652,7 @@ def _checked_shapes(given: object, what: str) -> tuple[Shape, ...]:
 
 
 def _checked_obstacles(given: object) -> list[Obstacle]:
-    """Check and return obstacles, which may have no names yet.
+    """Check and return obstacles; they may still have no names.
 
     Raises:
         InputError: If a value is something else.
@@ -682,11 +682,11 @@ def _checked_obstacles(given: object) -> list[Obstacle]:
 
 
 def _named(obstacles: Sequence[Obstacle], taken: Sequence[str]) -> tuple[Obstacle, ...]:
-    """Return obstacles, with generated names for obstacles without a name.
+    """Return the obstacles, with generated names for those without a name.
 
     Args:
         obstacles: The obstacles.
-        taken: Names of other obstacles in the world, which are not generated.
+        taken: Names of other obstacles in the world, which generated names must differ from.
 
     Raises:
         InputError: If two obstacles have the same name.
@@ -716,7 +716,7 @@ def _packed(obstacles: Sequence[Obstacle]) -> tuple[PackedShapes, NDArray[np.int
     """Return the shapes of obstacles as kernels read them, each in the frame of its obstacle, and their owners."""
     parts: list[PackedShapes] = []
     owners: list[NDArray[np.int32]] = []
-    solids: list[Solid] = []  # pending solids, packed together
+    solids: list[Solid] = []  # solids that are not packed yet; they are packed together
     rows: list[int] = []
 
     def pack_waiting() -> None:
@@ -743,7 +743,7 @@ def _packed(obstacles: Sequence[Obstacle]) -> tuple[PackedShapes, NDArray[np.int
 
 
 def _obstacle(shapes: tuple[Shape, ...], name: str | None, transform: Array) -> Obstacle:
-    """Restore a copied obstacle, whose values are already checked."""
+    """Return an obstacle from values that are already checked, for copy and pickle."""
     new = object.__new__(Obstacle)
     transform.setflags(write=False)
     new.__dict__.update(shapes=shapes, name=name, transform=transform)
@@ -751,7 +751,7 @@ def _obstacle(shapes: tuple[Shape, ...], name: str | None, transform: Array) -> 
 
 
 def _world(*values: Any) -> World:
-    """Restore a copied world, whose values are already checked."""
+    """Return a world from values that are already checked, for copy and pickle."""
     new = object.__new__(World)
     new.__dict__.update(zip([each.name for each in fields(World)], values, strict=True))
     return new

@@ -21,7 +21,7 @@ from synovia.problem import hold_all_but, reduce
 from synovia.problem.structure import with_columns_in_turn
 
 Ints = NDArray[np.int32]
-_BLOCK: Final = 32  # frames; starting a thread costs as much as a few frames
+_BLOCK: Final = 32  # number of frames; starting a thread costs as much as a few frames
 
 
 class Variables:
@@ -30,7 +30,7 @@ class Variables:
     Args:
         variables: (k, 3) variables, as in ``kernels.layout``, with contiguous columns.
         limits: (k, ...) limits of the variables.
-        reach: Length by which lengths are divided.
+        reach: Length scale by which lengths are divided, length units.
     """
 
     def __init__(self, variables: Ints, limits: Array, reach: float) -> None:
@@ -40,10 +40,11 @@ class Variables:
         self.columns = int(scalar.sum() + 3 * (~scalar).sum())
         _, self.number_at, self.number_column = variables[scalar].T
         _, self.turn_at, self.turn_column = variables[~scalar].T
-        self._quats = self.turn_at[:, None] + np.arange(4)  # indices of all quaternions in q
+        self._quats = self.turn_at[:, None] + np.arange(4)  # indices in q of all quaternions
         self._turns = self.turn_column[:, None] + np.arange(3)
         angles = limits[scalar, IS_ANGLE] != 0.0
-        self.unit = np.where(angles, 1.0, reach)  # unit of each scalar, in the units of q
+        # size of one unit of each scalar: 1 radian, or one length scale in length units
+        self.unit = np.where(angles, 1.0, reach)
         self.lower, self.upper = limits[scalar, LOWER], limits[scalar, UPPER]
         self.is_length = np.zeros(self.columns, bool)
         self.is_length[self.number_column[~angles]] = True
@@ -57,7 +58,7 @@ class Variables:
         return out
 
     def angles(self, steps: Array) -> Array:
-        """Return the rotation angles in steps (T, columns): (T, joints without slides), hinges before balls."""
+        """Return the rotation angles in steps (T, columns), of hinges and then of balls: (T, joints without slides)."""
         return np.hstack([np.abs(steps[:, self._angles]), np.linalg.norm(steps[:, self._turns], axis=2)])
 
 
@@ -135,14 +136,14 @@ class Model(Variables):
             list(pool.map(work, parts))
 
     def move(self, q: Array, x: Array) -> Array:
-        """Return joint values (T, nq) moved by x (T, columns) and clamped to the limits; mimic joints follow."""
+        """Return joint values (T, nq) after steps x (T, columns), clamped to the limits; mimic joints follow."""
         out = q.copy()
         out[:, self.number_at] += x[:, self.number_column] * self.unit
         out[:, self._quats] = times_exp(q[:, self._quats], x[:, self._turns])
         return clamped(self.skeleton, out)
 
     def pressed(self, q: Array, gradient: Array) -> Any:
-        """Return a mask of columns (T, columns) at an end of their interval with a gradient that points beyond it."""
+        """Return a mask (T, columns) of columns at an end of their range whose gradient points out of the range."""
         held = np.zeros(gradient.shape, bool)
         values, push = q[:, self.number_at], gradient[:, self.number_column]
         slack = 1e-9 * self.unit

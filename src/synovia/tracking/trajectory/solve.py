@@ -26,16 +26,16 @@ from synovia.arguments import Progress
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory.model import Model
 
-_DAMPING = 1e-7  # damping of the first step, relative to the curvature of each variable
+_DAMPING = 1e-7  # damping of the first step, as a fraction of the curvature of each variable
 _MOST_DAMPING = 1e3
-_HELD = 1e12  # curvature that fixes a variable
+_HELD = 1e12  # curvature that keeps a variable fixed
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_BEND = (1.0, -2.0, 1.0)  # coefficients of a second difference of three frames
-WINDOW: Final = 600  # frames in one solve, so that memory does not grow with the length of a clip
-LEAD: Final = 120  # frames at the end of a window that the next window solves again
+_BEND = (1.0, -2.0, 1.0)  # coefficients of the second difference of three frames
+WINDOW: Final = 600  # number of frames in one solve, so that memory does not grow with the length of a clip
+LEAD: Final = 120  # number of frames at the end of a window that the next window solves again
 _PARTS: Final = 1000  # units of reported progress for all stages together
-_LARGEST = 0.7  # radians or length scales in one step; the linear model is poor beyond
+_LARGEST = 0.7  # radians or length scales: largest step, because the linear model is poor for larger ones
 
 
 def one_blas_thread(solve: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -58,7 +58,7 @@ def _blas_libraries() -> Any:
     """Return the loaded libraries of linear algebra, cached because finding them takes some milliseconds."""
     from threadpoolctl import ThreadpoolController
 
-    import_module("scipy.linalg")  # loads SciPy's own BLAS library
+    import_module("scipy.linalg")  # loads the BLAS library of SciPy
     return ThreadpoolController()
 
 
@@ -98,7 +98,7 @@ class Terms:
     Args:
         targets: Transforms of the goals, (T, goals, 16).
         weights: Weight of each squared residual, (T, rows).
-        side: (rows,) 1 or -1 for one-sided residuals, which apply only with this sign; else 0.
+        side: (rows,) 1 or -1 for one-sided residuals, which apply only with this sign; 0 for other residuals.
         reference: Joint values, (T, nq), for ``pull``.
         pull: Weight of each column's squared deviation from the reference, (columns,).
         smooth: Weight of each column's squared second difference, (columns,) or (T - 2, columns).
@@ -123,7 +123,7 @@ class Terms:
         return replace(self, weights=share * self.weights, still=still)
 
     def window(self, first: int, last: int, *, fixed: int) -> Terms:
-        """Return the terms of a range of frames, with the number of fixed frames at its beginning."""
+        """Return the terms of frames first to last; ``fixed`` frames at the beginning do not change."""
         return replace(
             self,
             targets=self.targets[first:last],
@@ -140,7 +140,7 @@ class Effort(NamedTuple):
 
     Args:
         steps: Largest number of steps, for each factor of the goals' weights.
-        enough: Relative decrease of the cost below which the descent stops.
+        enough: The descent stops if a step lowers the cost by a smaller fraction.
     """
 
     steps: int
@@ -173,7 +173,8 @@ def solve_in_windows(
     while True:
         last = min(first + WINDOW, count)
         part = terms.window(first, last, fixed=0 if first == 0 else 2)
-        new = first if first == 0 else first + LEAD  # the progress of earlier frames was reported
+        # number of new frames; the progress of the others was already reported
+        new = first if first == 0 else first + LEAD
         for k, share in enumerate(shares):
             low, high = (new + (last - new) * (k + i) / len(shares) for i in (0, 1))
             report = None if progress is None else part_of(progress, low / count, high / count)
@@ -216,10 +217,10 @@ def _solve_window(model: Model, terms: Terms, q: Array, effort: Effort, progress
 
 
 def _step(model: Model, terms: Terms, q: Array, equations: tuple[Array, Array], damping: float) -> tuple[Array, float]:
-    """Return the joint values, (T, nq), after a step from q, and their cost; see ``_normal_equations``."""
+    """Return joint values (T, nq) after a step from q, and their cost; ``equations`` are ``_normal_equations``."""
     matrix, gradient = equations
     x = _solved(matrix.copy(), gradient, damping)
-    # clip each value separately: with one factor for all, an undetermined twist would shorten the other steps
+    # each value is clipped separately, because with a common factor an undetermined twist would shorten the other steps
     np.clip(x, -_LARGEST, _LARGEST, out=x)
     trial = model.move(q, x)
     trial[: terms.fixed] = q[: terms.fixed]
@@ -227,7 +228,7 @@ def _step(model: Model, terms: Terms, q: Array, equations: tuple[Array, Array], 
 
 
 def _active(terms: Terms, e: Array) -> Array:
-    """Return the weights (T, rows), 0 for one-sided residuals that do not apply."""
+    """Return the weights (T, rows), with 0 for one-sided residuals that do not apply."""
     wrong = (terms.side != 0.0) & (terms.side * e <= 0.0)
     return np.where(wrong, 0.0, terms.weights)
 
@@ -253,16 +254,16 @@ def _cost(model: Model, terms: Terms, q: Array) -> float:
 
 
 def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Array]:
-    """Return the lower band (2 columns + 1, T columns) of the Gauss-Newton matrix, and minus the gradient.
+    """Return the lower band (2 columns + 1, T columns) of the Gauss-Newton matrix, and the negative gradient.
 
-    ``still`` requires constant targets, so that the motion of a point is minus the change of its residual.
+    ``still`` requires constant targets: the motion of a point is then the negative change of its residual.
     """
     count, n = len(q), model.columns
     e, J, _ = model.evaluate(q, terms.targets)
     weights = _active(terms, e)
     blocks = np.matmul(np.swapaxes(J, 1, 2), weights[:, :, None] * J)
     gradient = np.matmul(np.swapaxes(J, 1, 2), (weights * e)[:, :, None])[:, :, 0]
-    diagonal = blocks.reshape(count, n * n)[:, :: n + 1]  # views of the blocks' diagonals
+    diagonal = blocks.reshape(count, n * n)[:, :: n + 1]  # views of the diagonals of the blocks
     diagonal += terms.pull
     deviation = model.difference(terms.reference, q)
     gradient -= terms.pull * deviation
@@ -271,7 +272,7 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
     if count > 2 and terms.smooth.any():
         smooth = np.broadcast_to(terms.smooth, (count - 2, n))
         bend = smooth * _second_difference(model, terms, q)
-        tie = np.zeros((count, n))  # coupling of a frame to the next
+        tie = np.zeros((count, n))  # coupling of each frame to the next frame
         for first, share in enumerate(_BEND):
             gradient[first : first + count - 2] -= share * bend
             diagonal[first : first + count - 2] += share * share * smooth
@@ -281,7 +282,7 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
         band[2 * n, : (count - 2) * n] = smooth.ravel()
     across = None
     if terms.still is not None:
-        way = terms.still * -np.diff(e, axis=0)  # weighted motion of the points
+        way = terms.still * -np.diff(e, axis=0)  # weighted motion of each point
         before, behind = J[:-1], J[1:]
         weighted = terms.still[:, :, None] * behind
         blocks[:-1] += np.matmul(np.swapaxes(before, 1, 2), terms.still[:, :, None] * before)
@@ -295,7 +296,7 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
     gradient[held] = 0.0
     diagonal[held] += _HELD
     columns = band.reshape(2 * n + 1, count, n)
-    for k in range(n):  # matrix entry (row i, column j) is band[i - j, j]
+    for k in range(n):  # the entry of the matrix in row i and column j is band[i - j, j]
         columns[: n - k, :, k] += blocks[:, k:, k].T
         if across is not None:
             columns[n - k : 2 * n - k, :-1, k] += across[:, :, k].T
@@ -327,10 +328,10 @@ def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
 
 def _solved(band: Array, right: Array, damping: float) -> Array:
     """Return damped steps (T, columns, ...) for right-hand sides of that shape."""
-    band[0] *= 1.0 + damping  # Marquardt's damping, relative to the curvature of each variable
+    band[0] *= 1.0 + damping  # damping of Marquardt, relative to the curvature of each variable
     try:
         return solve_banded(band, right)
-    except np.linalg.LinAlgError:  # a pivot was lost to rounding; the caller raises the damping
+    except np.linalg.LinAlgError:  # rounding made a pivot negative; the caller increases the damping
         return np.zeros_like(right)
 
 
@@ -343,7 +344,7 @@ def solve_banded(band: Array, right: Array) -> Array:
     """
     from scipy import linalg
 
-    if not right.size:  # no variable moves
+    if not right.size:  # no variable can move
         return right.copy()
     solve: Any = linalg.solveh_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     x = solve(band, right.reshape(band.shape[1], -1), overwrite_ab=True, lower=True, check_finite=False)

@@ -15,23 +15,25 @@ from synovia.model.skeleton import Skeleton
 from synovia.model.tree import ancestors
 
 MOST: Final = 8  # largest number of chains of a palm
-_PER_BRANCH: Final = 2  # largest number of chains that share their first joints, such as two fingers on one palm bone
+# largest number of chains that share their first joints, for example two fingers on one bone of the palm
+_PER_BRANCH: Final = 2
 _TIP_WORDS: Final = frozenset({"tip", "end", "nub", "site", "head"})
-_NEAR: Final = 0.65  # distance of two bases, relative to other distances, below which they belong to one finger
-_LAST: Final = 0.8  # assumed length of a finger's last segment without a tip frame, relative to the segment before
-_PARALLEL: Final = 0.95  # smallest cosine between parallel axes of a linkage
+# distance of the bases of two chains relative to other distances; chains with a smaller one belong to one finger
+_NEAR: Final = 0.65
+_LAST: Final = 0.8  # assumed length of a last segment that has no tip frame, relative to the segment before
+_PARALLEL: Final = 0.95  # smallest cosine between axes of a linkage that count as parallel
 
 
 class Chain(NamedTuple):
-    """A finger as rows of joints.
+    """A finger as the rows of its joints.
 
     Attributes:
-        rows: Its moving joints, base to tip.
-        tip: The row whose frame carries the tip.
-        offset: The tip in this frame, (3,).
+        rows: Rows of the moving joints, from base to tip.
+        tip: Row of the joint whose frame carries the tip.
+        offset: Position of the tip in this frame, (3,).
         estimated: Whether the tip is estimated, because no frame of the file marks it.
-        base: Position of its first joint at rest, (3,).
-        end: Position of its tip at rest, (3,).
+        base: Position of the first joint at rest, (3,).
+        end: Position of the tip at rest, (3,).
     """
 
     rows: tuple[int, ...]
@@ -73,7 +75,7 @@ class Chains:
             self.ends[row] = below or int(self.moves[row])
 
     def _is_moving(self, row: int) -> bool:
-        """Return whether a joint moves a part of the body, unlike end points that files add as joints."""
+        """Return whether a joint moves a part of the body; end points that files add as joints do not."""
         joint = self.skeleton.joints[row]
         if joint.kind in (Kind.FIXED, Kind.FREE):
             return False
@@ -81,14 +83,14 @@ class Chains:
         return not (is_end and _TIP_WORDS & words_of(joint.name))
 
     def branches(self, row: int) -> list[int]:
-        """Return the children of a row with moving joints at or below."""
+        """Return the children of a row at or below which joints move."""
         return [child for child in self.skeleton.children[row] if self.ends[child]]
 
     def palms(self, within: int | None = None) -> list[int]:
-        """Return the topmost rows with two or more branches, each of one or two chains.
+        """Return the topmost rows that have two or more branches of one or two chains each.
 
         Args:
-            within: Search only at or below this row; None for the whole skeleton.
+            within: Row at or below which to search; None for the whole skeleton.
         """
         found: list[int] = []
         for row in range(len(self.skeleton)):
@@ -96,7 +98,7 @@ class Chains:
             if (within is not None and within not in line) or set(line) & set(found):
                 continue
             branches = self.branches(row)
-            # each loop may add a bar of a linkage
+            # each loop may add a bar of a linkage as a further chain
             fits = len(branches) > 1 and self.ends[row] <= MOST + len(self.skeleton.loops)
             if fits and all(self.ends[child] <= _PER_BRANCH for child in branches):
                 found.append(row)
@@ -111,11 +113,11 @@ class Chains:
         return self.without_linkages(self.below(palm))[0]
 
     def are_hinges(self, palm: int) -> bool:
-        """Return whether all joints of the chains below a palm have an axis, as in robots."""
+        """Return whether all joints of the chains below a palm are hinges or slides, as in robots."""
         return all(self.axis(row) is not None for chain in self.below(palm) for row in chain.rows)
 
     def whole(self, rows: Sequence[int], palm: int, all_rows: Iterable[Sequence[int]]) -> list[int]:
-        """Return all joints of a finger with some named joints: also hinges between these and the palm, and beyond.
+        """Return all joints of a finger from some named ones, including hinges between these and the palm, and beyond.
 
         Args:
             rows: The named joints, base to tip.
@@ -154,7 +156,7 @@ class Chains:
         return Chain(tuple(rows), tip, offset, estimated, places[rows[0]], end)
 
     def _tip(self, rows: Sequence[int]) -> tuple[int, Array, bool]:
-        """Return the row of a tip, the tip in its frame, and whether it is an estimate."""
+        """Return the row that carries the tip, the tip in its frame, and whether the tip is an estimate."""
         last, places = rows[-1], self.frames[:, :3, 3]
         below, open_rows = list[int](), [last]
         while open_rows:
@@ -175,7 +177,7 @@ class Chains:
         return last, self._beyond(rows), True
 
     def _beyond(self, rows: Sequence[int]) -> Array:
-        """Return an estimated tip in the frame of the last joint, extrapolated from the segment before."""
+        """Return an estimated tip in the frame of the last joint, by continuing the segment before."""
         places = self.frames[:, :3, 3]
         before = [row for row in rows[:-1] if magnitude(places[rows[-1]] - places[row]) > 0.0]
         parent = before[-1] if before else self.skeleton.parents[rows[-1]]
@@ -189,7 +191,7 @@ class Chains:
         return self._axes[row]
 
     def _axis(self, row: int) -> Array | None:
-        """Compute ``axis``."""
+        """Return the result of ``axis``, without its cache."""
         joint = self.skeleton.joints[row]
         return self.frames[row, :3, :3] @ joint.axis if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
 
@@ -212,7 +214,7 @@ class Chains:
         return [chains[k] for k in kept], [chain for k, chain in enumerate(chains) if k not in kept]
 
     def _is_drive(self, chain: Chain, chains: Sequence[Chain]) -> bool:
-        """Return whether a chain of one joint is a drive: it leads joints of other chains, or follows as a bar.
+        """Return whether a chain of one joint is a drive: it leads joints of other chains, or follows them as a bar.
 
         A drive has no tip frame, and at least two other chains have more joints. A joint without extent is a drive as
         well.
@@ -229,7 +231,7 @@ class Chains:
         return row in leaders and _are_parallel(axes)
 
     def _is_tied(self, chain: Chain, other: Chain) -> bool:
-        """Return whether a loop ties a chain to a farther-reaching one."""
+        """Return whether a loop ties a chain to a chain that reaches farther."""
         places = self.frames[:, :3, 3]
         far = [magnitude(one.end - places[self.skeleton.parents[one.rows[0]]]) for one in (chain, other)]
         if far[0] >= far[1]:

@@ -25,22 +25,23 @@ from synovia.model.tree import ancestors
 from synovia.text import listed
 
 _SHORT: Final = {"th": "thumb", "ff": "index", "mf": "middle", "rf": "ring", "lf": "little", "pf": "little"}
-_SHORT_NAME: Final = re.compile(  # THJ4, ffproximal, rh_LFtip: not thigh
+_SHORT_NAME: Final = re.compile(  # matches THJ4, ffproximal and rh_LFtip, but not thigh
     r"(?:^|[_:/.])(th|ff|mf|rf|lf|pf)(?=j\d|knuckle|hub|base|meta|prox|mid|inter|dist|tip)", re.IGNORECASE
 )
 _OTHER_WORDS: Final = {"pinky": "little", "pinkie": "little", "medium": "middle"}
 _LEGS: Final = frozenset({"thigh", "femur", "shin", "shank", "calf", "tibia", "foot"})
-_CURLED: Final = 1.0  # radians: with more bend at rest, finger directions do not show the palm
-_ALONG: Final = 0.7  # smallest cosine between axes along each other
-# share of a joint's range by which it must rotate farther to one side to show how a finger bends
+_CURLED: Final = 1.0  # radians: for fingers that are bent more at rest, directions do not determine the palm
+_ALONG: Final = 0.7  # smallest cosine between axes that count as parallel
+# share of a joint's range: by this much the range must extend farther to one side to show how a finger bends
 _LOPSIDED: Final = 0.2
 _CLEAR: Final = (
-    0.75  # a thumb is clear if the cost of the other fingers without it is below this factor of the next cost
+    0.75  # the thumb is clear if the cost of the other fingers without it is below this factor of the next lowest cost
 )
 _LONGER: Final = 1.5  # largest ratio of the lengths of a gripper's two fingers
-_PALM: Final = 0.4  # finger lengths: a wrist nearer to the knuckles does not show the direction of the palm
-_NEAR: Final = 0.8  # smallest cosine between agreeing axes of a palm
-_FLAT: Final = 0.1  # component of a direction below which it shows no side
+# finger lengths: a wrist that is nearer to the knuckles does not determine the direction of the palm
+_PALM: Final = 0.4
+_NEAR: Final = 0.8  # smallest cosine between axes of a palm that agree
+_FLAT: Final = 0.1  # smallest component of a direction that determines a side
 
 
 def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
@@ -95,7 +96,7 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
 
 
 def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
-    """Return all hands of a skeleton; for a body, those of its roles.
+    """Return all hands of a skeleton. For a body, these are the hands of its roles.
 
     Args:
         skeleton: The skeleton.
@@ -109,7 +110,7 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
         fingers = _of_roles(chains, side)
         inner = chains.palms(row)[:1] if row is not None else []
         if inner and chains.are_hinges(inner[0]) and len(chains.fingers(inner[0])) > len(fingers):
-            hands.append(_found(chains, inner[0], side))  # roles show only some of the fingers
+            hands.append(_found(chains, inner[0], side))  # roles name only some of the fingers
         elif len(fingers) > 1:
             palm = row if row is not None else _meeting(skeleton, [rows[0] for rows in fingers.values()])
             whole = {name: chains.whole(rows, palm, fingers.values()) for name, rows in fingers.items()}
@@ -123,7 +124,7 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
     named = [palm for palm in palms if _has_named_fingers(chains, palm)]
     if named or _is_body(skeleton):
         return [_of_palm(chains, palm, otherwise) for palm in named]
-    # four fingers without a clear thumb look like a body on four legs
+    # four fingers without a clear thumb look like the legs of an animal
     found = [palm for palm in palms if _are_alike(chains, palm)]
     if roles:
         found = [palm for palm in found if _thumb(chains.without_linkages(chains.below(palm))[0])[1]]
@@ -131,7 +132,7 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
 
 
 def _of_palm(chains: Chains, palm: int, side: str | None) -> Hand:
-    """Return the hand of a palm, with the given side (or None) if neither names nor shape show its side."""
+    """Return the hand of a palm. Its side is ``side`` (or None) if neither names nor shape determine it."""
     found = _found(chains, palm, None)
     known = found.side is not None or side is None or len(found.fingers) < 3
     return found if known else _found(chains, palm, None, side)
@@ -149,20 +150,20 @@ def _is_body(skeleton: Skeleton) -> bool:
 
 
 def _has_named_fingers(chains: Chains, palm: int) -> bool:
-    """Return whether a palm has a thumb and two other fingers by name."""
+    """Return whether joint names identify a thumb and two other fingers of a palm."""
     names = {_name_of(chains, chain) for chain in chains.below(palm)} - {None}
     return "thumb" in names and len(names) > 2
 
 
 def _are_alike(chains: Chains, palm: int) -> bool:
-    """Return whether the chains of a palm may be fingers: two of similar length, or more than two."""
+    """Return whether the chains of a palm may be fingers: more than two chains, or two of similar length."""
     fingers, _ = chains.without_linkages(chains.below(palm))
     lengths = [magnitude(chain.end - chain.base) for chain in fingers]
     return len(fingers) > 2 or max(lengths) <= _LONGER * min(lengths)
 
 
 def _of_roles(chains: Chains, side: str) -> dict[str, list[int]]:
-    """Return the rows of each finger with roles, thumb first."""
+    """Return the rows of the joints of each finger that has roles, thumb first."""
     roles, found = chains.skeleton.role_rows, dict[str, list[int]]()
     for finger in FINGERS:
         numbers = itertools.takewhile(lambda k, finger=finger: f"{side}_{finger}_{k}" in roles, itertools.count(1))
@@ -184,8 +185,8 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
     Args:
         chains: The chains.
         palm: The palm.
-        side: Its side in a body.
-        otherwise: Its side if it is not part of a body.
+        side: Side of the hand in a body.
+        otherwise: Side of a hand that is not part of a body.
     """
     fingers, bars = chains.without_linkages(chains.below(palm))
     inside = {row for chain in fingers for row in chain.rows}
@@ -247,7 +248,7 @@ def _finger_in(name: str) -> str | None:
 
 
 def _thumb(chains: Sequence[Chain]) -> tuple[int, bool]:
-    """Return the index of the thumb by shape, and whether the choice is clear."""
+    """Return the index of the thumb, determined by shape, and whether the choice is clear."""
     if len(chains) < 3:
         return 0, False
     along, middles = np.array([chain.along for chain in chains]), np.array([chain.middle for chain in chains])
@@ -259,12 +260,12 @@ def _thumb(chains: Sequence[Chain]) -> tuple[int, bool]:
 
 
 def _unlike(along: Array, middles: Array, lengths: Array) -> float:
-    """Return a dimensionless measure of how much chains differ in direction and deviate from a row.
+    """Return a dimensionless measure of how much chains differ in direction and how far they are from one row.
 
     Args:
-        along: Their directions, (n, 3).
-        middles: Points between their bases and tips, (n, 3).
-        lengths: Their lengths, (n,).
+        along: Directions of the chains, (n, 3).
+        middles: Midpoints between the bases and tips of the chains, (n, 3).
+        lengths: Lengths of the chains, (n,).
     """
     mean = along.mean(axis=0)
     turns = np.arccos(np.clip(along @ unit(mean), -1.0, 1.0)) if magnitude(mean) > 0.0 else np.full(len(along), 1.5)
@@ -293,19 +294,20 @@ def _hand(
     named: Sequence[tuple[str, Chain]],
     notes: list[str],
 ) -> Hand:
-    """Return a hand of fingers with known names, thumb first.
+    """Return the hand with these named fingers, thumb first.
 
     Args:
         chains: The chains.
-        palm: The palm.
-        sides: Its side in a body, and its side otherwise.
-        named: Its fingers with names.
-        notes: Doubts so far.
+        palm: Row of the palm.
+        sides: Side of the hand if it is part of a body, and its side otherwise.
+        named: Names and chains of the fingers.
+        notes: Sentences about doubts so far.
     """
     side, otherwise = sides
     skeleton = chains.skeleton
     fingers = [chain for _, chain in named]
-    gripper = len(fingers) == 2 and _name_of(chains, fingers[0]) != "thumb"  # otherwise two fingers are a mitten
+    # if the first finger is a thumb, two fingers are a mitten
+    gripper = len(fingers) == 2 and _name_of(chains, fingers[0]) != "thumb"
     if len(fingers) == 2 and not gripper:
         notes.append(f"a mitten: next to the thumb is one finger, at {_key(chains, fingers[1].rows[0])!r}")
     knuckles = fingers if gripper else fingers[1:]
@@ -364,9 +366,9 @@ def _of_wrist(
     Args:
         chains: The chains.
         palm: Row of the hand.
-        side: Its side.
+        side: Side of the hand.
         knuckles: The fingers without the thumb, from the index finger on.
-        found: The axes found from the fingers.
+        found: The axes along and out of the palm, as determined from the fingers.
     """
     wrist, bases = chains.frames[palm, :3, 3], np.array([chain.base for chain in knuckles])
     length = float(np.mean([magnitude(chain.end - chain.base) for chain in knuckles]))
@@ -375,14 +377,15 @@ def _of_wrist(
     along, out = palm_axes(wrist, bases)
     out = out if side == "right" else -out
     hinged = any(chains.axis(row) is not None for chain in knuckles for row in chain.rows)
-    hinged &= float(np.mean([_curl(chains, chain) for chain in knuckles])) <= _CURLED  # a fist at rest
+    # palms of fists at rest are determined by wrist and knuckles
+    hinged &= float(np.mean([_curl(chains, chain) for chain in knuckles])) <= _CURLED
     if not np.isfinite(out).all() or (hinged and min(along @ found[0], out @ found[1]) < _NEAR):
         return found
     return along, out
 
 
 def _bends_to(chains: Chains, chain: Chain) -> Array:
-    """Return the direction in which a fingertip moves as its joints rotate to their longer side, (3,)."""
+    """Return the direction in which a fingertip moves as its joints rotate to the side of their larger range."""
     total, places = np.zeros(3), chains.frames[:, :3, 3]
     flexion = set(_flexion(chains, chain))
     for row in chain.rows:
@@ -411,7 +414,7 @@ def _curl(chains: Chains, chain: Chain) -> float:
 
 
 def _flexion(chains: Chains, chain: Chain) -> list[int]:
-    """Return the joints that bend a finger: hinges with axes along that of the last hinge, and balls."""
+    """Return the joints that bend a finger: balls, and hinges whose axes are parallel to that of the last hinge."""
     last = next((axis for row in reversed(chain.rows) if (axis := chains.axis(row)) is not None), None)
     out: list[int] = []
     for row in chain.rows:
@@ -422,7 +425,7 @@ def _flexion(chains: Chains, chain: Chain) -> list[int]:
 
 
 def _finger(chains: Chains, name: str, chain: Chain) -> Finger:
-    """Return a finger."""
+    """Return the finger of a chain with a name."""
     flexion = _flexion(chains, chain)
     others = [row for row in chain.rows if row not in flexion or chains.axis(row) is None]
     keys = [[_key(chains, row) for row in rows] for rows in (chain.rows, flexion, others)]
@@ -434,14 +437,14 @@ def _finger(chains: Chains, name: str, chain: Chain) -> Finger:
 
 
 def _coupled(chains: Chains, fingers: Sequence[Chain]) -> dict[Key, Key]:
-    """Return the leader of each mimic joint."""
+    """Return the leader of each mimic joint of the fingers."""
     leaders = chains.skeleton.leader_rows
     rows = dict.fromkeys(row for chain in fingers for row in chain.rows)
     return {_key(chains, row): _key(chains, leaders[row]) for row in rows if row in leaders}
 
 
 def _named_side(skeleton: Skeleton, palm: int) -> str | None:
-    """Return the side named by the palm, the joints above it, or the model; None without such a name."""
+    """Return the side in the names of the palm, the joints above it, or the model; None without such a name."""
     for row in ancestors(skeleton.parents, palm):
         joint = skeleton.joints[row]
         for name in (joint.name, joint.body or ""):
@@ -453,19 +456,19 @@ def _named_side(skeleton: Skeleton, palm: int) -> str | None:
 
 
 def _normal(fingers: Sequence[Chain], along: Array, thumb_side: Array) -> Array:
-    """Return a normal of the plane of the knuckles, on the side of the thumb's tip."""
+    """Return the normal of the plane of the knuckles that points to the side of the thumb's tip."""
     out = cross(thumb_side, along)
     tip = fingers[0].end - fingers[0].base
     return -out if out @ tip < 0.0 else out
 
 
 def _any_across(along: Array) -> Array:
-    """Return a unit vector normal to a given one."""
+    """Return any unit vector normal to a given one."""
     x, y, z = np.abs(along)
     other = np.eye(3)[0 if x <= min(y, z) else 1 if y <= z else 2]
     return unit(cross(along, other))
 
 
 def _key(chains: Chains, row: int) -> Key:
-    """Return the key of a row."""
+    """Return the key (name or row) of a joint."""
     return chains.skeleton.joint_keys[row]

@@ -14,7 +14,7 @@ from synovia.model.geometry import Array, Bools, as_numbers, cross, magnitudes
 
 COUNT: Final = 21
 WRIST: Final = 0
-# Points of each finger from base to tip, beginning with the knuckle, or for a thumb with the joint at the wrist
+# Points of each finger from base to tip. The first is the knuckle; for a thumb, the joint at the wrist
 FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
     {
         "thumb": (1, 2, 3, 4),
@@ -26,9 +26,9 @@ FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )
 _FINGERS: Final = tuple(points for finger, points in FINGER_POINTS.items() if finger != "thumb")
 KNUCKLES: Final = tuple(points[0] for points in _FINGERS)
-# sum of sines of bends beyond the knuckles that shows a side clearly; only knuckles can bend far back
+# sum of the sines of bends beyond the knuckles that clearly shows a side; only knuckles can bend far back
 _CLEARLY: Final = 1.0
-_STRAIGHT: Final = 0.1  # sum over the four fingers, radians: with less bend, they do not show the side
+_STRAIGHT: Final = 0.1  # radians, summed over the four fingers: fingers that bend less do not show the side
 
 
 def palm_of(points: Any, side: str | None = None) -> Array:
@@ -56,7 +56,7 @@ def palm_of(points: Any, side: str | None = None) -> Array:
 
 
 class Palms(NamedTuple):
-    """The palm of landmarks in each frame.
+    """The palm of 21 landmarks in each frame.
 
     Attributes:
         frames: Palm frames, as from ``palm_of``.
@@ -81,7 +81,7 @@ def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
 
 
 def side_of(points: Any) -> str:
-    """Return whether 21 landmarks are those of a left or a right hand: fingers bend to the side of the palm.
+    """Return whether 21 landmarks are those of a left or a right hand, since fingers bend to the side of the palm.
 
     The sum over all frames of the sines of bends of the four fingers determines the side. For straight fingers, it is
     determined by the thumb's tip, which is on the palm's side as well.
@@ -98,12 +98,12 @@ def side_of(points: Any) -> str:
 
 
 def _bends(places: Array, along: Array, out: Array) -> Array:
-    """Return the bends of the four fingers towards a right hand's palm, at the knuckles and beyond, (T, 2).
+    """Return the bends of the four fingers towards the palm of a right hand, at the knuckles and beyond, (T, 2).
 
-    These are sums of sines. Hidden segments are assumed straight; ``along`` and ``out`` are the axes of the palm, see
+    The bends are sums of sines. Hidden segments count as straight. ``along`` and ``out`` are the axes of the palm, see
     ``_plane``.
     """
-    bends = cross(along, out)  # the axis about which the fingers of a right hand bend
+    bends = cross(along, out)  # axis about which the fingers of a right hand bend
     first = np.broadcast_to(along[:, None, None], (len(places), len(_FINGERS), 1, 3))
     ways = np.concatenate([first, _unit(np.diff(places[:, _FINGERS], axis=2))], axis=2)
     sines = cross(ways[:, :, :-1], ways[:, :, 1:])
@@ -157,7 +157,7 @@ def _plane(places: Array) -> tuple[Array, Array, Array]:
 
 
 def _frames(along: Array, out: Array, origin: Array, side: str) -> Array:
-    """Return the frames (T, 4, 4) of the palm of a side from its axes and origin; NaN for unknown ones."""
+    """Return the frames (T, 4, 4) of a palm from its axes, origin and side; NaN where these are unknown."""
     out = out if side == "right" else -out
     frames = np.zeros((len(along), 4, 4))
     frames[:, :3, 0], frames[:, :3, 1], frames[:, :3, 2] = cross(along, out), along, out
@@ -167,7 +167,7 @@ def _frames(along: Array, out: Array, origin: Array, side: str) -> Array:
 
 
 def _knuckles(places: Array) -> list[int]:
-    """Return the knuckles that are visible in some frame; all knuckles if these are fewer than two."""
+    """Return the knuckles that are visible in some frame; if fewer than two are, return all."""
     seen = [k for k in KNUCKLES if np.isfinite(places[:, k]).any()]
     return seen if len(seen) > 1 else list(KNUCKLES)
 
