@@ -107,6 +107,7 @@ MET, ARRIVED = F(0.02), F(1e-3)  # tolerances: goals are met; radians, length sc
 ALONG = F(0.1)  # weight of the rotation error of a twist about its axis, relative to errors across it
 STILL = F(0.1)  # tolerances: a goal whose error changes by less in a tick stands still
 INDEPENDENT = F(1e-6)  # part of the squared length of a row: a row that others explain up to less is dependent
+LIMITED = F(2)  # factor of the time in which goals come to rest, as joints at limits contribute less
 SOONEST = F(0.5)  # ticks: shortest time for goals to come to rest
 FARTHEST = F(1e9)  # no bound on the move of a column in a step of the levels
 
@@ -247,7 +248,7 @@ def time_of_rows(held, axes, h):
             tick.shift[j] += parts[i] * rows[i, j]
     T = F(0)
     for j in range(n):
-        T = max(T, abs(tick.shift[j]) - F(0.5) * h)
+        T = max(T, LIMITED * abs(tick.shift[j]) - F(0.5) * h)
     return T
 
 
@@ -1006,7 +1007,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
         size = take_velocities(h, tick)
         if keeps_clear(problem.clear):
             apart[4][0] = touches(problem, h, n)
-        if not keep_turns(problem, tick, q) and size <= (ENOUGH if step <= NEWTON_STEPS else LAST_STEP):
+        if not keep_turns(problem, tick, q) and size <= (ENOUGH if by_rows or step <= NEWTON_STEPS else LAST_STEP):
             break
     if may_rest(held, axes, time):
         for j in range(n):
