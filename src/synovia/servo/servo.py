@@ -262,7 +262,7 @@ class Servo(ChecksArguments):
         Priority levels are used where they are supported (``_has_levels``). With late="slow" they are used while
         twists lead the body (``_twisting``), as twists have paths of their own.
         """
-        deviates = self.late == "deviate" and self._closed is None
+        deviates = self.late == "deviate"
         self._levels = self._way = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
@@ -273,14 +273,15 @@ class Servo(ChecksArguments):
                 self._levels = levels
                 return
             self._twisting = levels
-        if deviates and len(self.ik.goals) > 1:
+        if deviates and self._closed is None and len(self.ik.goals) > 1:
             self._way = Way(self.problem, self.axes, self._stops, self._kernels)
 
     @property
     def _has_levels(self) -> bool:
-        """Whether goals go level by level: without loops.
+        """Whether goals go level by level.
 
-        With a jerk limit, this requires only hinges and slides, no clearance goal, no speed limit of an end effector
+        Loops require that the jerk has no limit, no clearance goal, no speed limit of an end effector, and no measured
+        offset of the robot. With a jerk limit, this requires only hinges and slides, no clearance goal, no speed limit of an end effector
         and, with ``late="slow"``, one goal. With speed limits of end effectors, it requires ``late="deviate"``.
         """
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
@@ -289,7 +290,9 @@ class Servo(ChecksArguments):
         limited = self._tools is not None and bool(self._tools.limits)
         deviates = self.late == "deviate" or len(self.ik.goals) == 1
         can = self._brakes_at_once or (is_arm and deviates and not limited)
-        return self._closed is None and can and (not limited or (self.late == "deviate" and named))
+        if self._closed is not None and (self._limits_jerk or clear or limited or self._feedback.offset is not None):
+            return False
+        return can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return the tick of a body with loops, None without loops.
@@ -322,6 +325,8 @@ class Servo(ChecksArguments):
     def _go_by_joints(self) -> None:
         """Go on without levels, from the present state."""
         self._choose_tick()
+        if self._closed is not None:
+            self._q = self._closed.reset(self._q, 1.0 / self.rate)
         if self._slow is not None and self._path is None:
             self._path = self._slow
         if self._way is not None and self._places is not None:
@@ -400,12 +405,16 @@ class Servo(ChecksArguments):
         self._q = start.values.copy()
         if self._places is not None:
             self._put(self._places.home)
+        self._feedback.reset()
         self._begin(speeds, 1.0 / self.rate)
         if gains.any():
             self.axes.table[:, AXIS_ACCELERATION] = gains
             self._replan()
         if self._closed is not None:
             self._q = self._closed.reset(self._q, 1.0 / self.rate)
+            speeds = self.axes.table[:, AXIS_VELOCITY]
+            if self._levels is None and self._has_levels:
+                self._choose_tick()
         if self._way is not None:
             self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
@@ -414,7 +423,6 @@ class Servo(ChecksArguments):
         self._inputs.reset()
         self._drives.reset()
         self._driven = False
-        self._feedback.reset()
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
         self._answers.hold(None)
         self._answers.reset(self._stopped())
@@ -703,7 +711,8 @@ class Servo(ChecksArguments):
     def _go_on(self, h: float) -> None:
         """Let goals lead the body again, from its present state."""
         if self._levels is not None:
-            self._levels.reset(self._live.table[0], self._q, rests=not self.axes.table[:, AXIS_VELOCITY].any())
+            rests = not self.axes.table[:, AXIS_VELOCITY].any()
+            self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._closed is not None)
             self._led, self._led_row = None, None
         if self._way is not None:
             self._go_ahead_anew(self._way, h)
@@ -782,6 +791,8 @@ class Servo(ChecksArguments):
         """
         measured = self._feedback.of(q, self._q, self.problem.as_start)
         self._feedback.read(self._q, measured, self._time)
+        if self._closed is not None and self._levels is not None and not self._has_levels:
+            self._go_by_joints()
         if self._feedback.far:
             self._hold(self._feedback.far)
 
@@ -913,6 +924,9 @@ class Servo(ChecksArguments):
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
+        if self._levels is not None and self.skeleton.mechanism is not None:
+            end = self._levels.end
+            return self._q.copy() if end is None else self.skeleton.mechanism.closed(end[None])[0][0]
         q, rest = (self._q, self._rest) if self._way is None else (self._way.q, self._way.rest)
         out = q.copy()
         rest(q, out)
@@ -980,6 +994,10 @@ class Servo(ChecksArguments):
         """Take a tick in which only driven joints move; write ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._aim = there, before
+        if self._levels is not None and self._closed is not None:
+            targets, places = self._live.table[0], (self._q, self._q)
+            self._levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE), self._levels.tied)
+            return
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
 
     def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
@@ -1031,7 +1049,7 @@ class Servo(ChecksArguments):
         self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
         table[:] = planned if takes else kept
         levels = self._levels or self._twisting
-        if takes and levels is not None:
+        if takes and levels is not None and self._closed is None:
             levels.forget()
         if takes and able.all():
             self._coming = None
@@ -1095,8 +1113,10 @@ class Servo(ChecksArguments):
         self._aim = there, before
         if self._levels is not None:
             self._go_by_levels(self._levels, out, h, stop)
-            return
-        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
+            if self._closed is not None:
+                self._closed.watch(out, there, 0.0 if stop else h)
+        else:
+            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
 
@@ -1119,6 +1139,8 @@ class Servo(ChecksArguments):
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and not self._drives.active and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
+            if self.skeleton.mechanism is not None:
+                place = self.skeleton.mechanism.closed(place[None])[0][0]
             self._answers.restart(self._feedback.body(place))
 
     def _reachable(self) -> Array | None:
