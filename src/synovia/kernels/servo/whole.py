@@ -869,6 +869,12 @@ def accept_tick(held, body, axes, together, levels, known, found, q, h):
             take_part(axes, tick.base, tick.base, F(1))
             known.clock[KNOWN] = F(0)
             return solved
+        if is_tied(held):  # loops may leave no straight motion
+            still, _ = held[7]
+            closed = *held[:7], (still, 0), *held[8:]
+            take_part(axes, tick.base, tick.base, F(1))
+            if keep_tick(closed, body, axes, known, found, q, h):
+                return solved
     for i in range(n):
         tick.chosen[i] = tick.base[i] if follows else axes[i, NEXT]
     share = F(1)
