@@ -50,7 +50,7 @@ class TickLevels:
         tools: Used fraction of the speed limits, and 1 for end effectors that slowed the body down, (2, tools).
         states: State of each goal, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
         count: Number of priority levels.
-        tied: 1 if the first level has the rows of loops, else 0.
+        above: Number of levels above all goals: of loops, and of distances or end effectors.
         memory: State from the tick before, in addition to states and axes: targets, and the known stop.
     """
 
@@ -95,7 +95,7 @@ class TickLevels:
         self._axes = axes
         self.memory = self._last, self._stops
         rows, tied = _aimed_rows(problem, aimed), tied_rows(problem)
-        rows[:tied], self.tied = TIED, int(tied > 0)
+        rows[:tied], self.above = TIED, int(tied > 0) + int(bool(tools) or ways is not None)
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
             np.zeros(len(columns), np.int32), rows, self.states, axes.table,

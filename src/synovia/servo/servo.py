@@ -247,14 +247,17 @@ class Servo(ChecksArguments):
         self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
         self._places: Places | None = None
         self._obstacles = self.problem.obstacles
-        self._clear = None
-        if self._avoids and self._closed is not None:
-            self._clear = ClosedGuard(self.problem, self._feedback.body)
         self._path = self._slow = None
-        self._guard = self._new_guard(self._stops)
+        self._choose_guard()
         self._choose_tick()
         if self.late == "slow":
             self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
+
+    def _choose_guard(self) -> None:
+        """Choose what keeps the distances of clearance goals: a guard, or that of the ticks of a body with loops."""
+        self._guard, self._clear = self._new_guard(self._stops), None
+        if self._avoids and self._guard is None:
+            self._clear = ClosedGuard(self.problem, self._feedback.body)
 
     def _choose_tick(self) -> None:
         """Choose the method of a tick: goals by priority levels, or joints that move independently to the solution.
@@ -280,8 +283,7 @@ class Servo(ChecksArguments):
     def _has_levels(self) -> bool:
         """Whether goals go level by level.
 
-        Loops require that the jerk has no limit, no clearance goal, no speed limit of an end effector, and no measured
-        offset of the robot. With a jerk limit, this requires only hinges and slides, no clearance goal, no speed limit of an end effector
+        Loops require that the jerk has no limit, and no measured offset of the robot. With a jerk limit, this requires only hinges and slides, no clearance goal, no speed limit of an end effector
         and, with ``late="slow"``, one goal. With speed limits of end effectors, it requires ``late="deviate"``.
         """
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
@@ -290,8 +292,8 @@ class Servo(ChecksArguments):
         limited = self._tools is not None and bool(self._tools.limits)
         deviates = self.late == "deviate" or len(self.ik.goals) == 1
         can = self._brakes_at_once or (is_arm and deviates and not limited)
-        if self._closed is not None and (self._limits_jerk or clear or limited or self._feedback.offset is not None):
-            return False
+        if self._closed is not None:
+            can = not (self._limits_jerk or (clear and limited)) and self._feedback.offset is None
         return can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
@@ -327,6 +329,9 @@ class Servo(ChecksArguments):
         self._choose_tick()
         if self._closed is not None:
             self._q = self._closed.reset(self._q, 1.0 / self.rate)
+            self._choose_guard()
+            if self._clear is not None:
+                self._clear.reset(self._q)
         if self._slow is not None and self._path is None:
             self._path = self._slow
         if self._way is not None and self._places is not None:
@@ -339,7 +344,7 @@ class Servo(ChecksArguments):
         Raises:
             UnsupportedError: If another setting of the servo does not support clearance goals.
         """
-        if not self._avoids or self._closed is not None:
+        if not self._avoids or (self._closed is not None and not self._has_levels):
             return None
         if self.late == "slow" or self._tools is not None:
             raise UnsupportedError(
@@ -414,6 +419,7 @@ class Servo(ChecksArguments):
             self._q = self._closed.reset(self._q, 1.0 / self.rate)
             speeds = self.axes.table[:, AXIS_VELOCITY]
             if self._levels is None and self._has_levels:
+                self._choose_guard()
                 self._choose_tick()
         if self._way is not None:
             self._way.reset(self._q, speeds, 1.0 / self.rate)
@@ -974,9 +980,10 @@ class Servo(ChecksArguments):
             self._go(out, h, stop)
         else:
             self._go_way(way, out, h, stop)
-        if self._guard is not None and kept is not None and (self._levels is None or self._driven):
+        free = self._closed is None and (self._levels is None or self._driven)
+        if self._guard is not None and kept is not None and free:
             self._keep_clear(self._guard, kept, q, out, h)
-        if self._closed is not None and self._tools is not None:
+        if self._closed is not None and self._tools is not None and self._levels is None:
             self._tools.tell(q, out, h, self._closed.slowed)
         self._q = out
         if self._coming is not None:
@@ -995,8 +1002,7 @@ class Servo(ChecksArguments):
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._aim = there, before
         if self._levels is not None and self._closed is not None:
-            targets, places = self._live.table[0], (self._q, self._q)
-            self._levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE), self._levels.tied)
+            self._go_by_levels(self._levels, out, h, 0, self._levels.above)
             return
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
 
@@ -1040,7 +1046,7 @@ class Servo(ChecksArguments):
             able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
         brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
         clear = True
-        if guard is not None and state is not None:
+        if guard is not None and state is not None and self._closed is None:
             table[:] = planned
             self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
             clear = guard.allows(q, out, h, self._feedback)
@@ -1120,8 +1126,8 @@ class Servo(ChecksArguments):
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
 
-    def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which goals keep their priorities; write ``out`` (nq,)."""
+    def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int, count: int | None = None) -> None:
+        """Take a tick in which goals of the first ``count`` levels keep their priorities; write ``out`` (nq,)."""
         if self._led_row is not self._answers.row:
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
@@ -1131,7 +1137,7 @@ class Servo(ChecksArguments):
         leads = (self._led is not None or self._answers.reaches) and not self._inputs.twisted().any()
         meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
-        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
+        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets), count)
         if self._tools is not None:
             self._tools.note_shares(*levels.tools)
         if self._guard is not None:
