@@ -94,10 +94,10 @@ class Servo(ChecksArguments):
     others compensate by the priorities of the goals; with a jerk limit, only if all joints are hinges and slides.
 
     Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. This does not apply to bodies with ball joints, a free root, clearance goals or limits of end effectors
-    whose jerk is limited. With a jerk limit and several goals, it rarely fails for a moment, and limits of positions
-    hold within 1e-6 radians. With ``late="slow"``, priorities hold for twists: a ``Twist`` is late where the body
-    cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
+    priority. This does not apply to bodies with ball joints, a free root, loops, clearance goals or limits of end
+    effectors whose jerk is limited. With a jerk limit and several goals, it rarely fails for a moment, and limits of
+    positions hold within 1e-6 radians. With ``late="slow"``, priorities hold for twists: a ``Twist`` is late where the
+    body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
     the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
@@ -283,8 +283,10 @@ class Servo(ChecksArguments):
     def _has_levels(self) -> bool:
         """Whether goals go level by level.
 
-        Loops require that the jerk has no limit, and no measured offset of the robot. With a jerk limit, this requires only hinges and slides, no clearance goal, no speed limit of an end effector
-        and, with ``late="slow"``, one goal. With speed limits of end effectors, it requires ``late="deviate"``.
+        With a jerk limit, this requires only hinges and slides, no loops, no clearance goal, no speed limit of an end
+        effector and, with ``late="slow"``, one goal. With speed limits of end effectors, it requires
+        ``late="deviate"``. Bodies with loops must not have both clearance goals and such speed limits, nor a measured
+        offset.
         """
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
         is_arm = not clear and len(self.axes.numbers) == len(self.axes.table)

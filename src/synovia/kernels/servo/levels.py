@@ -456,9 +456,10 @@ def note_first_rows(held, pose):
 def promised_rows(problem, goal_of_row, states, stops, levels):
     """Return before which residual row held goals are a promise, and before which row followed goals are.
 
-    Only the first ``levels`` levels count; loops are always a promise. A held goal is a promise if all levels with a moving goal are below. A followed goal is a promise if all far goals
-    are below: it continues straight while the body brakes. A body that ``stops`` has no moving goal. A clearance goal
-    that is nearer than asked moves the goals of its level and below.
+    Only the first ``levels`` levels count; loops are always a promise. A held goal is a promise if all levels with a
+    moving goal are below. A followed goal is a promise if all far goals are below: it continues straight while the body
+    brakes. A body that ``stops`` has no moving goal. A clearance goal that is nearer than asked moves the goals of its
+    level and below.
     """
     count = min(int(levels), problem.levels.shape[0] - 1)
     last = int(problem.levels[count])
