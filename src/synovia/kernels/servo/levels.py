@@ -453,14 +453,15 @@ def note_first_rows(held, pose):
 
 
 @device
-def promised_rows(problem, goal_of_row, states, stops, levels):
+def promised_rows(problem, goal_of_row, states, counts):
     """Return before which residual row held goals are a promise, and before which row followed goals are.
 
-    Only the first ``levels`` levels count; loops are always a promise. A held goal is a promise if all levels with a
-    moving goal are below. A followed goal is a promise if all far goals are below: it continues straight while the body
-    brakes. A body that ``stops`` has no moving goal. A clearance goal that is nearer than asked moves the goals of its
-    level and below.
+    Only the levels that apply count (see ``open_held``); loops are always a promise. A held goal is a promise if all
+    levels with a moving goal are below. A followed goal is a promise if all far goals are below: it continues straight
+    while the body brakes. A body that stops has no moving goal. A clearance goal that is nearer than asked moves the
+    goals of its level and below.
     """
+    stops, levels = counts
     count = min(int(levels), problem.levels.shape[0] - 1)
     last = int(problem.levels[count])
     if stops:
@@ -528,17 +529,18 @@ def spare_of(held):
 
 
 @inline
-def open_held(problem, work, tick, columns, goal_of_row, states, live, stops, levels):
-    """Return the data with which the first ``levels`` levels of a tick are solved.
+def open_held(problem, work, tick, columns, goal_of_row, states, live, counts):
+    """Return the data with which the levels of a tick are solved.
 
     It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart), the last three from
     ``live``. ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for ``rates``
-    see ``note_rates``, and for ``apart`` see ``servo.distances``.
+    see ``note_rates``, and for ``apart`` see ``servo.distances``. ``counts`` is whether the body stops, and how
+    many levels apply.
     """
     tools, rates, apart = live
     slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
-    promised = promised_rows(problem, goal_of_row, states, stops, levels)
+    promised = promised_rows(problem, goal_of_row, states, counts)
     return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart
 
 

@@ -134,7 +134,7 @@ def servo_step(
     if keeps_clear(problem.clear):
         note_pressed(problem, work, states, apart, n)
     live = tools, rates, apart
-    held = open_held(problem, work, tick, columns, goal_of_row, states, live, brakes, levels)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, live, (brakes, levels))
     touches[0] = F(0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
     is_arm = n == variables.shape[0] and is_alone(goal_of_row)  # each axis in its own time: no goal is held
@@ -145,7 +145,7 @@ def servo_step(
     if not (brakes and brake_tick(held, variables, axes, known, place, time)):
         solved = solve_tick(held, axes, together, place, time, levels, False)
         if has_promise(held):
-            solved += accept_tick(held, (variables, limits), axes, together, levels, known, found, place, time)
+            solved += accept_tick(held, (variables, limits), axes, together, levels, (known, found), place, time)
         else:
             known.clock[KNOWN] = F(0)
     proven = known.clock[KNOWN] != F(0) and known.clock[PASSED] == F(0)

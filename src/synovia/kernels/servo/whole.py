@@ -829,7 +829,7 @@ def brake_tick(held, variables, axes, known, q, h):
 
 
 @device
-def accept_tick(held, body, axes, together, levels, known, found, q, h):
+def accept_tick(held, body, axes, together, levels, stops, q, h):
     """Change the velocities of a tick, if no stop after it is found.
 
     First, levels below the highest one that moves follow the known stop. Then velocities are interpolated between the
@@ -840,7 +840,7 @@ def accept_tick(held, body, axes, together, levels, known, found, q, h):
     Returns:
         The number of linear systems that were solved.
     """
-    variables, _ = body
+    (variables, _), (known, found) = body, stops
     tick = held[3]
     n = axes.shape[0]
     for i in range(n):
