@@ -50,6 +50,7 @@ class TickLevels:
         tools: Used fraction of the speed limits, and 1 for end effectors that slowed the body down, (2, tools).
         states: State of each goal, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
         count: Number of priority levels.
+        above: Number of levels above all goals: of loops, and of distances or end effectors.
         memory: State from the tick before, in addition to states and axes: targets, and the known stop.
     """
 
@@ -62,6 +63,7 @@ class TickLevels:
     ) -> None:
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.servo.levels import TIED
         from synovia.kernels.servo.step import STOP_OF_BODY, servo_step
 
         tools = tools or {}
@@ -90,10 +92,13 @@ class TickLevels:
         t = axes.skeleton.tables
         self._stops = np.zeros((2, size_of_all(STOP_OF_BODY, sizes)))
         self._known = size_of_all(STOP_OF_BODY[: len(WHOLE)], sizes) - 1
+        self._axes = axes
         self.memory = self._last, self._stops
+        rows, tied = _aimed_rows(problem, aimed), tied_rows(problem)
+        rows[:tied], self.above = TIED, int(tied > 0) + int(bool(tools) or ways is not None)
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
-            np.zeros(len(columns), np.int32), _aimed_rows(problem, aimed), self.states, axes.table,
+            np.zeros(len(columns), np.int32), rows, self.states, axes.table,
             *writable(t.variables, t.limits, t.followers, t.coupling),
         )  # fmt: skip
         table, q, none = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq), np.zeros(0)
@@ -113,18 +118,30 @@ class TickLevels:
         """Move obstacles to their present places."""
         places.put_into(self._obstacles, self._floats)
 
-    def reset(self, targets: Array, q: Array, *, rests: bool) -> None:
+    def reset(self, targets: Array, q: Array, *, rests: bool, keeps: bool = False) -> None:
         """Restart with a body that holds its goals at these targets, if it meets them.
 
         Args:
             targets: The targets, (goals, 17).
             q: Joint values, (nq,).
             rests: Whether the body is at rest.
+            keeps: Whether it keeps its known stop.
         """
-        self.states[:], self._stops[:], self._rates[:] = 0.0, 0.0, 0.0
-        self._stops[0, : len(q)], self._stops[0, self._known] = q, float(rests)
+        self.states[:], self._rates[:] = 0.0, 0.0
+        if not keeps:
+            self._stops[:] = 0.0
+            self._stops[0, : len(q)], self._stops[0, self._known] = q, float(rests)
         self.states[:, MODE] = HELD_STILL
         self._last[:] = targets
+
+    @property
+    def end(self) -> Array | None:
+        """Joint values (nq,) at the end of the known stop, without a limit of the jerk; None if there is none."""
+        known, nq, n = self._stops[0], self._axes.skeleton.nq, len(self._axes.table)
+        if not known[self._known]:
+            return None
+        way, bends = known[nq : nq + n], known[nq + 2 * n : self._known - 2].reshape(-1, n)
+        return self._axes.shifted(known[:nq], way + bends.sum(axis=0))
 
     def take_over(self, other: TickLevels, pairs: Sequence[tuple[int, int]]) -> None:
         """Copy the known stop, and the states of goals by pairs of their indices now and before."""
@@ -133,7 +150,13 @@ class TickLevels:
             self.states[new], self._last[new] = other.states[old], other._last[old]
 
     def step(
-        self, targets: Array, places: tuple[Array, Array], aim: tuple[Array, Array], out: Array, tick: tuple[float, int]
+        self,
+        targets: Array,
+        places: tuple[Array, Array],
+        aim: tuple[Array, Array],
+        out: Array,
+        tick: tuple[float, int],
+        count: int | None = None,
     ) -> int:
         """Take a tick, or a part of it, in which goals keep their priorities; see ``kernels.servo.step``.
 
@@ -143,13 +166,14 @@ class TickLevels:
             aim: Wanted joint values, (nq,), of this tick and of the tick before.
             out: Joint values after the tick, (nq,); written.
             tick: Seconds; PROPOSE, ADVANCE, STOP and MEETS. Without PROPOSE, propose the tick before.
+            count: Number of priority levels that apply; None for all.
 
         Returns:
             The number of linear systems that were solved.
         """
         self._targets[: len(targets)] = targets
         more = self._speeds, self.tools, self._rates, *self._apart
-        return self._solve(self._targets, *places, *aim, out, *tick, self.count, *more)
+        return self._solve(self._targets, *places, *aim, out, *tick, self.count if count is None else count, *more)
 
 
 def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
@@ -161,6 +185,12 @@ def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
         for k in range(1 if block == SCALAR else 3):
             columns[column + k] = first[at] + k
     return columns
+
+
+def tied_rows(problem: CompiledProblem) -> int:
+    """Return the number of residual rows of loops, which are the first ones."""
+    loops = table_of(problem.ints, problem.floats, "loops.ints")
+    return int(table_of(problem.ints, problem.floats, "levels")[1]) if len(loops) else 0
 
 
 def _aimed_rows(problem: CompiledProblem, aimed: int) -> Ints:

@@ -94,10 +94,10 @@ class Servo(ChecksArguments):
     others compensate by the priorities of the goals; with a jerk limit, only if all joints are hinges and slides.
 
     Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. This does not apply to bodies with ball joints, a free root, clearance goals or limits of end effectors
-    whose jerk is limited. With a jerk limit and several goals, it rarely fails for a moment, and limits of positions
-    hold within 1e-6 radians. With ``late="slow"``, priorities hold for twists: a ``Twist`` is late where the body
-    cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
+    priority. This does not apply to bodies with ball joints, a free root, loops, clearance goals or limits of end
+    effectors whose jerk is limited. With a jerk limit and several goals, it rarely fails for a moment, and limits of
+    positions hold within 1e-6 radians. With ``late="slow"``, priorities hold for twists: a ``Twist`` is late where the
+    body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
     the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
@@ -247,14 +247,17 @@ class Servo(ChecksArguments):
         self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
         self._places: Places | None = None
         self._obstacles = self.problem.obstacles
-        self._clear = None
-        if self._avoids and self._closed is not None:
-            self._clear = ClosedGuard(self.problem, self._feedback.body)
         self._path = self._slow = None
-        self._guard = self._new_guard(self._stops)
+        self._choose_guard()
         self._choose_tick()
         if self.late == "slow":
             self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
+
+    def _choose_guard(self) -> None:
+        """Choose what keeps the distances of clearance goals: a guard, or that of the ticks of a body with loops."""
+        self._guard, self._clear = self._new_guard(self._stops), None
+        if self._avoids and self._guard is None:
+            self._clear = ClosedGuard(self.problem, self._feedback.body)
 
     def _choose_tick(self) -> None:
         """Choose the method of a tick: goals by priority levels, or joints that move independently to the solution.
@@ -262,7 +265,7 @@ class Servo(ChecksArguments):
         Priority levels are used where they are supported (``_has_levels``). With late="slow" they are used while
         twists lead the body (``_twisting``), as twists have paths of their own.
         """
-        deviates = self.late == "deviate" and self._closed is None
+        deviates = self.late == "deviate"
         self._levels = self._way = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
@@ -273,15 +276,17 @@ class Servo(ChecksArguments):
                 self._levels = levels
                 return
             self._twisting = levels
-        if deviates and len(self.ik.goals) > 1:
+        if deviates and self._closed is None and len(self.ik.goals) > 1:
             self._way = Way(self.problem, self.axes, self._stops, self._kernels)
 
     @property
     def _has_levels(self) -> bool:
-        """Whether goals go level by level: without loops.
+        """Whether goals go level by level.
 
-        With a jerk limit, this requires only hinges and slides, no clearance goal, no speed limit of an end effector
-        and, with ``late="slow"``, one goal. With speed limits of end effectors, it requires ``late="deviate"``.
+        With a jerk limit, this requires only hinges and slides, no loops, no clearance goal, no speed limit of an end
+        effector and, with ``late="slow"``, one goal. With speed limits of end effectors, it requires
+        ``late="deviate"``. Bodies with loops must not have both clearance goals and such speed limits, nor a measured
+        offset.
         """
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
         is_arm = not clear and len(self.axes.numbers) == len(self.axes.table)
@@ -289,7 +294,9 @@ class Servo(ChecksArguments):
         limited = self._tools is not None and bool(self._tools.limits)
         deviates = self.late == "deviate" or len(self.ik.goals) == 1
         can = self._brakes_at_once or (is_arm and deviates and not limited)
-        return self._closed is None and can and (not limited or (self.late == "deviate" and named))
+        if self._closed is not None:
+            can = not (self._limits_jerk or (clear and limited)) and self._feedback.offset is None
+        return can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return the tick of a body with loops, None without loops.
@@ -322,6 +329,11 @@ class Servo(ChecksArguments):
     def _go_by_joints(self) -> None:
         """Go on without levels, from the present state."""
         self._choose_tick()
+        if self._closed is not None:
+            self._q = self._closed.reset(self._q, 1.0 / self.rate)
+            self._choose_guard()
+            if self._clear is not None:
+                self._clear.reset(self._q)
         if self._slow is not None and self._path is None:
             self._path = self._slow
         if self._way is not None and self._places is not None:
@@ -334,7 +346,7 @@ class Servo(ChecksArguments):
         Raises:
             UnsupportedError: If another setting of the servo does not support clearance goals.
         """
-        if not self._avoids or self._closed is not None:
+        if not self._avoids or (self._closed is not None and not self._has_levels):
             return None
         if self.late == "slow" or self._tools is not None:
             raise UnsupportedError(
@@ -400,12 +412,17 @@ class Servo(ChecksArguments):
         self._q = start.values.copy()
         if self._places is not None:
             self._put(self._places.home)
+        self._feedback.reset()
         self._begin(speeds, 1.0 / self.rate)
         if gains.any():
             self.axes.table[:, AXIS_ACCELERATION] = gains
             self._replan()
         if self._closed is not None:
             self._q = self._closed.reset(self._q, 1.0 / self.rate)
+            speeds = self.axes.table[:, AXIS_VELOCITY]
+            if self._levels is None and self._has_levels:
+                self._choose_guard()
+                self._choose_tick()
         if self._way is not None:
             self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
@@ -415,7 +432,6 @@ class Servo(ChecksArguments):
         self._inputs.reset()
         self._drives.reset()
         self._driven = False
-        self._feedback.reset()
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
         self._answers.hold(None)
         self._answers.reset(self._stopped())
@@ -705,7 +721,8 @@ class Servo(ChecksArguments):
     def _go_on(self, h: float) -> None:
         """Let goals lead the body again, from its present state."""
         if self._levels is not None:
-            self._levels.reset(self._live.table[0], self._q, rests=not self.axes.table[:, AXIS_VELOCITY].any())
+            rests = not self.axes.table[:, AXIS_VELOCITY].any()
+            self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._closed is not None)
             self._led, self._led_row = None, None
         if self._way is not None:
             self._go_ahead_anew(self._way, h)
@@ -784,6 +801,8 @@ class Servo(ChecksArguments):
         """
         measured = self._feedback.of(q, self._q, self.problem.as_start)
         self._feedback.read(self._q, measured, self._time)
+        if self._closed is not None and self._levels is not None and not self._has_levels:
+            self._go_by_joints()
         if self._feedback.far:
             self._hold(self._feedback.far)
 
@@ -917,6 +936,9 @@ class Servo(ChecksArguments):
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
+        if self._levels is not None and self.skeleton.mechanism is not None:
+            end = self._levels.end
+            return self._q.copy() if end is None else self.skeleton.mechanism.closed(end[None])[0][0]
         q, rest = (self._q, self._rest) if self._way is None else (self._way.q, self._way.rest)
         out = q.copy()
         rest(q, out)
@@ -963,9 +985,10 @@ class Servo(ChecksArguments):
             self._go(out, h, stop)
         else:
             self._go_way(way, out, h, stop)
-        if self._guard is not None and kept is not None and (self._levels is None or self._driven):
+        free = self._closed is None and (self._levels is None or self._driven)
+        if self._guard is not None and kept is not None and free:
             self._keep_clear(self._guard, kept, q, out, h)
-        if self._closed is not None and self._tools is not None:
+        if self._closed is not None and self._tools is not None and self._levels is None:
             self._tools.tell(q, out, h, self._closed.slowed)
         self._q = out
         if self._coming is not None:
@@ -983,6 +1006,9 @@ class Servo(ChecksArguments):
         """Take a tick in which only driven joints move; write ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._aim = there, before
+        if self._levels is not None and self._closed is not None:
+            self._go_by_levels(self._levels, out, h, 0, self._levels.above)
+            return
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
 
     def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
@@ -1025,7 +1051,7 @@ class Servo(ChecksArguments):
             able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
         brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
         clear = True
-        if guard is not None and state is not None:
+        if guard is not None and state is not None and self._closed is None:
             table[:] = planned
             self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
             clear = guard.allows(q, out, h, self._feedback)
@@ -1034,7 +1060,7 @@ class Servo(ChecksArguments):
         self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
         table[:] = planned if takes else kept
         levels = self._levels or self._twisting
-        if takes and levels is not None:
+        if takes and levels is not None and self._closed is None:
             levels.forget()
         if takes and able.all():
             self._coming = None
@@ -1098,13 +1124,15 @@ class Servo(ChecksArguments):
         self._aim = there, before
         if self._levels is not None:
             self._go_by_levels(self._levels, out, h, stop)
-            return
-        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
+            if self._closed is not None:
+                self._closed.watch(out, there, 0.0 if stop else h)
+        else:
+            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
 
-    def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which goals keep their priorities; write ``out`` (nq,)."""
+    def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int, count: int | None = None) -> None:
+        """Take a tick in which goals of the first ``count`` levels keep their priorities; write ``out`` (nq,)."""
         if self._led_row is not self._answers.row:
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
@@ -1114,7 +1142,7 @@ class Servo(ChecksArguments):
         leads = (self._led is not None or self._answers.reaches) and not self._inputs.twists
         meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
-        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
+        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets), count)
         if self._tools is not None:
             self._tools.note_shares(*levels.tools)
         if self._guard is not None:
@@ -1122,6 +1150,8 @@ class Servo(ChecksArguments):
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and not self._drives.active and np.count_nonzero(self.axes.table[:, REASON]):
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
+            if self.skeleton.mechanism is not None:
+                place = self.skeleton.mechanism.closed(place[None])[0][0]
             self._answers.restart(self._feedback.body(place))
 
     def _reachable(self) -> Array | None:

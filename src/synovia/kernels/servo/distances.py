@@ -41,6 +41,7 @@ from synovia.kernels.layout import (
     SLOTS,
     TOP_ACCELERATION,
 )
+from synovia.kernels.loops.ties import has_loops
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_clear, open_work
@@ -77,13 +78,13 @@ def note_pressed(problem, work, states, apart, axes):
         ways = open_ways(open_clear(apart[0], apart[1], apart[2]).clear, problem.nq, axes, apart[3])
         for u in range(ways.left.shape[0]):
             nearest = min(nearest, ways.left[u] + PRESSED * ways.numbers[SLACK])
-    constrains = apart[3].shape[0] > 0
+    constrains, top = apart[3].shape[0] > 0, problem.levels[2 if has_loops(problem.loops) else 1]
     for t in range(clear.ints.shape[0]):
         states[clear.ints[t, CLEAR_GOAL], AWAY] = F(0)
     ignore_contacts(clear, 0)
     for t in range(clear.ints.shape[0]):
         g, lack = clear.ints[t, CLEAR_GOAL], -nearest
-        if not (constrains and clear.ints[t, CLEAR_ROW] < problem.levels[1]):
+        if not (constrains and clear.ints[t, CLEAR_ROW] < top):
             find_contacts(clear, problem, work.frames, t)
             lack = F(0)
             for slot in range(clear.ints[t, FIRST_SLOT], clear.ints[t, FIRST_SLOT] + clear.ints[t, SLOTS]):

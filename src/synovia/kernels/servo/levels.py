@@ -109,6 +109,7 @@ STILL = F(0.1)  # tolerances: a goal whose error changes by less in a tick stand
 INDEPENDENT = F(1e-6)  # part of the squared length of a row: a row that others explain up to less is dependent
 LIMITED = F(2)  # factor of the time in which goals come to rest, as joints at limits contribute less
 SOONEST = F(0.5)  # ticks: shortest time for goals to come to rest
+TIED = -2  # goal of the rows of loops
 FARTHEST = F(1e9)  # no bound on the move of a column in a step of the levels
 
 Tick = record("Tick", TICK)
@@ -221,7 +222,7 @@ def time_of_rows(held, axes, h):
         tick.shift[j] = F(0)
     for i in range(m):
         parts[i] = F(0)
-        if goal_of_row[i] < 0:
+        if goal_of_row[i] < 0 and goal_of_row[i] != TIED:
             continue
         speed, length = -rates[0, i], F(0)
         for j in range(n):
@@ -231,7 +232,7 @@ def time_of_rows(held, axes, h):
             length += rows[i, j] * rows[i, j]
         left = F(0)
         for k in range(i):
-            if goal_of_row[k] < 0:
+            if goal_of_row[k] < 0 and goal_of_row[k] != TIED:
                 continue
             share = F(0)
             for j in range(n):
@@ -270,7 +271,7 @@ def add_lead(h, J, tick, together, goal_of_row, states, j):
     per = tick.lead[j] * tick.unit[j] / tick.slope[j]
     for i in range(m):
         g = goal_of_row[i]
-        if g >= 0 and states[g, MODE] != F(FOLLOWED):
+        if g == TIED or (g >= 0 and states[g, MODE] != F(FOLLOWED)):
             continue
         total = F(0)
         for k in range(n):
@@ -370,6 +371,8 @@ def assemble(held, axes, together, q, time, levels, stays):
     for i in range(m):
         h.constrains[i] = F(1)
         mode = FOLLOWED if goal_of_row[i] < 0 else int(states[goal_of_row[i], MODE])
+        if goal_of_row[i] == TIED:
+            mode = HELD_STILL
         write_row(h, work.J, tick, rates, i, mode, time)
         if mode == FAR and i >= holds:  # the joints go to the answer as far as goals above allow
             h.e[i] = F(0)
@@ -422,8 +425,9 @@ def touches(problem, h, n):
 
 @inline
 def is_held(states, goal_of_row, i):
-    """Return whether residual row i belongs to a goal that is held."""
-    return goal_of_row[i] >= 0 and states[goal_of_row[i], MODE] == F(HELD_STILL)
+    """Return whether residual row i belongs to a loop, or to a goal that is held."""
+    g = goal_of_row[i]
+    return g == TIED or (g >= 0 and states[g, MODE] == F(HELD_STILL))
 
 
 @inline
@@ -433,13 +437,14 @@ def is_led(states, goal_of_row, i):
 
 
 @apart
-def promised_residual(held, pose, share):
+def promised_residual(held, pose, share, ties):
     """Return the largest error (length scales, radians) of promised rows on a stop; write the errors of all rows.
 
     Args:
         held: See ``open_held``.
         pose: A pose on the stop.
         share: Progress of the stop at that pose, 0 to 1; negative to check held goals only.
+        ties: Weight of the closure errors of loops.
     """
     problem, work, _, tick, _, goal_of_row, states, (still, led), _, _, _ = held
     update_frames(problem, pose, work.frames)
@@ -448,7 +453,7 @@ def promised_residual(held, pose, share):
     for i in range(max(still, led)):
         part = F(0)
         if i < still and is_held(states, goal_of_row, i):
-            part = F(1)
+            part = ties if goal_of_row[i] == TIED else F(1)
         elif i < led and share >= F(0) and is_led(states, goal_of_row, i):
             work.e[i] -= tick.first[i] - share * tick.line[i]
             part = LOOSER
@@ -499,18 +504,21 @@ def note_first_rows(held, pose):
 
 
 @device
-def promised_rows(problem, goal_of_row, states, stops):
+def promised_rows(problem, goal_of_row, states, counts):
     """Return before which residual row held goals are a promise, and before which row followed goals are.
 
-    A held goal is a promise if all levels with a moving goal are below. A followed goal is a promise if all far goals
-    are below: it continues straight while the body brakes. A body that ``stops`` has no moving goal. A clearance goal
-    that is nearer than asked moves the goals of its level and below.
+    Only the levels that apply count (see ``open_held``); loops are always a promise. A held goal is a promise if all
+    levels with a moving goal are below. A followed goal is a promise if all far goals are below: it continues straight
+    while the body brakes. A body that stops has no moving goal. A clearance goal that is nearer than asked moves the
+    goals of its level and below.
     """
-    last = int(problem.levels[problem.levels.shape[0] - 1])
+    stops, levels = counts
+    count = min(int(levels), problem.levels.shape[0] - 1)
+    last = int(problem.levels[count])
     if stops:
         return last, 0
     still = led = last
-    for k in range(problem.levels.shape[0] - 2, -1, -1):
+    for k in range(count - 1, -1, -1):
         for i in range(problem.levels[k], problem.levels[k + 1]):
             g = goal_of_row[i]
             if g >= 0 and states[g, MODE] != F(HELD_STILL):
@@ -572,17 +580,18 @@ def spare_of(held):
 
 
 @inline
-def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
+def open_held(problem, work, tick, columns, goal_of_row, states, live, counts):
     """Return the data with which the levels of a tick are solved.
 
     It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart), the last three from
     ``live``. ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for ``rates``
-    see ``note_rates``, and for ``apart`` see ``servo.distances``.
+    see ``note_rates``, and for ``apart`` see ``servo.distances``. ``counts`` is whether the body stops, and how
+    many levels apply.
     """
     tools, rates, apart = live
     slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
-    promised = promised_rows(problem, goal_of_row, states, stops)
+    promised = promised_rows(problem, goal_of_row, states, counts)
     return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart
 
 

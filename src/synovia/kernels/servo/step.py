@@ -133,7 +133,8 @@ def servo_step(
     apart = pair_ints, pair_floats, pair_scratch, ways, touches
     if keeps_clear(problem.clear):
         note_pressed(problem, work, states, apart, n)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart), brakes)
+    live = tools, rates, apart
+    held = open_held(problem, work, tick, columns, goal_of_row, states, live, (brakes, levels))
     touches[0] = F(0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
     is_arm = n == variables.shape[0] and is_alone(goal_of_row)  # each axis in its own time: no goal is held
@@ -141,10 +142,10 @@ def servo_step(
         choose_course(axes, found.one, found.way, found.push, tick.base, time)
     begin_tick(held, axes, place, time)
     solved = F(0)
-    if not (brakes and brake_tick(held, variables, axes, known, time)):
+    if not (brakes and brake_tick(held, variables, axes, known, place, time)):
         solved = solve_tick(held, axes, together, place, time, levels, False)
         if has_promise(held):
-            solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
+            solved += accept_tick(held, (variables, limits), axes, together, levels, (known, found), place, time)
         else:
             known.clock[KNOWN] = F(0)
     proven = known.clock[KNOWN] != F(0) and known.clock[PASSED] == F(0)

@@ -40,6 +40,8 @@ from synovia.kernels.layout import (
     TOP_JERK,
     TOP_SPEED,
 )
+from synovia.kernels.loops.closing import NEARLY, STEPS, close
+from synovia.kernels.loops.ties import has_loops
 from synovia.kernels.math.rotations import (
     load_quat,
     quat_conj,
@@ -106,6 +108,10 @@ LONGER, MOST_LONGER = F(1.02), F(1.3)  # additional factor if the stop exceeds i
 ROUNDS = 16  # most rounds in which a stop is lengthened or bent
 CLOSED = F(0.02)  # tolerances: largest error at a node
 OPEN = F(0.5)  # tolerances: largest error between nodes
+SHUT = F(1e-11)  # length scales, radians: largest closure error of loops after a tick
+TIED_SHARE = F(0.08)  # part of the limits that closing loops may use on a stop
+WAVE, WAVES = F(100), F(1000)  # bounds of accelerations on a stop: times size / T², with one node and with several
+NODE = F(0.1)  # part of ``room_of`` by which loops may be open at a node
 SHARES = 4  # weights of the tick against the known stop that are tried: 1, 1/2, 1/4, 1/8
 MORE_SHARES = 8  # the same after the end of the known stop, where the body would rest otherwise
 SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
@@ -544,11 +550,12 @@ def bend_stop(held, variables, axes, stop, count, h):
     jerk, T = axes[0, TOP_JERK] < NO_LIMIT, stop.clock[ENDS_IN]
     per = F(0) if jerk else F(4) * h / (F(2) * T + h)
     kind, most = kind_of(count, jerk), F(0)
+    ties = CLOSED * smallest_tolerance(held[0]) / (NODE * room_of(held, axes, T, count, h)) if is_tied(held) else F(0)
     for k in range(count):
         part = F(1) if k == count - 1 else NODES_AT[kind][k]
         t = instant_of(stop, part) if k < count - 1 else T
         write_place(variables, stop, t, jerk, tick.pose)
-        left = promised_residual(held, tick.pose, part)
+        left = promised_residual(held, tick.pose, part, ties)
         if not bound_node(tick, axes, columns, stop, part, progress(stop, t)[1], jerk, h):
             most = F(math.inf)
         most = max(most, left)
@@ -568,8 +575,71 @@ def most_off(held, variables, stop, count, jerk):
     for n in range(1 if count == 1 else 2):
         part = OFF_ONE[kind] if count == 1 else MOST_OFF[kind][n]
         write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
-        most = max(most, promised_residual(held, tick.pose, part))
+        most = max(most, promised_residual(held, tick.pose, part, F(0)))
     return most
+
+
+@inline
+def is_tied(held):
+    """Return whether the body has loops."""
+    return has_loops(held[0].loops)
+
+
+@device
+def room_of(held, axes, T, count, h):
+    """Return the least displacement (radians, length scales) of an axis for which closing loops leaves room.
+
+    Closing the poses of a stop of time T with ``count`` nodes moves each axis between the nodes; see ``stays_closed``.
+    """
+    tick, columns, least = held[3], held[4], F(math.inf)
+    for j in range(columns.shape[0]):
+        least = min(least, axes[columns[j], TOP_ACCELERATION] / tick.unit[j])
+    t = max(T, h)
+    return TIED_SHARE * least * t * t / (WAVES if count > 1 else WAVE)
+
+
+@device
+def stays_closed(held, variables, axes, stop, count, h):
+    """Return whether a stop keeps its limits if loops are closed at all of its poses.
+
+    Between its nodes, closing a pose moves axes. That motion is about the product of (r - node) for all nodes, times
+    r². So its largest velocities and accelerations follow from its size, which is measured where it is largest.
+    """
+    problem, tick = held[0], held[3]
+    T, waves = max(stop.clock[ENDS_IN], h), WAVES if count > 1 else WAVE
+    for n in range(1 if count == 1 else 2):
+        part = OFF_ONE[0] if count == 1 else MOST_OFF[0][n]
+        write_place(variables, stop, instant_of(stop, part), False, tick.pose)
+        copy(tick.pose, tick.sample)
+        if not close(problem.loops, problem, tick.sample, False, STEPS) <= NEARLY:
+            return False
+        i = 0
+        for k in range(variables.shape[0]):
+            at = variables[k, BLOCK_Q]
+            moved = tick.sample[at] - tick.pose[at], F(0), F(0)
+            size = 1
+            if variables[k, BLOCK] != SCALAR:
+                moved = quat_log(quat_mul(quat_conj(load_quat(tick.pose, at)), load_quat(tick.sample, at)))
+                size = 3
+            for c in range(size):
+                if not has_room(stop, axes[i + c], i + c, abs(moved[c]), T, waves, h):
+                    return False
+            i += size
+    return True
+
+
+@device
+def has_room(stop, row, i, moved, T, waves, h):
+    """Return whether axis i keeps its limits on a stop if closing loops moves it by ``moved``."""
+    push, v = waves * moved / (T * T), abs(row[NEXT])
+    if push > TIED_SHARE * row[TOP_ACCELERATION]:
+        return False
+    if v + F(0.05) * push * T > row[TOP_SPEED] and push * T > F(0.5) * v:
+        return False
+    _, _, _, low, high = even_extremes(stop, i, T)
+    x = row[NEXT] * h
+    above = high <= F(0) or x + high + moved <= row[AXIS_UPPER] + WITHIN
+    return above and (low >= F(0) or x + low - moved >= row[AXIS_LOWER] - WITHIN)
 
 
 @apart
@@ -591,8 +661,8 @@ def find_stop(held, body, axes, q, stop, h):
     for n in range(MOST_NODES):
         for i in range(axes.shape[0]):
             stop.bends[n, i] = F(0)
-    jerk = axes[0, TOP_JERK] < NO_LIMIT
-    longer = F(1) if jerk else spare_of(held)
+    jerk, tied = axes[0, TOP_JERK] < NO_LIMIT, is_tied(held)
+    longer, spare = F(1) if jerk else spare_of(held), F(1) / (F(1) - TIED_SHARE) if tied else F(1)
     shape_stop(stop, axes, h, longer)
     T, stop.clock[PASSED] = stop.clock[ENDS_IN], F(0)
     if T <= F(0):
@@ -605,6 +675,7 @@ def find_stop(held, body, axes, q, stop, h):
     for _ in range(ROUNDS):
         begin_ways(stop, axes, h)
         worst, keeps = excess_of(stop, axes, h)
+        worst *= spare
         if worst > F(1) + ROUNDING:
             longer *= min(LONGER * worst, MOST_LONGER)
             before = stop.shapes[0, LENGTH]
@@ -617,7 +688,8 @@ def find_stop(held, body, axes, q, stop, h):
             write_lines(tick, held[4], stop)
         if bend_stop(held, variables, axes, stop, count, h) > CLOSED * smallest:
             continue
-        if most_off(held, variables, stop, count, jerk) <= OPEN * smallest:
+        closes = not tied or stays_closed(held, variables, axes, stop, count, h)
+        if closes and most_off(held, variables, stop, count, jerk) <= OPEN * smallest:
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         if count == (MOST_NODES if jerk else NODES):
             return False
@@ -626,11 +698,15 @@ def find_stop(held, body, axes, q, stop, h):
 
 
 @device
-def plan_tick(variables, axes, known, tick, h):
-    """Choose the velocities of the next sample of the known stop."""
+def plan_tick(held, variables, axes, known, q, h):
+    """Choose the velocities of the next sample of the known stop, from q (nq,)."""
+    problem, tick = held[0], held[3]
     jerk, t = axes[0, TOP_JERK] < NO_LIMIT, known.clock[PASSED]
     write_place(variables, known, t, jerk, tick.pose)
     write_place(variables, known, t + h, jerk, tick.sample)
+    if is_tied(held):
+        copy(q, tick.pose)
+        close(problem.loops, problem, tick.sample, False, STEPS)
     i = 0
     for row in range(variables.shape[0]):
         at = variables[row, BLOCK_Q]
@@ -648,10 +724,11 @@ def plan_tick(variables, axes, known, tick, h):
 def put_back(held, variables, axes, q, h):
     """Change the chosen velocities so that the next sample satisfies the held rows; return whether that succeeds."""
     tick, columns, smallest = held[3], held[4], smallest_tolerance(held[0])
-    for n in range(3):
+    ties, rounds = (CLOSED * smallest / SHUT, 5) if is_tied(held) else (F(0), 2)
+    for n in range(rounds + 1):
         move(variables, axes, q, tick.pose, h)
-        left = promised_residual(held, tick.pose, F(-1))
-        if left <= CLOSED * smallest or n == 2:
+        left = promised_residual(held, tick.pose, F(-1), ties)
+        if left <= CLOSED * smallest or n == rounds:
             return left <= OPEN * smallest
         for j in range(columns.shape[0]):
             row = axes[columns[j]]
@@ -739,20 +816,20 @@ def take_part(axes, begin, end, share):
 
 
 @device
-def brake_tick(held, variables, axes, known, h):
+def brake_tick(held, variables, axes, known, q, h):
     """Choose the velocities of a braking body without solving levels, if possible; return whether that worked."""
     if not has_promise(held):
         known.clock[KNOWN] = F(0)
         return True
     if known.clock[KNOWN] == F(0) or axes[0, TOP_JERK] >= NO_LIMIT:
         return False
-    plan_tick(variables, axes, known, held[3], h)
+    plan_tick(held, variables, axes, known, q, h)
     known.clock[PASSED] += h
     return True
 
 
 @device
-def accept_tick(held, body, axes, together, known, found, q, h):
+def accept_tick(held, body, axes, together, levels, stops, q, h):
     """Change the velocities of a tick, if no stop after it is found.
 
     First, levels below the highest one that moves follow the known stop. Then velocities are interpolated between the
@@ -763,21 +840,22 @@ def accept_tick(held, body, axes, together, known, found, q, h):
     Returns:
         The number of linear systems that were solved.
     """
-    variables, _ = body
+    (variables, _), (known, found) = body, stops
     tick = held[3]
     n = axes.shape[0]
     for i in range(n):
         tick.chosen[i] = axes[i, NEXT]
         axes[i, NEXT] = axes[i, PLAN_NEXT]
     if known.clock[KNOWN] != F(0):
-        plan_tick(variables, axes, known, tick, h)
+        plan_tick(held, variables, axes, known, q, h)
     for i in range(n):
         tick.plan[i] = axes[i, NEXT]
         axes[i, NEXT] = tick.chosen[i]
     if keep_tick(held, body, axes, known, found, q, h):
         return F(0)
     follows, holds = leads_promised(held), limits_motion(held) or holds_promised(held)
-    solved = solve_tick(held, axes, together, q, h, led_level(held) if follows else moving_level(held) + 1, True)
+    count = led_level(held) if follows else min(moving_level(held) + 1, levels)
+    solved = solve_tick(held, axes, together, q, h, count, True)
     if follows:
         for i in range(n):
             tick.base[i] = axes[i, NEXT]
@@ -791,6 +869,12 @@ def accept_tick(held, body, axes, together, known, found, q, h):
             take_part(axes, tick.base, tick.base, F(1))
             known.clock[KNOWN] = F(0)
             return solved
+        if is_tied(held):  # loops may leave no straight motion
+            still, _ = held[7]
+            closed = *held[:7], (still, 0), *held[8:]
+            take_part(axes, tick.base, tick.base, F(1))
+            if keep_tick(closed, body, axes, known, found, q, h):
+                return solved
     for i in range(n):
         tick.chosen[i] = tick.base[i] if follows else axes[i, NEXT]
     share = F(1)

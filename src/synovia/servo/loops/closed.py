@@ -172,9 +172,9 @@ class ClosedTick:
         table[:, AXIS_VELOCITY], table[:, AXIS_ACCELERATION] = found[0][-1], found[1][-1]
         table[:, GAP_BEFORE], table[:, GAP] = table[:, GAP], h
         table[:, REASON] = reasons
-        self._watch(out, wanted, 0.0 if parts & STOP else h)
+        self.watch(out, wanted, 0.0 if parts & STOP else h)
 
-    def _watch(self, q: Array, wanted: Array, h: float) -> None:
+    def watch(self, q: Array, wanted: Array, h: float) -> None:
         """Record for how long the body, at q (nq,) now, has not come nearer to unchanged wanted joint values."""
         left = float(np.abs(self._axes.way(q, wanted))[self._moves].max(initial=0.0))
         if left < _NEARER * self._left or left <= _SAME or not np.array_equal(wanted, self._wanted):
