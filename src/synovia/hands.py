@@ -4,6 +4,5 @@ from synovia.model.anatomy.hands.hand import Finger as Finger
 from synovia.model.anatomy.hands.hand import Hand as Hand
 from synovia.model.anatomy.hands.pointed import hand_landmarks as hand_landmarks
 from synovia.retargeting.hands import HandPinch as HandPinch
-from synovia.retargeting.hands import HandPose as HandPose
 from synovia.retargeting.hands import LiveHand as LiveHand
 from synovia.retargeting.hands import RetargetedHand as RetargetedHand

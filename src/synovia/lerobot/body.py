@@ -13,8 +13,9 @@ from synovia.io.load import load_model
 from synovia.lerobot.motors import AWAY, Motors, in_radians
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
-from synovia.retargeting import LiveCalibration, LivePose, LiveRetarget
+from synovia.retargeting import LiveCalibration, LiveRetarget
 from synovia.retargeting.rest_pose import Rest
+from synovia.servo import Tick
 
 
 class BodyToJoints:
@@ -96,7 +97,7 @@ class BodyToJoints:
             source, skeleton, rate=fps, root="fixed", joint_map=joint_map, rest=rest, up=up, calibration=calibration,
             learn=learn, timeout=timeout, **{name: in_radians(skeleton, name, given) for name, given in limits.items()},
         )  # fmt: skip
-        self.pose: LivePose | None = None
+        self.pose: Tick | None = None
 
     def reset(self) -> None:
         """Restart: the next call starts at rest from its current joints."""

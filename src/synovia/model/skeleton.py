@@ -1034,12 +1034,12 @@ class Pose(Pictured):
         self.ready: Array | None = None  # cache of ``inside``; reading a slot is three times as fast as a property
 
     @classmethod
-    def trusted(cls, skeleton: Skeleton, q: Array, inside: bool = False) -> Pose:
+    def trusted(cls, skeleton: Skeleton, q: Array, inside: bool = False, frames: Array | None = None) -> Pose:
         """Return a pose without checks; q must be contiguous float64, not shared; ``inside``: within the limits."""
         pose = _new(cls)
         pose.skeleton = skeleton
         pose._q = q
-        pose._frames = None
+        pose._frames = frames
         pose._inside = q if inside else None
         pose.ready = None
         return pose

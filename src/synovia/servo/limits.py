@@ -282,7 +282,7 @@ class Axes:
         return out
 
     def limits_of(self, values: Array) -> dict[str, str]:
-        """Return the limit that holds a joint back, by joint, from reasons by axis; see ``Command.limited``."""
+        """Return the limit that holds a joint back, by joint, from reasons by axis; see ``Tick.limited``."""
         return {joint: _REASONS[reason] for joint, reason in self.by_joint(values).items()}
 
     @property
@@ -290,11 +290,18 @@ class Axes:
         """Codes of the limits that held each axis back in the last tick, (n,); see ``limits_of``."""
         return self.table[:, REASON]
 
-    @property
-    def shares(self) -> Array:
-        """Velocity of each axis as a fraction of its limit, (n,), at most 1; 1 without a limit."""
-        top, velocity = self.table[:, TOP_SPEED], np.abs(self.table[:, AXIS_VELOCITY])
-        return np.where(top > _NO_LIMIT, 1.0, np.minimum(velocity / np.where(top > 0.0, top, 1.0), 1.0))
+    def speeds_of(self, values: Array, velocity: Array) -> dict[str, float]:
+        """Return the velocities (nv,) of joints that limits hold back, as fractions of their limits; see ``Tick``."""
+        top, out, keys = (
+            self.table[self.axis, TOP_SPEED] * np.abs(self.factor),
+            dict[str, float](),
+            self.skeleton.joint_keys,
+        )
+        shares = np.where(top > _NO_LIMIT, 1.0, np.minimum(np.abs(velocity) / np.maximum(top, 1e-300), 1.0))
+        for k in np.flatnonzero(values[self.axis]).tolist():
+            key = keys[int(self.joints[self.axis[k]])]
+            out[key] = max(out.get(key, 0.0), float(shares[k]))
+        return out
 
     def nearest(self, velocity: Array, acceleration: Array) -> list[tuple[str, str, float]]:
         """Return the joints nearest to a limit of their motion, the name of the limit, and the fraction in use.

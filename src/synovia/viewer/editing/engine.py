@@ -22,7 +22,7 @@ from synovia.ik.nudges import Nudges
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
-from synovia.servo import Command, Servo
+from synovia.servo import Servo, Tick
 from synovia.solver import FullBody
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.limits import Following, SpeedLimits, following
@@ -280,7 +280,7 @@ class Engine:
         self._unfinished = 0
         return nudges.improved(found, lambda q: ik.solve(targets, q, _SOLVE, follow=True))
 
-    def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Command:
+    def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Tick:
         """Return the command of a tick after the last command; if the pose was edited, restart at rest from it."""
         if start is not self._left:
             servo.reset(start)
@@ -302,7 +302,7 @@ class Engine:
         editors: tuple[GoalEditor, ...],
         solution: Solution | None,
         clock: float,
-        command: Command | None = None,
+        command: Tick | None = None,
     ) -> Frame:
         """Return the state of the page as a frame."""
         errors: dict[int, GoalError] = {}

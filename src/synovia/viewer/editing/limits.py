@@ -13,7 +13,7 @@ from synovia.facade import IK
 from synovia.ik import GoalError, Status
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
-from synovia.servo import Command, Servo
+from synovia.servo import Servo, Tick
 
 _RATE: Final = 60.0  # nominal ticks per second; each tick passes its actual duration
 _COMPONENTS: Final = math.sqrt(3.0)  # limit of a vector's norm, divided by the limit of each of its three components
@@ -97,7 +97,7 @@ class Following:
     speeds: dict[str, float]
 
 
-def following(command: Command, limits: SpeedLimits, ik: IK) -> Following:
+def following(command: Tick, limits: SpeedLimits, ik: IK) -> Following:
     """Return the status, the lag, the limits and the speeds of a body that follows its targets.
 
     Args:
