@@ -87,7 +87,7 @@ def test_velocities_stop_when_they_are_zero_or_stop_coming(jerk):
     judged(commands, start, jerk)
     braking = 1.0 / (2 * A) + (0.0 if jerk is None else A / jerk)
     assert 0.2 - 0.02 < before - commands[-1].q[0] < 0.2 + braking + 0.02
-    assert commands[-1].holding
+    assert commands[-1].status is sy.Status.HOLDING
 
 
 def test_values_are_reached_in_their_own_time():

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.diagnosis.explain import contact_sentences
+from synovia.errors import UnsupportedError
 from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
@@ -181,8 +182,14 @@ class Tick(Pose):
         """The pose of a tick of a servo as a solution, with its errors and the status of the tick.
 
         If the robot is off its commands, see ``Servo.measured``, the solution has the expected pose of the robot.
+
+        Raises:
+            UnsupportedError: If it is a tick of a live body or hand, which solves no goals.
         """
-        return self._details.solution
+        solution: Solution | None = getattr(self._details, "solution", None)
+        if solution is None:
+            raise UnsupportedError("solution", expected="a tick of a Servo", hint="explain() says what holds others back")
+        return solution
 
     @property
     def stamps(self) -> dict[str, str]:

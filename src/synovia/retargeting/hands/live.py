@@ -26,7 +26,7 @@ from synovia.model.pose import inside_limits
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance
 from synovia.retargeting.hands.follower import STEPS, HandFollower
-from synovia.retargeting.hands.judge import TOUCH
+from synovia.retargeting.hands.judge import OFF, TOUCH
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.tracked import TrackedHand
 from synovia.servo.tick import Tick
@@ -306,8 +306,13 @@ class LiveHand(ChecksArguments):
             became = tracked.judge()
         if became == OPEN_PINCH and self._apart is not None and self._pads_touch(tracked):
             became = FOLLOWS
-        missed = tracked.seen if became == OFF_TARGET else tracked.closed & (tracked.gaps > self._touch)
-        return self._tick(_STATUS[became], tracked, missed if became in (OFF_TARGET, OPEN_PINCH) else ~tracked.seen)
+        missed = ~tracked.seen
+        if became in (OFF_TARGET, OPEN_PINCH):
+            off, most = (
+                (tracked.errors, OFF[1] * self._aims.reach) if became == OFF_TARGET else (tracked.gaps, self._touch)
+            )
+            missed = (off > most) & (tracked.seen if became == OFF_TARGET else tracked.closed)
+        return self._tick(_STATUS[became], tracked, missed)
 
     def _pads_touch(self, tracked: TrackedHand) -> bool:
         """Return whether the pads of all fingers that pinch touch the pad of the thumb."""
