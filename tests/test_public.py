@@ -59,6 +59,14 @@ def test_the_error_for_a_name_of_a_module_says_which_module_has_it(name):
         getattr(sy, name.rpartition(".")[2])
 
 
+@pytest.mark.parametrize(("module", "name"), [(sy, "Command"), (sy.live, "LivePose"), (sy.hands, "HandPose")])
+def test_the_error_for_a_former_name_says_what_it_is_now(module, name):
+    with pytest.raises(AttributeError, match=rf"'{name}'; use synovia\.live\.Tick$"):
+        getattr(module, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'Comand'$"):
+        _ = module.Comand
+
+
 def test_the_reference_has_every_public_name_once():
     page = (Path(__file__).parents[1] / "docs/api/index.rst").read_text(encoding="utf-8")
     listed = re.findall(r"^   synovia\.([\w.]+)$", page, re.MULTILINE)

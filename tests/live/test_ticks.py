@@ -84,13 +84,17 @@ def test_a_late_tick_says_what_holds_it_back(ticks: list[sy.live.Tick]) -> None:
         assert not tick.reached
         assert "late" in tick.states.values()
         assert max(tick.lag) > 0.0
-        assert tick.speeds.keys() == tick.limited.keys()
-        assert all(0.0 <= share <= 1.0 for share in tick.speeds.values())
+        assert all(0.0 <= share <= 1.0 + 1e-6 for share in tick.speeds.values())
+        assert all(tick.speeds[joint] > 0.999 for joint, limit in tick.limited.items() if limit == "velocity")
         assert any("limit" in line for line in tick.explain())
         assert repr(tick).startswith("<Tick late")
 
 
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))])
+def pickled(thing: Any) -> Any:
+    return pickle.loads(pickle.dumps(thing))
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickled])
 def test_a_copy_of_a_tick_is_whole(ticks: list[sy.live.Tick], way: Callable[[Any], Any]) -> None:
     for tick in (ticks[0], ticks[-1]):
         other = way(tick)

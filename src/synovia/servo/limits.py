@@ -290,16 +290,12 @@ class Axes:
         """Codes of the limits that held each axis back in the last tick, (n,); see ``limits_of``."""
         return self.table[:, REASON]
 
-    def speeds_of(self, values: Array, velocity: Array) -> dict[str, float]:
-        """Return the velocities (nv,) of joints that limits hold back, as fractions of their limits; see ``Tick``."""
-        top, out, keys = (
-            self.table[self.axis, TOP_SPEED] * np.abs(self.factor),
-            dict[str, float](),
-            self.skeleton.joint_keys,
-        )
-        shares = np.where(top > _NO_LIMIT, 1.0, np.minimum(np.abs(velocity) / np.maximum(top, 1e-300), 1.0))
-        for k in np.flatnonzero(values[self.axis]).tolist():
-            key = keys[int(self.joints[self.axis[k]])]
+    def speeds_of(self, velocity: Array) -> dict[str, float]:
+        """Return a velocity (nv,) as fractions of the limits of moving joints that have one, by joint."""
+        top, out = self.table[:, TOP_SPEED], dict[str, float]()
+        shares = np.abs(self.of_motion(velocity, "velocity")) / np.maximum(top, 1e-300)
+        for k in np.flatnonzero(self._moves & (top < _NO_LIMIT)).tolist():
+            key = self.skeleton.joint_keys[int(self.joints[k])]
             out[key] = max(out.get(key, 0.0), float(shares[k]))
         return out
 

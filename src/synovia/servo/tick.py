@@ -165,7 +165,7 @@ class Tick(Pose):
 
     @property
     def speeds(self) -> dict[str, float]:
-        """Velocity of each joint that a limit holds back, as a fraction of its velocity limit; 1 without one."""
+        """Velocity of each joint as a fraction of its limit; joints without one are left out."""
         return self._details.speeds
 
     @property
@@ -188,7 +188,9 @@ class Tick(Pose):
         """
         solution: Solution | None = getattr(self._details, "solution", None)
         if solution is None:
-            raise UnsupportedError("solution", expected="a tick of a Servo", hint="explain() says what holds others back")
+            raise UnsupportedError(
+                "solution", expected="a tick of a Servo", hint="explain() says what holds others back"
+            )
         return solution
 
     @property
@@ -238,6 +240,7 @@ class Tick(Pose):
         return f"<Tick {self.status.name.lower()}; {lag} behind at {self.time:.10g} s>"
 
 
+@dataclass(eq=False)
 class ServoDetails:
     """What a tick of a servo says, see ``Tick``, computed from copies of the state of the servo.
 
@@ -264,90 +267,80 @@ class ServoDetails:
         places: Places of obstacles in it.
     """
 
-    def __init__(
-        self,
-        view: View,
-        q: Array,
-        velocity: Array,
-        acceleration: Array,
-        reasons: Array,
-        *,
-        table: Array,
-        row: Array | None,
-        wanted: Array,
-        offset: Array | None = None,
-        apart: str = "",
-        holding: str,
-        lost: Bools,
-        aimed: Bools,
-        waiting: tuple[int, ...] = (),
-        stamps: dict[str, str],
-        joints: dict[str, str],
-        tools: dict[str, str],
-        time: float,
-        blocked: bool = False,
-        places: Places | None = None,
-    ) -> None:
-        """Store the state."""
-        self._view, self._q, self._table, self._row, self._wanted = view, q, table, row, wanted
-        self.velocity, self.acceleration, self._reasons = velocity, acceleration, reasons
-        self._holding, self.stamps, self._lost, self._aimed, self._waiting = holding, stamps, lost, aimed, waiting
-        self._joints, self._tools, self._blocked, self._places = joints, tools, blocked, places
-        self.time, self._offset, self._apart = time, offset, apart
+    view: View
+    q: Array
+    velocity: Array
+    acceleration: Array
+    reasons: Array
+    table: Array
+    row: Array | None
+    wanted: Array
+    offset: Array | None
+    apart: str
+    holding: str
+    lost: Bools
+    aimed: Bools
+    waiting: tuple[int, ...]
+    stamps: dict[str, str]
+    joints: dict[str, str]
+    tools: dict[str, str]
+    time: float
+    blocked: bool
+    places: Places | None
 
     def __getstate__(self) -> dict[str, Any]:
         """Copy and pickle without the servo, with the obstacles and the reason for a miss of this tick."""
-        view, places = self._view, self._places
+        view, places = self.view, self.places
         problem = view.problem if places is None else view.problem.with_obstacles_at(places)
-        known = partial(_known, None if self._row is None else view.classified(self._row, places))
+        known = partial(_known, None if self.row is None else view.classified(self.row, places))
         kept = replace(view, probe=view.probe.among(places), problem=problem, classified=known)
-        return self.__dict__ | {"_view": kept, "_places": None}
+        return self.__dict__ | {"view": kept, "places": None}
 
     @property
     def solution(self) -> Solution:
         """See ``Tick.solution``."""
-        return self._probe.solution(self._body, self._table, self.status)
+        return self._probe.solution(self._body, self.table, self.status)
 
     @property
     def _probe(self) -> Probe:
         """The probe of the goals among the obstacles of this tick."""
-        return self._view.probe.among(self._places)
+        return self.view.probe.among(self.places)
 
     @property
     def _body(self) -> Array:
         """Expected joint values of the robot, (nq,): the command shifted by the known offset."""
-        return self._q if self._offset is None else self._view.axes.shifted(self._q, self._offset)
+        return self.q if self.offset is None else self.view.axes.shifted(self.q, self.offset)
 
     @cached_property
     def errors(self) -> tuple[GoalError, ...]:
         """See ``Tick.errors``."""
-        return self._probe.errors(self._body, self._table)
+        return self._probe.errors(self._body, self.table)
 
     @cached_property
     def _missed(self) -> tuple[int, ...]:
         """Indices of the goals that are not met at these joint values, or whose twist is faster than the body."""
-        ik = self._view.problem
+        ik = self.view.problem
         most, most_angle = ik.tolerance
         met = (
             error.position <= (goal.own_tolerance or most) and error.angle <= most_angle
             for goal, error in zip(ik.goals, self.errors, strict=True)
         )
-        return tuple(i for i, is_met in enumerate(met) if i in self._waiting or not is_met)
+        return tuple(i for i, is_met in enumerate(met) if i in self.waiting or not is_met)
 
     @property
     def states(self) -> dict[str, str]:
         """See ``Tick.states``."""
-        missed, holding = self._missed, self._holding
+        missed, holding = self._missed, self.holding
         ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
         out: dict[str, str] = {}
-        for i, goal in enumerate(() if self._view.goalless else self._view.problem.goals):
-            if self._lost[i] or holding:
-                out[goal.label] = "lost" if self._lost[i] else "holding"
+        for i, goal in enumerate(() if self.view.goalless else self.view.problem.goals):
+            if self.lost[i] or holding:
+                out[goal.label] = "lost" if self.lost[i] else "holding"
             elif i in missed:
-                out[goal.label] = "missed" if ends and i not in self._waiting else "late"
+                out[goal.label] = "missed" if ends and i not in self.waiting else "late"
             else:
-                out[goal.label] = "reached" if self._aimed[i] or not goal.takes else "waiting"
-        for joint, state in self._joints.items():
+                out[goal.label] = "reached" if self.aimed[i] or not goal.takes else "waiting"
+        for joint, state in self.joints.items():
             key = f"joint:{joint}" if joint in out else joint
             out[key] = "holding" if holding and state != "lost" else state
         return out
@@ -355,73 +348,71 @@ class ServoDetails:
     @cached_property
     def status(self) -> Status:
         """See ``Tick.status``."""
-        if self._holding:
+        if self.holding:
             return Status.HOLDING
         if not self._missed:
-            states = self._joints.values()
+            states = self.joints.values()
             if "late" in states or "missed" not in states:
                 return Status.LATE if "late" in states else Status.REACHED
             return Status.CONFLICT if self._blocking else Status.LIMITED
-        if self._row is None or self._waiting or not self._arrived or self._row[STATUS] == Status.REACHED:
+        if self.row is None or self.waiting or not self._arrived or self.row[STATUS] == Status.REACHED:
             return Status.LATE
-        status = Status(int(self._view.classified(self._row, self._places)[STATUS]))
+        status = Status(int(self.view.classified(self.row, self.places)[STATUS]))
         return Status.LATE if status is Status.REACHED else status  # another pose meets the goals, but not this one
 
     @property
     def reached(self) -> bool:
         """See ``Tick.reached``."""
-        return not self._missed and not {"late", "missed"} & {*self._joints.values()}
+        return not self._missed and not {"late", "missed"} & {*self.joints.values()}
 
     @property
     def _arrived(self) -> bool:
         """Whether the body is at the wanted joint values, or at rest."""
-        left = np.abs(self._view.axes.way(self._q, self._wanted)).max(initial=0.0)
+        left = np.abs(self.view.axes.way(self.q, self.wanted)).max(initial=0.0)
         return bool(left <= _ARRIVED or np.abs(self.velocity).max(initial=0.0) <= _STILL)
 
     @property
     def limited(self) -> dict[str, str]:
         """See ``Tick.limited``."""
-        return self._view.axes.limits_of(self._reasons) | self._tools
+        return self.view.axes.limits_of(self.reasons) | self.tools
 
     @property
     def speeds(self) -> dict[str, float]:
         """See ``Tick.speeds``."""
-        return self._view.axes.speeds_of(self._reasons, self.velocity)
+        return self.view.axes.speeds_of(self.velocity)
 
     @property
     def _blocking(self) -> list[str]:
         """The driven joints that goals prevent from moving on."""
         limited = self.limited
-        return [
-            joint for joint, state in self._joints.items() if state == "missed" and limited.get(joint) != "position"
-        ]
+        return [joint for joint, state in self.joints.items() if state == "missed" and limited.get(joint) != "position"]
 
     def explain(self) -> tuple[list[str], list[str]]:
         """Return the sentences of ``Tick.explain`` before and after those about limits."""
-        status, problem = self.status, self._view.problem
-        first, further = [self._holding or status.meaning], list[str]()
-        if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None and self._missed:
-            problem = problem if self._places is None else problem.with_obstacles_at(self._places)
-            first = Solution(problem, self._view.classified(self._row, self._places)[None]).explain()
+        status, problem = self.status, self.view.problem
+        first, further = [self.holding or status.meaning], list[str]()
+        if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self.row is not None and self._missed:
+            problem = problem if self.places is None else problem.with_obstacles_at(self.places)
+            first = Solution(problem, self.view.classified(self.row, self.places)[None]).explain()
         else:
             first += unseen_by_clearance(problem)
         if status is Status.LATE:
             further += self._behind()
-        if not self._holding and self._blocking:
-            lead = "Loops come first, and keep" if self._view.goalless else "Goals come first, and keep"
+        if not self.holding and self._blocking:
+            lead = "Loops come first, and keep" if self.view.goalless else "Goals come first, and keep"
             further.append(f"{lead} {', '.join(self._blocking)} from going on.")
         further += [_STAMPS[stamp].format(goal) for goal, stamp in self.stamps.items() if stamp in _STAMPS]
-        further += [self._apart] if self._apart else []
-        return first, further + (contact_sentences(self.solution) if self._blocked else [])
+        further += [self.apart] if self.apart else []
+        return first, further + (contact_sentences(self.solution) if self.blocked else [])
 
     def _behind(self) -> list[str]:
         """Return sentences on why late goals are not at their targets, without the limits that ``explain`` names."""
-        goals = self._view.problem.goals
+        goals = self.view.problem.goals
         lines = [f"The target of {goals[i].label!r} waits for the body, which is slower than its twist."
-                 for i in self._waiting]  # fmt: skip
-        lines += Behind(self._view.problem, self._probe, self._body, self._table).sentences(self._missed)
+                 for i in self.waiting]  # fmt: skip
+        lines += Behind(self.view.problem, self._probe, self._body, self.table).sentences(self._missed)
         if not self.limited:
-            nearest = self._view.axes.nearest(self.velocity, self.acceleration)
+            nearest = self.view.axes.nearest(self.velocity, self.acceleration)
             shares = [f"{joint} ({100.0 * share:.2g} % of its {limit})" for joint, limit, share in nearest]
             lines += [f"Nearest to their limits: {', '.join(shares)}."] if shares else []
         return lines

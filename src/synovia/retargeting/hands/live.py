@@ -99,17 +99,17 @@ class HandDetails:
     def speeds(self) -> dict[str, float]:
         """See ``Tick.speeds``."""
         out, moved, skeleton = dict[str, float](), self.velocity / self.rate, self.skeleton
-        for row, most in self.moves.items() if self.status is Status.LATE else ():
+        for row, most in self.moves.items():
             (first, ratio), joint = skeleton.dof_columns[int(row)], skeleton.joints[int(row)]
-            share = abs(ratio) * float(np.linalg.norm(moved[first : first + joint.kind.v_size])) / most
-            if share >= _AT_MOST:
-                out[skeleton.joint_keys[int(row)]] = min(share, 1.0)
+            part = ratio * moved[first : first + joint.kind.v_size]
+            out[skeleton.joint_keys[int(row)]] = float(np.linalg.norm(part)) / most
         return out
 
     @property
     def limited(self) -> dict[str, str]:
         """See ``Tick.limited``."""
-        return dict.fromkeys(self.speeds, "velocity")
+        late = self.status is Status.LATE
+        return {joint: "velocity" for joint, share in self.speeds.items() if late and share >= _AT_MOST}
 
     def explain(self) -> tuple[list[str], list[str]]:
         """Return the sentences of ``Tick.explain`` before and after those about limits."""

@@ -94,7 +94,7 @@ class BodyDetails:
     @property
     def speeds(self) -> dict[str, float]:
         """See ``Tick.speeds``."""
-        return self.axes.speeds_of(self.reasons, self.velocity)
+        return self.axes.speeds_of(self.velocity)
 
     def explain(self) -> tuple[list[str], list[str]]:
         """Return the sentences of ``Tick.explain`` before and after those about limits."""
