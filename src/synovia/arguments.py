@@ -8,13 +8,49 @@ import operator
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, Self, cast
+from types import SimpleNamespace
+from typing import Any, Final, Self, TypeVar, cast, get_type_hints
 
 import numpy as np
 
 from synovia.errors import InputError, UnknownNameError, did_you_mean
 
 Progress = Callable[[int, int], object]  # called with the work done and the total
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def takes(group: type) -> Callable[[_F], _F]:
+    """Return a decorator that shows a group of options in the signature of a function with ``**options``.
+
+    Args:
+        group: A ``TypedDict`` whose annotations have the default of each option: ``Annotated[bool, True]``. Functions
+            share it, so that an option has one type and one default.
+    """
+
+    def decorate(function: _F) -> _F:
+        signature = inspect.signature(function)
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        kind, named = inspect.Parameter, get_type_hints(group, include_extras=True)
+        added = [
+            kind(name, kind.KEYWORD_ONLY, default=hint.__metadata__[0], annotation=hint.__origin__)
+            for name, hint in named.items()
+        ]
+        cast("Any", function).__signature__ = signature.replace(parameters=[*own, *added])
+        return function
+
+    return decorate
+
+
+def completed(group: type, given: Mapping[str, Any], function: str) -> Any:
+    """Return the options of a group as attributes, with the defaults of those that are not given.
+
+    Raises:
+        UnknownNameError: If an option is not in the group.
+    """
+    known = get_type_hints(group, include_extras=True)
+    for name in given.keys() - known.keys():
+        raise UnknownNameError(f"{function} has no argument {name!r}", hint=did_you_mean(name, sorted(known)))
+    return SimpleNamespace(**{name: given.get(name, kind.__metadata__[0]) for name, kind in known.items()})
 
 
 class ChecksArguments:

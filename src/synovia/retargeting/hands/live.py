@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import ChecksArguments, check_kind
+from synovia.arguments import ChecksArguments, check_kind, completed, takes
 from synovia.clips.points import confidence_of
 from synovia.errors import InputError
 from synovia.ik import GoalError, Status
@@ -29,6 +29,7 @@ from synovia.retargeting.hands.follower import STEPS, HandFollower
 from synovia.retargeting.hands.judge import OFF, TOUCH
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.tracked import TrackedHand
+from synovia.retargeting.options import HandOptions
 from synovia.servo.tick import Tick
 
 Bools = NDArray[np.bool_]
@@ -141,13 +142,8 @@ class LiveHand(ChecksArguments):
     Args:
         skeleton: The skeleton of the hand, or a body with one.
         rate: Frames per second.
-        side: As in ``retarget_hand``.
-        source_side: As in ``retarget_hand``; give it if the first frame may be one of straight fingers.
-        scale: As in ``retarget_hand``.
-        frame: As in ``retarget_hand``.
-        origin: As in ``retarget_hand``.
-        velocity: As in ``retarget_hand``.
-        clearance: As in ``retarget_hand``. A frame in which surfaces would overlap takes some milliseconds.
+        options: As in ``retarget_hand``. Give ``source_side`` if the first frame may be one of straight fingers. With
+            ``clearance``, a frame in which surfaces would overlap takes some milliseconds.
 
     Attributes:
         skeleton: The skeleton.
@@ -167,27 +163,21 @@ class LiveHand(ChecksArguments):
         ('REACHED', ())
     """
 
+    @takes(HandOptions)
     def __init__(
         self,
         skeleton: Skeleton,
         *,
         rate: float,
-        side: str | None = None,
-        source_side: str | None = None,
-        scale: float | None = None,
-        frame: Literal["palm", "given"] = "palm",
-        origin: str | int | None = None,
-        velocity: Any = None,
-        clearance: float | None = None,
+        **options: Unpack[HandOptions],
     ) -> None:
         """Find the hand."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         if not is_number(rate) or not 0.0 < rate < math.inf:
             raise InputError("rate", value=rate, expected="frames per second above 0")
-        self.skeleton, self.hand = skeleton, hand_of(skeleton, side)
-        self._rate, self._source_side = float(rate), source_side
-        self._how: dict[str, Any] = {"scale": scale, "frame": frame, "origin": origin}
-        self._velocity, self._distance = velocity, checked_clearance(clearance, skeleton)
+        self._chosen = chosen = completed(HandOptions, options, "LiveHand")
+        self.skeleton, self.hand = skeleton, hand_of(skeleton, chosen.side)
+        self._rate, self._distance = float(rate), checked_clearance(chosen.clearance, skeleton)
         self._touch = TOUCH / (skeleton.meters_per_unit or 1.0)
         self._all = np.ones(COUNT)
         self._tracked: TrackedHand | None = None
@@ -255,22 +245,23 @@ class LiveHand(ChecksArguments):
         trust = self._all if confidence is None else np.array(confidence_of(confidence, 1, COUNT)[0])
         if self._tracked is None:
             seen = np.isfinite(places).all(axis=1) & (trust > 0.0)
-            if not seen.all() or not _shows_palm(places, self._source_side):
+            if not seen.all() or not _shows_palm(places, self._chosen.source_side):
                 return self._tick(Status.HOLDING)
             self._tracked = self._learned(places)
         return self._judged(self._tracked, self._tracked.step(places, trust))
 
     def _learned(self, places: Array) -> TrackedHand:
         """Return the hand that follows, with the fingers, the side and the scale of a first frame."""
-        recording = read_recording(places[None], None, self._source_side, self._rate)
-        aims = aims_of(recording, self.skeleton, self.hand, **self._how)
+        chosen = self._chosen
+        recording = read_recording(places[None], None, chosen.source_side, self._rate)
+        aims = aims_of(recording, self.skeleton, self.hand, chosen.frame, chosen.origin, chosen.scale)
         rest, now = (pose.transform(aims.carrier) for pose in (self.skeleton.rest_pose(), Pose(self.skeleton, self._q)))
         self._aims: Aims = aims.moved(now @ np.linalg.inv(rest))
-        fingers = self._aims.fingers
-        self._follower = HandFollower(self.skeleton, fingers, self._rate, self._velocity, self._aims.wrist, 2 * STEPS)
+        fingers, wrist = self._aims.fingers, self._aims.wrist
+        self._follower = HandFollower(self.skeleton, fingers, self._rate, chosen.velocity, wrist, 2 * STEPS)
         self._apart = None if self._distance is None else Apart(self._follower, self.hand, self._distance)
         self._pads = Pads(self.skeleton, fingers)
-        on_palm = self._how["frame"] == "palm"
+        on_palm = chosen.frame == "palm"
         tracked = TrackedHand(self._follower, self._aims, recording, self._rate, on_palm=on_palm)
         tracked.q[HAND_Q] = self._q
         if not self._began:
