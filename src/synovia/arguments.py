@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import operator
@@ -9,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from types import SimpleNamespace
-from typing import Any, Final, Self, TypeVar, cast, get_type_hints
+from typing import Any, Final, Self, TypeVar, cast
 
 import numpy as np
 
@@ -19,23 +20,31 @@ Progress = Callable[[int, int], object]  # called with the work done and the tot
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+@functools.cache
+def _options(group: type) -> dict[str, tuple[str, Any]]:
+    """Return the type of each option of a group, as it is written, and its default."""
+    out: dict[str, tuple[str, Any]] = {}
+    for name, written in group.__annotations__.items():
+        tree: Any = ast.parse(getattr(written, "__forward_arg__", written), mode="eval")
+        kind, default = tree.body.slice.elts  # of Annotated[kind, default]
+        out[name] = ast.unparse(kind), ast.literal_eval(default)
+    return out
+
+
 def takes(group: type) -> Callable[[_F], _F]:
     """Return a decorator that shows a group of options in the signature of a function with ``**options``.
 
     Args:
-        group: A ``TypedDict`` whose annotations have the default of each option: ``Annotated[bool, True]``. Functions
-            share it, so that an option has one type and one default.
+        group: A ``TypedDict`` whose annotations have type and default of each option: ``Annotated[bool, True]``. Functions
+            share it, so that an option has one type and one default. Its module postpones annotations.
     """
 
     def decorate(function: _F) -> _F:
-        signature = inspect.signature(function)
-        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        kind, named = inspect.Parameter, get_type_hints(group, include_extras=True)
-        added = [
-            kind(name, kind.KEYWORD_ONLY, default=hint.__metadata__[0], annotation=hint.__origin__)
-            for name, hint in named.items()
-        ]
-        cast("Any", function).__signature__ = signature.replace(parameters=[*own, *added])
+        signature, kind = inspect.signature(function), inspect.Parameter
+        shown = [one for one in signature.parameters.values() if one.kind is not kind.VAR_KEYWORD]
+        for name, (written, default) in _options(group).items():
+            shown.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=written))
+        cast("Any", function).__signature__ = signature.replace(parameters=shown)
         return function
 
     return decorate
@@ -47,10 +56,10 @@ def completed(group: type, given: Mapping[str, Any], function: str) -> Any:
     Raises:
         UnknownNameError: If an option is not in the group.
     """
-    known = get_type_hints(group, include_extras=True)
+    known = _options(group)
     for name in given.keys() - known.keys():
         raise UnknownNameError(f"{function} has no argument {name!r}", hint=did_you_mean(name, sorted(known)))
-    return SimpleNamespace(**{name: given.get(name, kind.__metadata__[0]) for name, kind in known.items()})
+    return SimpleNamespace(**{name: given.get(name, default) for name, (_, default) in known.items()})
 
 
 class ChecksArguments:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from synovia.arguments import check_kind, completed
 from synovia.model.shapes.world import World
@@ -10,6 +12,9 @@ from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import IdleHands, checked_idle
 from synovia.retargeting.rest_pose import Rest
 from synovia.retargeting.root_motion import RootMotion, checked_root_motion
+
+if TYPE_CHECKING:
+    from synovia.retargeting.live.calibration import LiveCalibration
 
 
 class RetargetOptions(TypedDict, total=False):
@@ -23,6 +28,27 @@ class RetargetOptions(TypedDict, total=False):
     world: Annotated[World | None, None]
     idle_hands: Annotated[IdleHands, "rest"]
     root_motion: Annotated[RootMotion, "root"]
+
+
+class SourceOptions(TypedDict, total=False):
+    """Options of a live source, with their defaults; ``LiveRetarget`` describes them."""
+
+    joint_map: Annotated[Mapping[str, tuple[Any, Any]] | None, None]
+    rest: Annotated[Rest | None, None]
+    hold_feet: Annotated[bool, True]
+    up: Annotated[str | None, None]
+    calibration: Annotated[LiveCalibration | str | os.PathLike[str] | None, None]
+    learn: Annotated[float, 1.0]
+    timeout: Annotated[float, 0.5]
+
+
+class LiveOptions(SourceOptions, total=False):
+    """Options of ``LiveRetarget``, with their defaults."""
+
+    velocity: Annotated[Any, None]
+    acceleration: Annotated[Any, None]
+    jerk: Annotated[Any, None]
+    root: Annotated[Literal["free", "fixed"], "free"]
 
 
 class HandOptions(TypedDict, total=False):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Unpack
 
 import numpy as np
 
-from synovia.arguments import ChecksArguments, check_kind
+from synovia.arguments import ChecksArguments, check_kind, completed, takes
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import PositionGoal
@@ -27,13 +26,12 @@ from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, Land
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import LiveReport, Meter
 from synovia.retargeting.live.stand import Stand
-from synovia.retargeting.rest_pose import Rest
+from synovia.retargeting.options import LiveOptions
 from synovia.servo.limited import LimitedBody
 from synovia.servo.limits import Axes
 from synovia.servo.tick import Tick
 from synovia.solver import FullBody
 
-_LEARN: Final = 1.0  # seconds
 _TRUNK: Final = ("hips", "spine", "chest", "neck", "left_upper_arm", "right_upper_arm")
 _MANY: Final = "LiveRetarget(None, target, rate=...) takes landmarks: 33, or 33 + 21 + 21 with both hands"
 _HINTS: Final = {  # by shape of points
@@ -160,23 +158,14 @@ class LiveRetarget(ChecksArguments):
         'REACHED'
     """
 
+    @takes(LiveOptions)
     def __init__(
         self,
         source_skeleton: Skeleton | None,
         target: Skeleton,
         *,
         rate: float,
-        joint_map: Mapping[str, tuple[Any, Any]] | None = None,
-        rest: Rest | None = None,
-        velocity: Any = None,
-        acceleration: Any = None,
-        jerk: Any = None,
-        hold_feet: bool = True,
-        root: Literal["free", "fixed"] = "free",
-        up: str | None = None,
-        calibration: LiveCalibration | str | os.PathLike[str] | None = None,
-        learn: float = _LEARN,
-        timeout: float = 0.5,
+        **options: Unpack[LiveOptions],
     ) -> None:
         """Check the arguments; without a calibration, the bodies are prepared when they have been learned."""
         check_kind("target", target, Skeleton, "sy.load_skeleton(path) reads one")
@@ -185,18 +174,21 @@ class LiveRetarget(ChecksArguments):
             refuse_loops(source_skeleton, "LiveRetarget")
         refuse_loops(target, "LiveRetarget")
         _refuse_hand(target)
+        chosen = completed(LiveOptions, options, "LiveRetarget")
+        root, learn = chosen.root, chosen.learn
+        calibration: LiveCalibration | str | os.PathLike[str] | None = chosen.calibration
         if root not in ("free", "fixed"):
             raise InputError("root", value=root, expected="'free' or 'fixed'")
         self._target = target
         self._landmarks = LandmarkBody() if source_skeleton is None else None
         self.rate = _seconds("rate", rate, "ticks per second")
-        self.timeout = _seconds("timeout", timeout, "seconds")
+        self.timeout = _seconds("timeout", chosen.timeout, "seconds")
         if not is_number(learn) or not 0.0 <= learn < math.inf:
             raise InputError("learn", value=learn, expected="seconds, 0 or more")
         self._learning = max(1, round(learn * self.rate))
-        self._how: dict[str, Any] = {"joint_map": joint_map, "rest": rest, "up": up, "root": root}
-        self._limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        self._hold_feet, self._root = hold_feet, root
+        self._how = {name: getattr(chosen, name) for name in ("joint_map", "rest", "up", "root")}
+        self._limits = {name: getattr(chosen, name) for name in ("velocity", "acceleration", "jerk")}
+        self._hold_feet = chosen.hold_feet
         self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
         self.skeleton = target.with_root("free") if root == "free" else target
