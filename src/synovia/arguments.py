@@ -35,8 +35,8 @@ def takes(group: type) -> Callable[[_F], _F]:
     """Return a decorator that shows a group of options in the signature of a function with ``**options``.
 
     Args:
-        group: A ``TypedDict`` whose annotations have type and default of each option: ``Annotated[bool, True]``. Functions
-            share it, so that an option has one type and one default. Its module postpones annotations.
+        group: A ``TypedDict`` whose annotations have the type and the default of each option, as in
+            ``Annotated[bool, True]``. Functions share it. Its module postpones annotations.
     """
 
     def decorate(function: _F) -> _F:
