@@ -65,7 +65,7 @@ def test_a_joint_moves_with_its_velocity_and_rests_inside_its_limit(goals, jerk)
     assert commands[-1].states["joint3"] == "missed"
     assert commands[-1].limited == {"joint3": "position"}
     assert commands[-1].status is sy.Status.LIMITED
-    assert not commands[-1]
+    assert not commands[-1].reached
     after = [servo.step() for _ in range(200)]
     assert after[-1].states["joint3"] == "lost"
     assert after[-1].status is sy.Status.HOLDING

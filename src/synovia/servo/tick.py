@@ -173,10 +173,6 @@ class Tick(Pose):
         """Whether every goal is met at these joint values, and every driven joint has its value or velocity."""
         return getattr(self._details, "reached", self.status is Status.REACHED)
 
-    def __bool__(self) -> bool:
-        """Return whether every goal is met at these joint values, and every driven joint has its value or velocity."""
-        return self.reached
-
     @property
     def solution(self) -> Solution:
         """The pose of a tick of a servo as a solution, with its errors and the status of the tick.
