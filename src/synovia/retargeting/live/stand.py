@@ -95,4 +95,5 @@ class Stand:
         if not self.stands[:n].any():
             return
         away = frames[self.ankles, 9:] - self._corrections.places[:n]
-        self.missing = self._named(np.sum(away * away, axis=1) * self.stands[:n] > self._far * self._far)
+        misses = np.sum(away * away, axis=1) * self.stands[:n] > self._far * self._far
+        self.missing = self._named(misses) if misses.any() else ()
