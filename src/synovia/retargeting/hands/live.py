@@ -46,7 +46,7 @@ class HandDetails:
 
     Args:
         skeleton: The skeleton.
-        trail: Joint values of two ticks before and of this one, (3, nq).
+        trail: Joint values of the two ticks before and of this one, (nq,) each.
         rate: Ticks per second.
         moves: Largest move in a tick of the joints that have one, by row.
         time: Seconds since the reset.
@@ -57,7 +57,7 @@ class HandDetails:
     """
 
     skeleton: Skeleton
-    trail: Array
+    trail: tuple[Array, ...]
     rate: float
     moves: Mapping[str | int, float]
     time: float
@@ -68,7 +68,7 @@ class HandDetails:
 
     def _velocities(self) -> Array:
         """Return the velocities of this tick and the one before, (2, nv)."""
-        return steps(Motion(self.skeleton, self.trail, self.rate))
+        return steps(Motion(self.skeleton, np.array(self.trail), self.rate))
 
     @property
     def velocity(self) -> Array:
@@ -198,7 +198,7 @@ class LiveHand(ChecksArguments):
                 raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
         self._q = np.array(self.skeleton.rest_pose().q if pose is None else self._inside(pose.q))
         self._began = pose is not None
-        self._trail, self._ticks = np.array([self._q] * 3), 0
+        self._trail, self._ticks = (self._q,) * 3, 0
         self._tracked = None
 
     def _inside(self, q: Array) -> Array:
@@ -319,7 +319,7 @@ class LiveHand(ChecksArguments):
         """Return the tick of this frame, without ``tracked`` for a hand that holds."""
         self._ticks += 1
         q = self._q.copy()
-        self._trail = np.array([*self._trail[1:], q] if self._began else [q] * 3)
+        self._trail = (*self._trail[1:], q) if self._began else (q, q, q)
         self._began = True
         moves = {} if self._tracked is None else self._follower.moves
         seen = np.zeros(len(self.fingers), bool) if tracked is None else tracked.seen
