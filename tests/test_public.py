@@ -4,7 +4,9 @@ import inspect
 import re
 import subprocess
 import sys
+from dataclasses import fields, is_dataclass
 from enum import EnumMeta
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 import synovia as sy
 from synovia import lazy, notebook
+from synovia.lerobot import BodyToJoints, Kinematics
 
 FOLDERS = ("batch.", "jobs.", "streams.")  # tested by themselves
 PUBLIC = {name: thing for name, thing in lazy.public_names(sy).items() if not name.startswith(FOLDERS)}
@@ -57,6 +60,14 @@ def test_a_name_that_is_not_there():
 def test_the_error_for_a_name_of_a_module_says_which_module_has_it(name):
     with pytest.raises(AttributeError, match=rf"use synovia\.{re.escape(name)}$"):
         getattr(sy, name.rpartition(".")[2])
+
+
+@pytest.mark.parametrize(("module", "name"), [(sy, "Command"), (sy.live, "LivePose"), (sy.hands, "HandPose")])
+def test_the_error_for_a_former_name_says_what_it_is_now(module, name):
+    with pytest.raises(AttributeError, match=rf"'{name}'; use synovia\.live\.Tick$"):
+        getattr(module, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'Comand'$"):
+        _ = module.Comand
 
 
 def test_the_reference_has_every_public_name_once():
@@ -294,3 +305,36 @@ def test_an_option_has_one_meaning_everywhere(name: str, signature: inspect.Sign
         kind = str(signature.parameters[option].annotation).strip("'")
         kind = re.sub(r"\b(?:synovia|typing|collections|pathlib)(?:\.\w+)*\.", "", kind)
         assert kind in OPTIONS[option], f"{name}({option}: {kind})"
+
+
+def declared(thing: Any) -> set[str]:
+    """Return the options that a function or a constructor declares by itself, and not by a group."""
+    function = thing.__init__ if inspect.isclass(thing) else thing
+    usual = len(function.__defaults__ or ())
+    code = function.__code__
+    names = code.co_varnames[code.co_argcount - usual : code.co_argcount]
+    return {*names, *(function.__kwdefaults__ or {})} - {"force", "fps", "name", "progress", "threads"}
+
+
+def test_no_two_functions_declare_the_same_options() -> None:
+    """Functions with common options share a group, see ``arguments.takes``."""
+    every = {
+        name: declared(thing)
+        for name, thing in lazy.public_names(sy).items()
+        if inspect.isfunction(thing)
+        or (inspect.isclass(thing) and "__init__" in vars(thing) and not issubclass(thing, sy.SynoviaError))
+        if thing.__module__.startswith("synovia") and not is_dataclass(thing)
+    } | {"lerobot.BodyToJoints": declared(BodyToJoints), "lerobot.Kinematics": declared(Kinematics)}
+    twice = {(a, b): every[a] & every[b] for a, b in combinations(every, 2) if len(every[a] & every[b]) > 3}
+    assert twice.keys() <= {("Skeleton", "World")}  # both are files: source, up axis, unit and notes
+
+
+@pytest.mark.parametrize(
+    ("job", "function"), [("Retarget", "retarget"), ("RetargetHand", "retarget_hand"), ("Render", "render")]
+)
+def test_jobs_have_the_options_and_defaults_of_their_functions(job: str, function: str) -> None:
+    options = inspect.signature(getattr(sy, function)).parameters
+    for one in fields(getattr(sy.jobs, job)):
+        usual = options[one.name].default if one.name in options else inspect.Parameter.empty
+        if usual is not inspect.Parameter.empty and one.name not in ("size", "world"):  # texts
+            assert one.default == usual, one.name

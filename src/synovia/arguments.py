@@ -2,19 +2,64 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, Self, cast
+from types import SimpleNamespace
+from typing import Any, Final, Self, TypeVar, cast
 
 import numpy as np
 
 from synovia.errors import InputError, UnknownNameError, did_you_mean
 
 Progress = Callable[[int, int], object]  # called with the work done and the total
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@functools.cache
+def _options(group: type) -> dict[str, tuple[str, Any]]:
+    """Return the type of each option of a group, as it is written, and its default."""
+    out: dict[str, tuple[str, Any]] = {}
+    for name, written in group.__annotations__.items():
+        tree: Any = ast.parse(getattr(written, "__forward_arg__", written), mode="eval")
+        kind, default = tree.body.slice.elts  # of Annotated[kind, default]
+        out[name] = ast.unparse(kind), ast.literal_eval(default)
+    return out
+
+
+def takes(group: type) -> Callable[[_F], _F]:
+    """Return a decorator that shows a group of options in the signature of a function with ``**options``.
+
+    Args:
+        group: A ``TypedDict`` whose annotations have the type and the default of each option, as in
+            ``Annotated[bool, True]``. Functions share it. Its module postpones annotations.
+    """
+
+    def decorate(function: _F) -> _F:
+        signature, kind = inspect.signature(function), inspect.Parameter
+        shown = [one for one in signature.parameters.values() if one.kind is not kind.VAR_KEYWORD]
+        for name, (written, default) in _options(group).items():
+            shown.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=written))
+        cast("Any", function).__signature__ = signature.replace(parameters=shown)
+        return function
+
+    return decorate
+
+
+def completed(group: type, given: Mapping[str, Any], function: str) -> Any:
+    """Return the options of a group as attributes, with the defaults of those that are not given.
+
+    Raises:
+        UnknownNameError: If an option is not in the group.
+    """
+    known = _options(group)
+    for name in given.keys() - known.keys():
+        raise UnknownNameError(f"{function} has no argument {name!r}", hint=did_you_mean(name, sorted(known)))
+    return SimpleNamespace(**{name: given.get(name, default) for name, (_, default) in known.items()})
 
 
 class ChecksArguments:

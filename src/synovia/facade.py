@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from synovia import diagnosis
-from synovia.arguments import ChecksArguments, Progress, check_kind, whole_number
+from synovia.arguments import ChecksArguments, Progress, check_kind, takes, whole_number
 from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
-from synovia.ik.compiled import CompiledProblem, Start, Starts
+from synovia.ik.compiled import CompiledProblem, Options, Start, Starts
 from synovia.ik.frame import FrameSolver
 from synovia.ik.interrupts import Watch, clear, deadline_of, set_deadline
 from synovia.ik.parallel import Packed, Workers, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
-from synovia.ik.starts import LearnedStarts
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets
 from synovia.kernels.layout import COLD, MISSED
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
-from synovia.model.root import Root
 from synovia.solver import Solver, SolverName
 from synovia.tracking import track
 
@@ -79,20 +77,16 @@ class IK(ChecksArguments):
         array([ True, False])
     """
 
+    @takes(Options)
     def __init__(
         self,
         skeleton: Skeleton,
         goals: Goal | Iterable[Goal],
         solver: Solver | SolverName | None = None,
-        *,
-        tolerance: tuple[float, float] | None = None,
-        root: Root = "fixed",
-        starts: LearnedStarts | None = None,
-        moving: Iterable[str | int] | None = None,
+        **options: Unpack[Options],
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
-        problem = CompiledProblem(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts, moving=moving)
-        self._hold(problem)
+        self._hold(CompiledProblem(skeleton, goals, solver, **options))
 
     @classmethod
     def of(cls, problem: CompiledProblem) -> Self:
@@ -291,17 +285,15 @@ class IK(ChecksArguments):
             return problem.errors_in(frame.each(table, first, targets)).copy()
 
 
+@takes(Options)
 def solve(
     skeleton: Skeleton,
     goals: Goal | Iterable[Goal],
     solver: Solver | SolverName | None = None,
     start: Start | None = None,
     *,
-    tolerance: tuple[float, float] | None = None,
-    root: Root = "fixed",
     deadline: float | None = None,
-    starts: LearnedStarts | None = None,
-    moving: Iterable[str | int] | None = None,
+    **options: Unpack[Options],
 ) -> Solution:
     """Find the pose of a skeleton that meets goals. To solve more than once, build an ``IK``.
 
@@ -310,11 +302,8 @@ def solve(
         goals: One goal or several.
         solver: Settings, a solver's name, or None for the default.
         start: As in ``IK.solve``.
-        tolerance: As in ``IK``.
-        root: As in ``IK``.
         deadline: As in ``IK.solve``; the time starts after the problem is packed and its kernel is loaded.
-        starts: As in ``IK``.
-        moving: As in ``IK``.
+        options: As in ``IK``.
 
     Example:
         >>> import synovia as sy
@@ -322,8 +311,7 @@ def solve(
         >>> solution.status.name, solution.errors[0].position < 1e-3
         ('REACHED', True)
     """
-    ik = IK(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts, moving=moving)
-    return ik.solve(start=start, deadline=deadline)
+    return IK(skeleton, goals, solver, **options).solve(start=start, deadline=deadline)
 
 
 def _check_follow(follow: object, start: object) -> None:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
+
+_NOW: Final = {"Command": "live.Tick", "HandPose": "live.Tick", "LivePose": "live.Tick"}  # names that have changed
 
 
 def declared(stub: Path) -> dict[str, str]:
@@ -40,8 +42,7 @@ def importer(package: str, folder: Path, homes: dict[str, str]) -> Callable[[str
             # an import of an unlisted module looks up its name here first, and needs no hint
             is_module = name.startswith("_") or any(folder.glob(f"{name}.py")) or (folder / name).is_dir()
             places = [] if is_module else [one for one in modules if name in set(_names(_source(folder, one)))]
-            hint = f"; use {package}.{places[0]}.{name}" if places else ""
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name)
+            raise _missing(package, name, f"{places[0]}.{name}" if places else "")
         home = homes[name]
         value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
         vars(import_module(package))[name] = value
@@ -49,6 +50,22 @@ def importer(package: str, folder: Path, homes: dict[str, str]) -> Callable[[str
 
     modules = [name for name, home in homes.items() if home == package]
     return load
+
+
+def renamed(module: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module of the package some of whose names have changed."""
+
+    def load(name: str) -> Any:
+        raise _missing(module, name)
+
+    return load
+
+
+def _missing(module: str, name: str, place: str = "") -> AttributeError:
+    """Return the error for a name that a module does not have, with its place in the package if it is known."""
+    place = place or _NOW.get(name, "")
+    hint = f"; use {module.partition('.')[0]}.{place}" if place else ""
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
 
 
 def public_names(package: ModuleType) -> dict[str, Any]:

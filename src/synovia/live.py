@@ -1,8 +1,10 @@
 """Live control: filters and clutches for inputs, and the results of ticks."""
 
+import synovia.lazy as _lazy
 from synovia.retargeting import LiveCalibration as LiveCalibration
-from synovia.retargeting import LivePose as LivePose
 from synovia.retargeting import LiveReport as LiveReport
 from synovia.servo import Clutch as Clutch
-from synovia.servo import Command as Command
 from synovia.servo import OneEuro as OneEuro
+from synovia.servo import Tick as Tick
+
+__getattr__ = _lazy.renamed(__name__)  # for names that have changed

@@ -137,6 +137,12 @@ def test_retarget_and_fit_row_by_row(tmp_path):
     alone = sy.retarget(sy.load_motion(path), sy.bundled("humanoid"))
     assert np.array_equal(answer["q"][0], alone.motion.q)
     assert answer["id"] == [7, 8]
+    options = {"velocity": 1.0, "hold_feet": False, "idle_hands": "relaxed", "root_motion": "none"}
+    other = sy.batch.Retarget("humanoid", **options)({"path": [str(path)]})
+    assert np.array_equal(other["q"][0], sy.retarget(sy.load_motion(path), sy.bundled("humanoid"), **options).motion.q)
+    assert not np.array_equal(other["q"][0], answer["q"][0])
+    with pytest.raises(sy.errors.UnknownNameError, match=r"no argument 'hold_foot'. Did you mean 'hold_feet'"):
+        sy.batch.Retarget("humanoid", hold_foot=False)
     places = alone.motion.positions()[:, -len(sy.bundled("humanoid")) :]
     fitted = sy.batch.Fit("humanoid")({"positions": [places, places[:, :2]], "fps": [30.0, 30.0]})
     assert fitted["status"] == ["done", "failed"]

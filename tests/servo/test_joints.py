@@ -65,7 +65,7 @@ def test_a_joint_moves_with_its_velocity_and_rests_inside_its_limit(goals, jerk)
     assert commands[-1].states["joint3"] == "missed"
     assert commands[-1].limited == {"joint3": "position"}
     assert commands[-1].status is sy.Status.LIMITED
-    assert not commands[-1]
+    assert not commands[-1].reached
     after = [servo.step() for _ in range(200)]
     assert after[-1].states["joint3"] == "lost"
     assert after[-1].status is sy.Status.HOLDING
@@ -87,7 +87,7 @@ def test_velocities_stop_when_they_are_zero_or_stop_coming(jerk):
     judged(commands, start, jerk)
     braking = 1.0 / (2 * A) + (0.0 if jerk is None else A / jerk)
     assert 0.2 - 0.02 < before - commands[-1].q[0] < 0.2 + braking + 0.02
-    assert commands[-1].holding
+    assert commands[-1].status is sy.Status.HOLDING
 
 
 def test_values_are_reached_in_their_own_time():

@@ -31,7 +31,7 @@ def place(body: sy.Skeleton, q: Any, joint: str, offset: tuple[float, float, flo
     return out
 
 
-def judged(servo: sy.Servo, commands: list[sy.live.Command], jerk: float | None = None, limits: Any = (V, A)) -> None:
+def judged(servo: sy.Servo, commands: list[sy.live.Tick], jerk: float | None = None, limits: Any = (V, A)) -> None:
     """Check that commands, the first of them at rest, are closed, inside limits of positions, and inside all others."""
     body = servo.skeleton
     q = np.array([commands[0].q, commands[0].q, *(command.q for command in commands)])

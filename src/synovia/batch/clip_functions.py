@@ -12,10 +12,11 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Unpack
 
 import numpy as np
 
+from synovia.arguments import takes
 from synovia.batch.clips import JUDGED, judged, notes_of, point_errors, target_of
 from synovia.batch.columns import ERROR, STATUS, Batch, Values, check_names, is_missing_number
 from synovia.batch.functions import skeleton_of
@@ -28,9 +29,8 @@ from synovia.model.geometry import as_numbers
 from synovia.model.motion import Motion
 from synovia.retargeting import retarget
 from synovia.retargeting.body import Body
-from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.joint_map import check_map
-from synovia.retargeting.root_motion import RootMotion, checked_root_motion
+from synovia.retargeting.options import RetargetOptions, checked_options
 
 _EMPTY: Final = {str: None, int: 0, float: float("nan")}  # figures of a row that failed
 
@@ -123,10 +123,8 @@ class Retarget(_ClipFunction):
     Args:
         skeleton: The target body: a skeleton, a file, or the name of a bundled model.
         joint_map: As in ``sy.retarget``.
-        hold_feet: As in ``sy.retarget``.
-        clearance: As in ``sy.retarget``.
         clip: Name or number of the clip in each file; None for the first.
-        root_motion: As in ``sy.retarget``.
+        options: As in ``sy.retarget``.
 
     Raises:
         InputError: If no part of the body is recognized, or the map has no pairs.
@@ -137,15 +135,14 @@ class Retarget(_ClipFunction):
     _needed: ClassVar[str] = "path"
     _content: ClassVar[str] = "paths of clip files"
 
+    @takes(RetargetOptions)
     def __init__(
         self,
         skeleton: Skeleton | str | os.PathLike[str],
         joint_map: Mapping[str, tuple[Any, Any]] | None = None,
         *,
-        hold_feet: bool = True,
-        clearance: float | None = 0.0,
         clip: str | int | None = None,
-        root_motion: RootMotion = "root",
+        **options: Unpack[RetargetOptions],
     ) -> None:
         """Read the model and check the settings."""
         self._target = skeleton if isinstance(skeleton, Skeleton) else target_of(str(skeleton))
@@ -153,9 +150,8 @@ class Retarget(_ClipFunction):
         given = None if joint_map is None else check_map(joint_map)
         roles = None if given is None else {role: self.skeleton.index(pair[1]) for role, pair in given.items()}
         Body.of(self.skeleton, roles).recognised()
-        self._map, self._hold_feet, self._clearance = given, hold_feet, checked_clearance(clearance)
-        checked_root_motion(root_motion)
-        self._root_motion: RootMotion = root_motion
+        checked_options(options)
+        self._map, self._options = given, options
         self._clip_of = int(clip) if isinstance(clip, str) and clip.isdecimal() else clip
 
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
@@ -168,10 +164,7 @@ class Retarget(_ClipFunction):
         motion = load_motion(path, self._clip_of)
         ends = [f"{note} (--trim-tpose cuts this off)" for note in find_ends(motion).notes]
         notes = [*dict.fromkeys((*motion.skeleton.notes, *motion.notes)), *ends]
-        answer = retarget(
-            motion, self._target, self._map, hold_feet=self._hold_feet, clearance=self._clearance,
-            root_motion=self._root_motion, threads=1,
-        )  # fmt: skip
+        answer = retarget(motion, self._target, self._map, threads=1, **self._options)
         figures = {"missed": len(answer.missed_frames), "worst": float(answer.worst), "scale": float(answer.scale)}
         return answer.motion, figures | judged(answer.judgement), [*notes, *notes_of(answer)]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 import numpy as np
 
-from synovia.arguments import checked_joints
+from synovia.arguments import checked_joints, completed, takes
 from synovia.batch.columns import (
     ERROR,
     START,
@@ -27,12 +27,11 @@ from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.starts import LearnedStarts
+from synovia.ik.compiled import Options
 from synovia.ik.status import Status
 from synovia.io.csvfile import columns as joint_columns
 from synovia.io.load import load_model
 from synovia.model import Skeleton
-from synovia.model.root import Root
 from synovia.solver import Solver, SolverName
 
 _STATUSES: Final = tuple(status.name for status in Status)
@@ -79,37 +78,32 @@ class Solve:
         goals: One goal or several. For None, or if no goal has a target (for example only a ``ClearanceGoal``), each
             joint that has columns gets a goal.
         solver: As in ``IK``.
-        tolerance: As in ``IK``.
-        root: As in ``IK``.
         simd: As in ``IK.solve_many``; None to use SIMD where the solver supports it.
         threads: Number of threads; one by default, because engines run several processes. None for all cores.
         keep: Columns of the batch to keep; None for all except those of targets and starts.
-        starts: Result of ``sy.learn_starts`` for these goals; used for rows without a start.
-        moving: As in ``IK``.
+        options: As in ``IK``; ``starts`` are for rows without a start.
     """
 
+    @takes(Options)
     def __init__(
         self,
         skeleton: Skeleton | str | os.PathLike[str],
         goals: Goal | Iterable[Goal] | None = None,
         solver: Solver | SolverName | None = None,
         *,
-        tolerance: tuple[float, float] | None = None,
-        root: Root = "fixed",
         simd: bool | str | None = None,
         threads: int | None = 1,
         keep: Sequence[str] | None = None,
-        starts: LearnedStarts | None = None,
-        moving: Iterable[str | int] | None = None,
+        **options: Unpack[Options],
     ) -> None:
         """Read the model; the problem is built with the first batch."""
         self.skeleton = skeleton_of(skeleton)
         self._goals = () if goals is None else (goals,) if isinstance(goals, Goal) else tuple(goals)
         self._by_columns = not any(goal.takes for goal in self._goals)
         self._solver: Solver | SolverName | None = solver
-        self._tolerance, self._root = tolerance, root
-        self._moving = None if moving is None else checked_joints(moving)
-        self._simd, self._threads, self._starts = simd, threads, starts
+        self._options, self._simd, self._threads = options, simd, threads
+        if (moving := completed(Options, options, "Solve").moving) is not None:
+            self._options = Options(**options | {"moving": checked_joints(moving)})
         if isinstance(keep, str):
             raise InputError("keep", value=keep, expected="a list of columns", hint=f"write [{keep!r}]")
         self._keep = keep
@@ -151,10 +145,7 @@ class Solve:
         if not targets.parts:
             expected = "columns of targets, such as NAME.x, NAME.y, NAME.z with the name of a joint"
             raise InputError("columns", value=list(names), expected=expected)
-        ik = IK(
-            self.skeleton, goals, self._solver,
-            tolerance=self._tolerance, root=self._root, starts=self._starts, moving=self._moving,
-        )  # fmt: skip
+        ik = IK(self.skeleton, goals, self._solver, **self._options)
         simd = ik.solver.simd_kernel(ik.problem.reduced) is not None if self._simd is None else self._simd
         return _Problem(ik, simd, targets, StartColumns.find(begins, ik.skeleton))
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import check_kind, warn
+from synovia.arguments import check_kind, completed, takes, warn
 from synovia.draw.bodies import Layer, Light, shade
 from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
@@ -52,6 +52,19 @@ _WALL: Final = 0.3  # opacity of pieces of half-spaces
 _GHOST: Final = 0.55  # opacity of the pose before the last; each earlier pose has 3/4 of the next pose's opacity
 
 
+class DrawOptions(TypedDict, total=False):
+    """Options of ``picture`` and ``render``, with their defaults."""
+
+    theme: Annotated[str, "light"]
+    floor: Annotated[bool, True]
+    look: Annotated[str, "surface"]
+    shapes: Annotated[bool, False]
+    world: Annotated[World | None, None]
+    clearance: Annotated[float | None, None]
+    angles: Annotated[Iterable[str | int], ()]
+
+
+@takes(DrawOptions)
 def picture(
     subject: Poses,
     *,
@@ -59,17 +72,11 @@ def picture(
     path: str | os.PathLike[str] | None = None,
     size: tuple[int, int] = (1200, 900),
     view: str | tuple[float, float] | Camera = "three-quarter",
-    theme: str = "light",
     title: str | None = None,
     joint_names: bool = False,
-    floor: bool = True,
     perspective: bool = True,
-    look: str = "surface",
-    shapes: bool = False,
-    world: World | None = None,
-    clearance: float | None = None,
-    angles: Iterable[str | int] = (),
     force: bool = False,
+    **options: Unpack[DrawOptions],
 ) -> Image.Image:
     """Draw a pose and its targets; works without a display or a graphics card.
 
@@ -111,7 +118,8 @@ def picture(
         (320, 240)
     """
     require_pillow()
-    colours = theme_of(theme)
+    chosen = completed(DrawOptions, options, "picture")
+    colours, world = theme_of(chosen.theme), chosen.world
     where = None if path is None else _png(path)
     pixels = checked_size(size)
     marks = _items(targets, Mark, "synovia.draw.Mark")
@@ -124,17 +132,17 @@ def picture(
     poses = _poses(subject)
     for pose in poses:
         pose.check_finite("picture")
-    if clearance is not None:
-        gaps, world = clearance, gaps.world if gaps is not None and world is None else world
+    if chosen.clearance is not None:
+        gaps, world = chosen.clearance, gaps.world if gaps is not None and world is None else world
     bodies = [pose.skeleton for pose in poses]
-    shown = appearance(bodies, colours, look=look, shapes=shapes, world=world, gaps=gaps)
+    shown = appearance(bodies, colours, look=chosen.look, shapes=chosen.shapes, world=world, gaps=gaps)
     scene = build_scene(poses, marks, colours, joint_names=joint_names, shown=shown)
     if not isinstance(view, Camera):
         skeleton = poses[-1].skeleton
         axes = axes_of(view, find_up(skeleton).name, skeleton.forward)
         view = fit(axes, *scene.content, content_window(pixels, scene, title), perspective=perspective)
-    table = angle_table(poses[-1], angles)
-    image = draw(scene, view, Paper(pixels, colours), Texts(title, table=table), floor=floor)
+    table = angle_table(poses[-1], chosen.angles)
+    image = draw(scene, view, Paper(pixels, colours), Texts(title, table=table), floor=chosen.floor)
     if where is not None:
         write_bytes(where, png(image), force=force)
     return image

@@ -7,18 +7,18 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 import numpy as np
 
-from synovia.arguments import Progress
+from synovia.arguments import Progress, completed, takes
 from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
 from synovia.draw.film import FASTEST_GIF, SHEET, check_film, film_frames, write_film
 from synovia.draw.gaps import Gaps
 from synovia.draw.marks import marks_of
 from synovia.draw.notes import Texts
-from synovia.draw.picture import Paper, angle_table, appearance, checked_size, content_window, draw
+from synovia.draw.picture import DrawOptions, Paper, angle_table, appearance, checked_size, content_window, draw
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Appearance, Scene, build_scene
 from synovia.draw.theme import Theme, theme_of
@@ -28,7 +28,6 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.up import SHOWN, find_up
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
-from synovia.model.shapes.world import World
 from synovia.tracking import Tracked
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ _LAG: Final = 0.35  # seconds before and after a frame over which the camera pat
 _DECADES: Final = (-2.0, 3.0)  # range of the error strip: decimal logarithms of the error in tolerances
 
 
+@takes(DrawOptions)
 def render(
     clip: Clip,
     path: str | os.PathLike[str],
@@ -52,17 +52,11 @@ def render(
     size: tuple[int, int] = (960, 540),
     fps: float | None = None,
     view: str | tuple[float, float] = "three-quarter",
-    theme: str = "light",
-    floor: bool = True,
-    look: str = "surface",
-    shapes: bool = False,
-    world: World | None = None,
-    clearance: float | None = None,
     captions: bool = True,
-    angles: Sequence[str | int] = (),
     threads: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
+    **options: Unpack[DrawOptions],
 ) -> None:
     """Write a clip as an animated GIF, an MP4, or a sheet of stills (PNG); works without a display or a graphics card.
 
@@ -78,17 +72,11 @@ def render(
         fps: Frames per second of the film: at most the clip's rate, and at most 50 for a GIF. None for the clip's rate,
             but at most 30.
         view: As in ``picture``.
-        theme: ``"light"`` or ``"dark"``.
-        floor: Whether to draw the floor and shadows.
-        look: As in ``picture``.
-        shapes: As in ``picture``, for ``clip``.
-        world: As in ``picture``, for ``clip``.
-        clearance: As in ``picture``, for ``clip``.
         captions: Whether to write the time and the number of the frame.
-        angles: Joints of ``clip`` whose values are written, in degrees.
         threads: Number of threads; None for all cores.
         force: Whether an existing file may be replaced.
         progress: Called with the number of drawn frames and of all frames.
+        options: As in ``picture``; shapes, world, clearance and angles are those of ``clip``.
 
     Raises:
         InputError: If an argument cannot be used.
@@ -106,7 +94,8 @@ def render(
     require_pillow()
     where = as_path(path)
     check_film(where, force=force)
-    colours = theme_of(theme)
+    chosen = completed(DrawOptions, options, "render")
+    colours, look, world = theme_of(chosen.theme), chosen.look, chosen.world
     width, height = (n - n % 2 for n in checked_size(size))
     clips = [clip] if next_to is None else [next_to, clip]
     motions = [_motion(each) for each in clips]
@@ -127,14 +116,14 @@ def render(
     box = (width // len(clips), height - below)
     own = [_name(motion) if next_to is not None else None for motion in motions]
     names = [*titles, *own[len(titles) :]]
-    named = [main.skeleton.value_index(joint) for joint in angles]
+    named = [main.skeleton.value_index(joint) for joint in chosen.angles]
     times = [k / main.fps for k in shown]
     paper = Paper(box, colours, samples=2)
     worn = [appearance([motion.skeleton], colours, look=look) for motion in motions[:-1]]
     gaps: Gaps | float | None = Gaps.of_goals(clip.ik) if isinstance(clip, Tracked) else None
-    if clearance is not None:
-        gaps, world = clearance, gaps.world if gaps is not None and world is None else world
-    worn.append(appearance([main.skeleton], colours, look=look, shapes=shapes, world=world, gaps=gaps))
+    if chosen.clearance is not None:
+        gaps, world = chosen.clearance, gaps.world if gaps is not None and world is None else world
+    worn.append(appearance([main.skeleton], colours, look=look, shapes=chosen.shapes, world=world, gaps=gaps))
     contents = [_Content.of(each, times, colours, shown) for each, shown in zip(clips, worn, strict=True)]
     shared = _are_one_body(motions)
     panels = [
@@ -154,7 +143,7 @@ def render(
             caption = [time] if captions and not place else []
             caption += [gap.text(scene.distance_text) for gap in scene.gaps[:1]] if captions else []
             texts = Texts(name, "   ".join(caption), table if place == len(panels) - 1 else ())
-            out.paste(draw(scene, camera, paper, texts, floor=floor), (place * box[0], 0))
+            out.paste(draw(scene, camera, paper, texts, floor=chosen.floor), (place * box[0], 0))
         if strip is not None:
             out.paste(strip.at(shown[k]), (0, box[1]))
         return out

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, Final, Literal, Protocol, Self, TypedDict, Unpack, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import ChecksArguments, Progress, check_kind, checked_joints, shown
+from synovia.arguments import ChecksArguments, Progress, check_kind, checked_joints, completed, shown
 from synovia.compiling import compile_with_next
 from synovia.errors import InputError, SynoviaError, UnknownNameError, UnsupportedError, restated
 from synovia.goals import Goal, PositionGoal
@@ -94,12 +94,12 @@ class HoldsProblem(Protocol):
 
 
 class Options(TypedDict, total=False):
-    """Options of a problem; ``IK`` describes them."""
+    """Options of a problem, with their defaults; ``IK`` describes them."""
 
-    tolerance: tuple[float, float] | None
-    root: Root
-    starts: LearnedStarts | None
-    moving: Iterable[str | int] | None
+    tolerance: Annotated[tuple[float, float] | None, None]
+    root: Annotated[Root, "fixed"]
+    starts: Annotated[LearnedStarts | None, None]
+    moving: Annotated[Iterable[str | int] | None, None]
 
 
 class CompiledProblem(ChecksArguments):
@@ -153,8 +153,8 @@ class CompiledProblem(ChecksArguments):
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-        tolerance, starts, moving = options.get("tolerance"), options.get("starts"), options.get("moving")
-        root = as_root(options.get("root", "fixed"))
+        chosen = completed(Options, options, "IK")
+        tolerance, starts, moving, root = chosen.tolerance, chosen.starts, chosen.moving, as_root(chosen.root)
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)

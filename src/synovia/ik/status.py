@@ -29,7 +29,7 @@ class Status(IntEnum):
     STALLED = 4
     MAX_STEPS = 5
     INVALID = 6  # only for rows skipped by ``solve_many(on_error="skip")``; unknown to kernels
-    LATE = 7  # LATE and HOLDING: only for commands of a ``Servo``
+    LATE = 7  # LATE and HOLDING: only for ticks, see ``Tick``
     HOLDING = 8
 
     @property

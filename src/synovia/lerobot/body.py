@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
+from synovia.arguments import takes
 from synovia.errors import InputError
 from synovia.io.load import load_model
 from synovia.lerobot.motors import AWAY, Motors, in_radians
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
-from synovia.retargeting import LiveCalibration, LivePose, LiveRetarget
-from synovia.retargeting.rest_pose import Rest
+from synovia.retargeting import LiveRetarget
+from synovia.retargeting.options import SourceOptions
+from synovia.servo import Tick
 
 
 class BodyToJoints:
@@ -36,14 +38,9 @@ class BodyToJoints:
         velocity: Highest velocity in the same form, per s; ``"30%"`` for a fraction of the file's limits; None for the
             file's limits.
         jerk: Highest jerk in the same form, per s³; None for no limit.
-        joint_map: As in ``retarget``.
-        rest: As in ``LiveRetarget``.
-        up: Axis of the source that points up, for example ``"z"``; None to find it.
-        calibration: A calibration or its file; None to learn it from the source.
-        learn: Seconds of the source from which the calibration is learned; 0 for only the first pose.
-        timeout: Seconds without a sample after which the robot stops.
         window: Largest deviation of the current joints from the last answer, degrees or length units. Beyond this,
             motion restarts at rest from the current joints.
+        options: As in ``LiveRetarget``.
 
     Attributes:
         live: The ``LiveRetarget``; ``live.report()`` judges its motion, ``live.calibration`` can be saved.
@@ -64,6 +61,7 @@ class BodyToJoints:
         synovia.errors.InputError: motors of chain: expected at least one hinge or slide, got 0
     """
 
+    @takes(SourceOptions)
     def __init__(
         self,
         robot: Skeleton | str | os.PathLike[str],
@@ -74,13 +72,8 @@ class BodyToJoints:
         acceleration: Any,
         velocity: Any = None,
         jerk: Any = None,
-        joint_map: Mapping[str, tuple[Any, Any]] | None = None,
-        rest: Rest | None = None,
-        up: str | None = None,
-        calibration: LiveCalibration | str | os.PathLike[str] | None = None,
-        learn: float = 1.0,
-        timeout: float = 0.5,
         window: float = AWAY,
+        **options: Unpack[SourceOptions],
     ) -> None:
         """Read the robot and find its motors."""
         self.skeleton = skeleton = robot if isinstance(robot, Skeleton) else load_model(robot)
@@ -90,13 +83,11 @@ class BodyToJoints:
             raise InputError(f"motors of {skeleton.name}", value=0, expected="at least one hinge or slide")
         if acceleration is None:
             raise InputError("acceleration", expected="a limit, degrees per s²")
-        limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        given = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        limits: Any = {name: in_radians(skeleton, name, limit) for name, limit in given.items()}
         self._window = float(as_numbers(window, (), "window"))
-        self.live = LiveRetarget(
-            source, skeleton, rate=fps, root="fixed", joint_map=joint_map, rest=rest, up=up, calibration=calibration,
-            learn=learn, timeout=timeout, **{name: in_radians(skeleton, name, given) for name, given in limits.items()},
-        )  # fmt: skip
-        self.pose: LivePose | None = None
+        self.live = LiveRetarget(source, skeleton, rate=fps, root="fixed", **limits, **options)
+        self.pose: Tick | None = None
 
     def reset(self) -> None:
         """Restart: the next call starts at rest from its current joints."""

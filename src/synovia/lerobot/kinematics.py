@@ -20,7 +20,7 @@ from synovia.io.load import load_model
 from synovia.lerobot.motors import AWAY, Motors, in_radians
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
-from synovia.servo import Command, Servo
+from synovia.servo import Servo, Tick
 from synovia.solver import FullBody
 
 _USUAL: Final = True, True, 1  # key of a problem with priority for the position, see ``Kinematics._problem``
@@ -89,7 +89,7 @@ class Kinematics:
         self._problems: dict[tuple[bool, bool, int], IK] = {}
         self._servos: dict[tuple[bool, bool, int], Servo] = {}
         self.solution: Solution | None = None
-        self.command: Command | None = None
+        self.command: Tick | None = None
         self._window = float(as_numbers(window, (), "window"))
         self._limits: dict[str, Any] | None = None
         limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}

@@ -17,13 +17,13 @@ def velocities(motion: Motion) -> Array:
     interpolates positions, velocities and accelerations keeps the jerk of the frames. It is between the
     differences before and after the frame, so it never exceeds a limit that they keep. A single frame has velocity 0.
     """
-    steps = _steps(motion)
-    if not len(steps):
+    moves = steps(motion)
+    if not len(moves):
         return np.zeros((len(motion), motion.skeleton.nv))
-    before, after = np.concatenate([steps[:1], steps]), np.concatenate([steps, steps[-1:]])
-    if len(steps) < 3:
+    before, after = np.concatenate([moves[:1], moves]), np.concatenate([moves, moves[-1:]])
+    if len(moves) < 3:
         return 0.5 * (before + after)
-    changes = np.diff(steps, axis=0)
+    changes = np.diff(moves, axis=0)
     changes = np.concatenate([2.0 * changes[:1] - changes[1:2], changes, 2.0 * changes[-1:] - changes[-2:-1]])
     out = 0.5 * (before + after)
     out[1:-1] -= (changes[2:] - changes[:-2]) / 12.0
@@ -39,10 +39,10 @@ def accelerations(motion: Motion) -> Array:
     The first and last frame continue their neighbours with the same jerk, as far as that does not make them larger;
     clips of fewer than three frames have 0.
     """
-    steps = _steps(motion)
-    if len(steps) < 2:
+    moves = steps(motion)
+    if len(moves) < 2:
         return np.zeros((len(motion), motion.skeleton.nv))
-    inner = np.diff(steps, axis=0) * motion.fps
+    inner = np.diff(moves, axis=0) * motion.fps
     if len(inner) < 2:
         return np.concatenate([inner[:1], inner, inner[-1:]])
     first = _smaller(2.0 * inner[0] - inner[1], inner[0])
@@ -55,7 +55,7 @@ def _smaller(values: Array, others: Array) -> Array:
     return np.where(np.abs(values) < np.abs(others), values, others)
 
 
-def _steps(motion: Motion) -> Array:
+def steps(motion: Motion) -> Array:
     """Return the difference of each frame from the previous frame, per second, (T - 1, nv)."""
     parts: list[Array] = []
     for row, joint in enumerate(motion.skeleton.joints):

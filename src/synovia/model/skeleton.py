@@ -1036,12 +1036,12 @@ class Pose(Pictured):
         self.ready: Array | None = None  # cache of ``inside``; reading a slot takes a third of the time of a property
 
     @classmethod
-    def trusted(cls, skeleton: Skeleton, q: Array, inside: bool = False) -> Pose:
-        """Return a pose without checks; q must be contiguous float64 and not shared; ``inside``: q is in the limits."""
+    def trusted(cls, skeleton: Skeleton, q: Array, inside: bool = False, frames: Array | None = None) -> Pose:
+        """Return a pose without checks; q must be contiguous float64, not shared; ``inside``: within the limits."""
         pose = _new(cls)
         pose.skeleton = skeleton
         pose._q = q
-        pose._frames = None
+        pose._frames = frames
         pose._inside = q if inside else None
         pose.ready = None
         return pose

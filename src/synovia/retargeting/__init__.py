@@ -5,7 +5,7 @@ from synovia.retargeting.body import NEEDED
 from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.joint_map import draft_map, draft_to_save, read_map, write_map
 from synovia.retargeting.judging import Judgement, judge
-from synovia.retargeting.live import LiveCalibration, LivePose, LiveReport, LiveRetarget
+from synovia.retargeting.live import LiveCalibration, LiveReport, LiveRetarget
 from synovia.retargeting.rest_pose import stands
 from synovia.retargeting.retarget import Retargeted, retarget
 
@@ -13,7 +13,6 @@ __all__ = [
     "NEEDED",
     "Judgement",
     "LiveCalibration",
-    "LivePose",
     "LiveReport",
     "LiveRetarget",
     "Retargeted",

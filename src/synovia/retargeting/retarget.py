@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, Unpack, cast
 
 import numpy as np
 
-from synovia.arguments import Progress, check_kind
+from synovia.arguments import Progress, check_kind, takes
 from synovia.bodies.footing import Foothold, standing_lines
 from synovia.clips.ends import find_ends
 from synovia.compiling import compile_soon
@@ -31,7 +31,7 @@ from synovia.retargeting.above_floor import rise_of, soles_raised
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
-from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
+from synovia.retargeting.clearance import TooNear, apart_of, pairs_too_near
 from synovia.retargeting.feet import (
     MISSED,
     distances_off,
@@ -41,19 +41,18 @@ from synovia.retargeting.feet import (
     solve_feet,
     stand_frames,
 )
-from synovia.retargeting.fingers import Hands, IdleHands, checked_idle
+from synovia.retargeting.fingers import Hands
 from synovia.retargeting.hips import hip_centre, place_hips
 from synovia.retargeting.judging import Judgement, aligned, judge
 from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rest
 from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_steps
+from synovia.retargeting.options import RetargetOptions, checked_options
 from synovia.retargeting.pairing import paired
 from synovia.retargeting.partial import still_rows
 from synovia.retargeting.props import Prop, hands_apart, keep_props, props_held
-from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance
+from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, RestPose, Stance
 from synovia.retargeting.root_motion import (
     OnFloor,
-    RootMotion,
-    checked_root_motion,
     moving_root,
     root_bone,
     without_added,
@@ -291,21 +290,15 @@ class Retargeted:
         return [f"not kept apart: {', '.join(listed_pairs)}{more}"] if listed_pairs else []
 
 
+@takes(RetargetOptions)
 def retarget(
     motion: Motion,
     skeleton: Skeleton | Motion,
     joint_map: Mapping[str, tuple[Any, Any]] | None = None,
     *,
-    rest: Rest | None = None,
-    up: str | None = None,
-    hold_feet: bool = True,
-    clearance: float | None = 0.0,
-    velocity: Any = None,
-    world: World | None = None,
-    idle_hands: IdleHands = "rest",
-    root_motion: RootMotion = "root",
     threads: int | None = None,
     progress: Progress | None = None,
+    **options: Unpack[RetargetOptions],
 ) -> Retargeted:
     """Transfer a motion to another body, character or robot, within its limits.
 
@@ -391,18 +384,15 @@ def retarget(
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     if not isinstance(skeleton, Motion):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-    distance = checked_clearance(clearance)
-    checked_idle(idle_hands)
-    checked_root_motion(root_motion)
-    if world is not None:
-        check_kind("world", world, World, "sy.World({...}) is one")
+    chosen = checked_options(options)
+    velocity, world, distance = chosen.velocity, chosen.world, chosen.clearance
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     body = skeleton.skeleton if isinstance(skeleton, Motion) else skeleton
-    pair = paired(motion, skeleton, joint_map, rest=rest, up=up)
+    pair = paired(motion, skeleton, joint_map, rest=chosen.rest, up=chosen.up)
     source, target, parts, roles = pair.source, pair.target, pair.parts, pair.roles
     own = target.skeleton
-    feet = hold_feet and pair.moves
+    feet = chosen.hold_feet and pair.moves
     alike = pair.same_legs and not own.loops
     passes = 2 if feet and not (alike and world is None) and any(f"{side}_foot" in roles for side in SIDES) else 1
     if passes > 1:
@@ -423,7 +413,7 @@ def retarget(
     q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
     if pair.moves:
         place_hips(target, q, hip_centre(pair, frames))
-    if idle_hands == "relaxed":
+    if chosen.idle_hands == "relaxed":
         Hands.of(source, target, pair.turns).relax(target, frames, q, motion.fps)
     q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
     on_floor = feet and not alike and world is None and not own.loops
@@ -474,10 +464,10 @@ def retarget(
     fast = _hurried(own, q, bounds) if own.loops else {}
     added, parts, way = len(own) - len(body), pair.parts, None
     bone = root_bone(target, added) if pair.moves else None
-    if pair.moves and (bone is not None or root_motion == "none"):
+    if pair.moves and (bone is not None or chosen.root_motion == "none"):
         given = None if bone is None else pair.root_frames(bone, frames, world_frames(own, q))
         below = ground.ground if ground is not None and footholds else None
-        own, q, way = moving_root(target, bone, q, root_motion, OnFloor(motion.fps, given, below))
+        own, q, way = moving_root(target, bone, q, chosen.root_motion, OnFloor(motion.fps, given, below))
         target = replace(target, skeleton=own)
         if bone is not None and added:  # the path is that of the bone, and not of the joint that was added
             q, most = q[:, own.q_slice(added).start :], most[added:]

@@ -1,9 +1,9 @@
 """A body that follows live targets, one tick after the other, within limits of velocity, acceleration and jerk."""
 
 from synovia.servo.clutch import Clutch
-from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
 from synovia.servo.servo import Servo
+from synovia.servo.tick import Tick
 from synovia.servo.twist import Twist
 
-__all__ = ["Clutch", "Command", "OneEuro", "Servo", "Twist"]
+__all__ = ["Clutch", "OneEuro", "Servo", "Tick", "Twist"]

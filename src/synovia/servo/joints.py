@@ -152,7 +152,7 @@ class Drives:
 
     @property
     def states(self) -> dict[str, str]:
-        """The state of each joint with an order since the reset, by its name; see ``Command.states``."""
+        """The state of each joint with an order since the reset, by its name; see ``Tick.states``."""
         if not self._drives and not self._ended and not self.unseen:
             return {}
         lost = (*(one.row for one in self._ended.values()), *self.unseen)

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from synovia.kernels.layout import ADVANCE, AXIS_VELOCITY, PROPOSE, REASON
+from synovia.kernels.layout import ADVANCE, AXIS_ACCELERATION, AXIS_VELOCITY, PROPOSE, REASON
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tables import writable
@@ -102,9 +102,19 @@ class LimitedBody:
         )
 
     @property
+    def wanted(self) -> Array:
+        """Joint values that the body follows, (nq,)."""
+        return self._before
+
+    @property
     def velocity(self) -> Array:
         """Velocity since the tick before, (nv,)."""
         return self.axes.by_column(AXIS_VELOCITY)
+
+    @property
+    def acceleration(self) -> Array:
+        """Acceleration in the last tick, (nv,)."""
+        return self.axes.by_column(AXIS_ACCELERATION)
 
 
 def _filled(skeleton: Skeleton, given: Any, name: str) -> Any:

@@ -284,7 +284,7 @@ class Axes:
         return out
 
     def limits_of(self, values: Array) -> dict[str, str]:
-        """Return the limit that holds a joint back, by joint, from reasons by axis; see ``Command.limited``."""
+        """Return the limit that holds a joint back, by joint, from reasons by axis; see ``Tick.limited``."""
         return {joint: _REASONS[reason] for joint, reason in self.by_joint(values).items()}
 
     @property
@@ -292,11 +292,14 @@ class Axes:
         """Codes of the limits that held each axis back in the last tick, (n,); see ``limits_of``."""
         return self.table[:, REASON]
 
-    @property
-    def shares(self) -> Array:
-        """Velocity of each axis as a fraction of its limit, (n,), at most 1; 1 without a limit."""
-        top, velocity = self.table[:, TOP_SPEED], np.abs(self.table[:, AXIS_VELOCITY])
-        return np.where(top > _NO_LIMIT, 1.0, np.minimum(velocity / np.where(top > 0.0, top, 1.0), 1.0))
+    def speeds_of(self, velocity: Array) -> dict[str, float]:
+        """Return a velocity (nv,) as fractions of the limits of moving joints that have one, by joint."""
+        top, out = self.table[:, TOP_SPEED], dict[str, float]()
+        shares = np.abs(self.of_motion(velocity, "velocity")) / np.maximum(top, 1e-300)
+        for k in np.flatnonzero(self._moves & (top < _NO_LIMIT)).tolist():
+            key = self.skeleton.joint_keys[int(self.joints[k])]
+            out[key] = max(out.get(key, 0.0), float(shares[k]))
+        return out
 
     def nearest(self, velocity: Array, acceleration: Array) -> list[tuple[str, str, float]]:
         """Return the joints nearest to a limit of their motion, the name of the limit, and the fraction in use.

@@ -48,7 +48,6 @@ from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
 from synovia.servo.changes import changed_goals, same_goals
 from synovia.servo.clutch import Clutch
-from synovia.servo.command import Command, View
 from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
 from synovia.servo.guard import ClosedGuard, Guard
@@ -64,6 +63,7 @@ from synovia.servo.path import Path
 from synovia.servo.probe import Probe
 from synovia.servo.slips import question_rate, question_start, question_time, question_velocities
 from synovia.servo.stops import Stops
+from synovia.servo.tick import ServoDetails, Tick, View
 from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
 from synovia.servo.way import Way
@@ -242,7 +242,7 @@ class Servo(ChecksArguments):
         self._live = LiveTargets(self.problem)
         self.probe = Probe(self.problem)
         self._answers = Answers(self.problem, self.axes, self.deadline)
-        self._view = View(self.skeleton, self.axes, self.probe, self.problem, self._answers.classified)
+        self._view = View(self.skeleton, self.axes, self.probe, self.problem, self._answers.classified, self._goalless)
         self._branch = None if self._closed is None else Branch(self.problem, self.axes, self._closed)
         self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
         self._places: Places | None = None
@@ -575,7 +575,7 @@ class Servo(ChecksArguments):
         at: float | None = None,
         joints: Mapping[str, float | None] | Mapping[str | int, float | None] | None = None,
         jog: Mapping[str, float | None] | Mapping[str | int, float | None] | None = None,
-    ) -> Command:
+    ) -> Tick:
         """Take one tick.
 
         Joints that get a value or a velocity follow it as their limits allow, and stop inside them. While a goal has a
@@ -589,7 +589,7 @@ class Servo(ChecksArguments):
                 ignored, and the state of its goal in this tick is "lost".
             dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
             at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
-                newer than the last target of their goal are ignored, and ``Command.stamps`` says so.
+                newer than the last target of their goal are ignored, and ``Tick.stamps`` says so.
             joints: Values of hinges and slides to go to, radians or length units, by joint. They apply for ``timeout``
                 seconds, after which the goals lead the joint again; None as a value releases the joint at once.
             jog: Velocities of hinges and slides, per second, likewise.
@@ -730,7 +730,7 @@ class Servo(ChecksArguments):
         if self._path is not None and self._slow is not None:
             self._begin_path(self._slow, self._stopped())
 
-    def hold(self, dt: float | None = None) -> Command:
+    def hold(self, dt: float | None = None) -> Tick:
         """Take one tick in which the body brakes; it then stands still until a ``step`` has a target.
 
         Args:
@@ -757,7 +757,7 @@ class Servo(ChecksArguments):
         Args:
             targets: Targets with a leading axis, as in ``IK.track``, of some goals or all.
             times: When each is reached, on the clock of the servo (``time``), increasing, seconds. Past times are left
-                out, and ``Command.stamps`` says "late".
+                out, and ``Tick.stamps`` says "late".
             fade: Seconds of the transition to the new targets.
 
         Raises:
@@ -786,7 +786,7 @@ class Servo(ChecksArguments):
 
         The commands stay continuous and keep all limits. While they stand still, the servo learns within seconds how
         far the robot is off its commands. It corrects the commands by this offset, at most by half of
-        ``following_error``, so that the robot meets its goals. ``Command.errors`` are then the errors of the robot. If
+        ``following_error``, so that the robot meets its goals. ``Tick.errors`` are then the errors of the robot. If
         a joint is farther than ``following_error`` from its command, the body brakes and holds, and ``explain`` names
         the joint. After a measurement within ``following_error``, the next target resumes the motion.
 
@@ -964,7 +964,7 @@ class Servo(ChecksArguments):
             if branch is not None:
                 branch.check(answers, self._q, table)
 
-    def _advance(self, h: float) -> Command:
+    def _advance(self, h: float) -> Tick:
         """Take a tick of time h towards the solution, or brake."""
         out = np.empty(len(self._q))
         brakes = self._coming is not None and self._change_limits(self._coming, out, h)
@@ -1238,12 +1238,12 @@ class Servo(ChecksArguments):
         guard = self._guard or self._clear
         return guard is not None and guard.blocked
 
-    def _command(self) -> Command:
+    def _command(self) -> Tick:
         """Return the command of the present state."""
-        axes = self.axes
-        return Command(
+        axes, q = self.axes, self._q.copy()
+        details = ServoDetails(
             self._view,
-            self._q.copy(),
+            q,
             axes.by_column(AXIS_VELOCITY),
             axes.by_column(AXIS_ACCELERATION),
             axes.table[:, REASON].copy(),
@@ -1251,19 +1251,19 @@ class Servo(ChecksArguments):
             row=self._answers.row,
             wanted=self._feedback.command(self._answers.q),
             offset=self._feedback.found,
-            beside=self._feedback.beside,
+            apart=self._feedback.beside,
             holding=self._held,
             lost=self._lost | self._inputs.unseen,
             aimed=self._live.seen > -np.inf,
             waiting=self._inputs.waiting(),
             stamps=self._inputs.told,
             joints=self._drives.states,
-            goalless=self._goalless,
             tools={} if self._tools is None else self._tools.told,
             time=self._time,
             blocked=self._blocked,
             places=self._places,
         )
+        return Tick(self.skeleton, q, details)
 
 
 def _replan_of(axes: Array) -> Callable[[], None]:

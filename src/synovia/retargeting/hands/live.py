@@ -3,62 +3,121 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import ChecksArguments, check_kind
+from synovia.arguments import ChecksArguments, check_kind, completed, takes
 from synovia.clips.points import confidence_of
 from synovia.errors import InputError
-from synovia.ik.status import Status
+from synovia.ik import GoalError, Status
 from synovia.kernels.layout import BEFORE_Q, FOLLOWS, FREE_Q, HAND_Q, HELD_BACK, NO_PALM, OFF_TARGET, OPEN_PINCH
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, palm_of
+from synovia.model.derivatives import steps
 from synovia.model.geometry import Array, as_numbers, is_number
+from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance
 from synovia.retargeting.hands.follower import STEPS, HandFollower
-from synovia.retargeting.hands.judge import TOUCH
+from synovia.retargeting.hands.judge import OFF, TOUCH
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.tracked import TrackedHand
+from synovia.retargeting.options import HandOptions
+from synovia.servo.tick import Tick
 
 Bools = NDArray[np.bool_]
 _BEYOND: Final = 0.05  # radians or length units; largest excess of a measured pose beyond its limits
+_AT_MOST: Final = 1.0 - 1e-6  # fraction of its largest move from which on a joint counts as held back
 _STATUS: Final = MappingProxyType(
     {FOLLOWS: Status.REACHED, HELD_BACK: Status.LATE, OPEN_PINCH: Status.STALLED, OFF_TARGET: Status.STALLED}
 )
 
 
-class HandPose(Pose):
-    """A pose of a live hand.
+@dataclass(slots=True, eq=False)
+class HandDetails:
+    """What a tick of a live hand says, see ``Tick``.
 
-    Attributes:
-        status: ``REACHED`` if the hand follows as near as its joints permit, so that ``errors`` need not be 0; ``LATE``
-            if ``velocity`` holds a joint back; ``STALLED`` if a pinch does not close, or the tips that are seen are
-            more than 30 % of the length of the hand from their targets on average; ``HOLDING`` without a palm.
-        pinching: Names of the fingers whose recorded tip touches the tip of the thumb.
-        unseen: Names of the fingers whose points were not seen: each stays where it was seen last.
-        errors: Distance of each tip from its target, (F,), length units; 0 for fingers that are not seen. Empty while
-            the hand holds.
-
-    Example:
-        >>> import synovia as sy
-        >>> hands = sy.bundled("humanoid_hands")
-        >>> live = sy.hands.LiveHand(hands, rate=30, side="right")
-        >>> live.step(sy.hands.hand_landmarks(hands.rest_pose(), "right")).status.name
-        'REACHED'
+    Args:
+        skeleton: The skeleton.
+        trail: Joint values of the two ticks before and of this one, (nq,) each.
+        rate: Ticks per second.
+        moves: Largest move in a tick of the joints that have one, by row.
+        time: Seconds since the reset.
+        status: Status.
+        distances: Distance of each tip from its target, (F,); empty while the hand holds.
+        fingers: Names of the fingers, which of them were seen and which missed their targets, (F,).
+        pinching: As in ``Tick``.
     """
 
-    __slots__ = ("errors", "pinching", "status", "unseen")
-
+    skeleton: Skeleton
+    trail: tuple[Array, ...]
+    rate: float
+    moves: Mapping[str | int, float]
+    time: float
     status: Status
+    distances: Array
+    fingers: tuple[tuple[str, ...], Bools, Bools]
     pinching: tuple[str, ...]
-    unseen: tuple[str, ...]
-    errors: Array
+
+    def _velocities(self) -> Array:
+        """Return the velocities of this tick and the one before, (2, nv)."""
+        return steps(Motion(self.skeleton, np.array(self.trail), self.rate))
+
+    @property
+    def velocity(self) -> Array:
+        """See ``Tick.velocity``."""
+        return self._velocities()[1]
+
+    @property
+    def acceleration(self) -> Array:
+        """See ``Tick.acceleration``."""
+        before, now = self._velocities()
+        return (now - before) * self.rate
+
+    @property
+    def states(self) -> dict[str, str]:
+        """See ``Tick.states``."""
+        names, seen, missed = self.fingers
+        state = {Status.LATE: "late", Status.HOLDING: "holding"}.get(self.status, "reached")
+        return {
+            name: state if self.status is Status.HOLDING or (sees and not misses) else "missed" if sees else "lost"
+            for name, sees, misses in zip(names, seen.tolist(), missed.tolist(), strict=True)
+        }
+
+    @property
+    def errors(self) -> tuple[GoalError, ...]:
+        """See ``Tick.errors``."""
+        return tuple(GoalError(distance, 0.0) for distance in self.distances.tolist())
+
+    @property
+    def speeds(self) -> dict[str, float]:
+        """See ``Tick.speeds``."""
+        out, moved, skeleton = dict[str, float](), self.velocity / self.rate, self.skeleton
+        for row, most in self.moves.items():
+            (first, ratio), joint = skeleton.dof_columns[int(row)], skeleton.joints[int(row)]
+            part = ratio * moved[first : first + joint.kind.v_size]
+            out[skeleton.joint_keys[int(row)]] = float(np.linalg.norm(part)) / most
+        return out
+
+    @property
+    def limited(self) -> dict[str, str]:
+        """See ``Tick.limited``."""
+        late = self.status is Status.LATE
+        return {joint: "velocity" for joint, share in self.speeds.items() if late and share >= _AT_MOST}
+
+    def explain(self) -> tuple[list[str], list[str]]:
+        """Return the sentences of ``Tick.explain`` before and after those about limits."""
+        unseen = [finger for finger, state in self.states.items() if state == "lost"]
+        stalled = "Stalled: a pinch does not close, or the tips are far from their targets."
+        first = stalled if self.status is Status.STALLED else self.status.meaning
+        return [first], [f"Fingers that were not seen: {', '.join(unseen)}."] if unseen else []
 
 
 def _shows_palm(points: Array, side: str | None) -> bool:
@@ -83,13 +142,8 @@ class LiveHand(ChecksArguments):
     Args:
         skeleton: The skeleton of the hand, or a body with one.
         rate: Frames per second.
-        side: As in ``retarget_hand``.
-        source_side: As in ``retarget_hand``; give it if the first frame may be one of straight fingers.
-        scale: As in ``retarget_hand``.
-        frame: As in ``retarget_hand``.
-        origin: As in ``retarget_hand``.
-        velocity: As in ``retarget_hand``.
-        clearance: As in ``retarget_hand``. A frame in which surfaces would overlap takes some milliseconds.
+        options: As in ``retarget_hand``. Give ``source_side`` if the first frame may be one of straight fingers. With
+            ``clearance``, a frame in which surfaces would overlap takes some milliseconds.
 
     Attributes:
         skeleton: The skeleton.
@@ -109,27 +163,21 @@ class LiveHand(ChecksArguments):
         ('REACHED', ())
     """
 
+    @takes(HandOptions)
     def __init__(
         self,
         skeleton: Skeleton,
         *,
         rate: float,
-        side: str | None = None,
-        source_side: str | None = None,
-        scale: float | None = None,
-        frame: Literal["palm", "given"] = "palm",
-        origin: str | int | None = None,
-        velocity: Any = None,
-        clearance: float | None = None,
+        **options: Unpack[HandOptions],
     ) -> None:
         """Find the hand."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         if not is_number(rate) or not 0.0 < rate < math.inf:
             raise InputError("rate", value=rate, expected="frames per second above 0")
-        self.skeleton, self.hand = skeleton, hand_of(skeleton, side)
-        self._rate, self._source_side = float(rate), source_side
-        self._how: dict[str, Any] = {"scale": scale, "frame": frame, "origin": origin}
-        self._velocity, self._distance = velocity, checked_clearance(clearance, skeleton)
+        self._chosen = chosen = completed(HandOptions, options, "LiveHand")
+        self.skeleton, self.hand = skeleton, hand_of(skeleton, chosen.side)
+        self._rate, self._distance = float(rate), checked_clearance(chosen.clearance, skeleton)
         self._touch = TOUCH / (skeleton.meters_per_unit or 1.0)
         self._all = np.ones(COUNT)
         self._tracked: TrackedHand | None = None
@@ -150,6 +198,7 @@ class LiveHand(ChecksArguments):
                 raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
         self._q = np.array(self.skeleton.rest_pose().q if pose is None else self._inside(pose.q))
         self._began = pose is not None
+        self._trail, self._ticks = (self._q,) * 3, 0
         self._tracked = None
 
     def _inside(self, q: Array) -> Array:
@@ -180,7 +229,7 @@ class LiveHand(ChecksArguments):
         """Length on the target hand per unit of the points; None before the first frame."""
         return self._aims.scale if self._tracked is not None else None
 
-    def step(self, points: Any = None, confidence: Any = None) -> HandPose:
+    def step(self, points: Any = None, confidence: Any = None) -> Tick:
         """Return the pose of the hand for the next frame of points.
 
         Args:
@@ -191,27 +240,28 @@ class LiveHand(ChecksArguments):
             InputError: If a shape is wrong.
         """
         if points is None:
-            return self._pose(Status.HOLDING)
+            return self._tick(Status.HOLDING)
         places = as_numbers(points, (COUNT, 3), "points", finite=False)
         trust = self._all if confidence is None else np.array(confidence_of(confidence, 1, COUNT)[0])
         if self._tracked is None:
             seen = np.isfinite(places).all(axis=1) & (trust > 0.0)
-            if not seen.all() or not _shows_palm(places, self._source_side):
-                return self._pose(Status.HOLDING)
+            if not seen.all() or not _shows_palm(places, self._chosen.source_side):
+                return self._tick(Status.HOLDING)
             self._tracked = self._learned(places)
         return self._judged(self._tracked, self._tracked.step(places, trust))
 
     def _learned(self, places: Array) -> TrackedHand:
         """Return the hand that follows, with the fingers, the side and the scale of a first frame."""
-        recording = read_recording(places[None], None, self._source_side, self._rate)
-        aims = aims_of(recording, self.skeleton, self.hand, **self._how)
+        chosen = self._chosen
+        recording = read_recording(places[None], None, chosen.source_side, self._rate)
+        aims = aims_of(recording, self.skeleton, self.hand, chosen.frame, chosen.origin, chosen.scale)
         rest, now = (pose.transform(aims.carrier) for pose in (self.skeleton.rest_pose(), Pose(self.skeleton, self._q)))
         self._aims: Aims = aims.moved(now @ np.linalg.inv(rest))
-        fingers = self._aims.fingers
-        self._follower = HandFollower(self.skeleton, fingers, self._rate, self._velocity, self._aims.wrist, 2 * STEPS)
+        fingers, wrist = self._aims.fingers, self._aims.wrist
+        self._follower = HandFollower(self.skeleton, fingers, self._rate, chosen.velocity, wrist, 2 * STEPS)
         self._apart = None if self._distance is None else Apart(self._follower, self.hand, self._distance)
         self._pads = Pads(self.skeleton, fingers)
-        on_palm = self._how["frame"] == "palm"
+        on_palm = chosen.frame == "palm"
         tracked = TrackedHand(self._follower, self._aims, recording, self._rate, on_palm=on_palm)
         tracked.q[HAND_Q] = self._q
         if not self._began:
@@ -231,10 +281,10 @@ class LiveHand(ChecksArguments):
         q[:] = self._apart.solve(tracked.table, tracked.weights, q if first else tracked.q[BEFORE_Q], first=first)
         return True
 
-    def _judged(self, tracked: TrackedHand, became: int) -> HandPose:
+    def _judged(self, tracked: TrackedHand, became: int) -> Tick:
         """Return the pose of a frame from its kernel result (see ``layout.NO_PALM``), with surfaces and loops."""
         if became == NO_PALM:
-            return self._pose(Status.HOLDING)
+            return self._tick(Status.HOLDING)
         changed = self._keep_apart(tracked)
         if changed:
             tracked.part()
@@ -247,10 +297,13 @@ class LiveHand(ChecksArguments):
             became = tracked.judge()
         if became == OPEN_PINCH and self._apart is not None and self._pads_touch(tracked):
             became = FOLLOWS
-        pose = self._pose(_STATUS[became])
-        pose.errors = tracked.errors
-        pose.pinching, pose.unseen = self._named(tracked.closed), self._named(~tracked.seen)
-        return pose
+        missed = ~tracked.seen
+        if became in (OFF_TARGET, OPEN_PINCH):
+            off, most = (
+                (tracked.errors, OFF[1] * self._aims.reach) if became == OFF_TARGET else (tracked.gaps, self._touch)
+            )
+            missed = (off > most) & (tracked.seen if became == OFF_TARGET else tracked.closed)
+        return self._tick(_STATUS[became], tracked, missed)
 
     def _pads_touch(self, tracked: TrackedHand) -> bool:
         """Return whether the pads of all fingers that pinch touch the pad of the thumb."""
@@ -262,9 +315,23 @@ class LiveHand(ChecksArguments):
         """Return the names of some fingers."""
         return tuple(name for name, one in zip(self.fingers, which, strict=True) if one) if which.any() else ()
 
-    def _pose(self, status: Status) -> HandPose:
-        """Return the pose of this frame."""
+    def _tick(self, status: Status, tracked: TrackedHand | None = None, missed: Bools | None = None) -> Tick:
+        """Return the tick of this frame, without ``tracked`` for a hand that holds."""
+        self._ticks += 1
+        q = self._q.copy()
+        self._trail = (*self._trail[1:], q) if self._began else (q, q, q)
         self._began = True
-        pose = cast("HandPose", HandPose.trusted(self.skeleton, self._q.copy()))
-        pose.status, pose.pinching, pose.unseen, pose.errors = status, (), (), np.zeros(0)
-        return pose
+        moves = {} if self._tracked is None else self._follower.moves
+        seen = np.zeros(len(self.fingers), bool) if tracked is None else tracked.seen
+        details = HandDetails(
+            self.skeleton,
+            self._trail,
+            self._rate,
+            moves,
+            self._ticks / self._rate,
+            status,
+            np.zeros(0) if tracked is None else tracked.errors,
+            (self.fingers, seen, seen if missed is None else missed),
+            () if tracked is None else self._named(tracked.closed),
+        )
+        return Tick(self.skeleton, q, details)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import check_kind
+from synovia.arguments import check_kind, completed, takes
 from synovia.errors import InputError
 from synovia.ik.solution import length_text
 from synovia.model import Skeleton
@@ -30,6 +30,7 @@ from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closin
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.shown import with_points
 from synovia.retargeting.judging import aligned
+from synovia.retargeting.options import HandOptions
 from synovia.text import counted
 
 _STARTS: Final = 6  # start poses tried for a first frame that pinches
@@ -204,20 +205,15 @@ class RetargetedHand:
         return "\n".join(lines)
 
 
+@takes(HandOptions)
 def retarget_hand(
     points: Any,
     skeleton: Skeleton,
     *,
     fps: float,
-    side: str | None = None,
-    source_side: str | None = None,
-    scale: float | None = None,
-    frame: Literal["palm", "given"] = "palm",
-    origin: str | int | None = None,
     confidence: Any = None,
-    velocity: Any = None,
-    clearance: float | None = None,
     name: str = "hand",
+    **options: Unpack[HandOptions],
 ) -> RetargetedHand:
     """Retarget a recorded hand of 21 points to any hand, within its limits.
 
@@ -274,12 +270,13 @@ def retarget_hand(
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     if not is_number(fps) or not 0.0 < fps < math.inf:
         raise InputError("fps", value=fps, expected="frames per second above 0")
-    hand = hand_of(skeleton, side)
-    recording = read_recording(points, confidence, source_side, float(fps))
+    chosen = completed(HandOptions, options, "retarget_hand")
+    hand = hand_of(skeleton, chosen.side)
+    recording = read_recording(points, confidence, chosen.source_side, float(fps))
     rest = skeleton.rest_pose()
-    distance = checked_clearance(clearance, skeleton)
-    aims = aims_of(recording, skeleton, hand, frame, origin, scale)
-    follower = HandFollower(skeleton, aims.fingers, float(fps), velocity, aims.wrist)
+    distance = checked_clearance(chosen.clearance, skeleton)
+    aims = aims_of(recording, skeleton, hand, chosen.frame, chosen.origin, chosen.scale)
+    follower = HandFollower(skeleton, aims.fingers, float(fps), chosen.velocity, aims.wrist)
     metre = 1.0 / (skeleton.meters_per_unit or 1.0)
     closed = closed_frames(aims.apart)
     q, table, weights, held = _followed(follower, aims, closed, np.array(rest.q), float(fps), metre)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
-from typing import Any, Final, Literal, cast
+from dataclasses import dataclass
+from typing import Any, Final, Unpack
 
 import numpy as np
 
-from synovia.arguments import ChecksArguments, check_kind
+from synovia.arguments import ChecksArguments, check_kind, completed, takes
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import PositionGoal
-from synovia.ik import Status
+from synovia.ik import GoalError, Status
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hands_of
 from synovia.model.geometry import Array, as_numbers, is_finite, is_number
@@ -26,12 +26,12 @@ from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, Land
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import LiveReport, Meter
 from synovia.retargeting.live.stand import Stand
-from synovia.retargeting.rest_pose import Rest
+from synovia.retargeting.options import LiveOptions
 from synovia.servo.limited import LimitedBody
 from synovia.servo.limits import Axes
+from synovia.servo.tick import Tick
 from synovia.solver import FullBody
 
-_LEARN: Final = 1.0  # seconds
 _TRUNK: Final = ("hips", "spine", "chest", "neck", "left_upper_arm", "right_upper_arm")
 _MANY: Final = "LiveRetarget(None, target, rate=...) takes landmarks: 33, or 33 + 21 + 21 with both hands"
 _HINTS: Final = {  # by shape of points
@@ -41,38 +41,63 @@ _HINTS: Final = {  # by shape of points
 }
 
 
-class LivePose(Pose):
-    """A pose of a live body.
+@dataclass(slots=True, eq=False)
+class BodyDetails:
+    """What a tick of a live body says, see ``Tick``.
 
-    Attributes:
-        velocity: Velocity since the tick before, (nv,), as that of a ``Command`` of a ``Servo``.
-        status: ``REACHED``; ``LATE`` if limits hold the body back, or it still moves over to its source; ``HOLDING``
-            without a source or while it is learned; ``STALLED`` if standing feet miss their places.
-        standing: Roles of the points of feet that stand.
-        axes: The axes of the body, and ``reasons``, which limit holds each of them back, (axes,).
-        behind: How far it is behind the newest sample, seconds; None if the samples have no time stamps.
-
-    Example:
-        >>> import synovia as sy
-        >>> body = sy.bundled("humanoid").with_root("free")
-        >>> live = sy.LiveRetarget(body, sy.bundled("humanoid"), rate=30, learn=0)
-        >>> pose = live.step(body.rest_pose())
-        >>> pose.status.name, pose.limited
-        ('REACHED', {})
+    Args:
+        axes: The axes of the body.
+        reasons: Codes of the limits that hold the axes back.
+        places: Joint values of the body and those that it follows, (nq,) each.
+        velocity: Velocity, (nv,).
+        acceleration: Acceleration, (nv,).
+        time: Seconds since the reset.
+        status: Status.
+        parts: Roles of the parts that follow.
+        behind: As in ``Tick``.
+        standing: As in ``Tick``.
+        missing: Roles of standing feet that miss their places.
     """
 
-    __slots__ = ("axes", "behind", "reasons", "standing", "status", "velocity")
-
-    velocity: Array
-    status: Status
-    standing: tuple[str, ...]
     axes: Axes
     reasons: Array
+    places: tuple[Array, Array]
+    velocity: Array
+    acceleration: Array
+    time: float
+    status: Status
+    parts: tuple[str, ...]
+    behind: float | None
+    standing: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    errors: tuple[GoalError, ...] = ()
+
+    @property
+    def states(self) -> dict[str, str]:
+        """See ``Tick.states``."""
+        state = {Status.LATE: "late", Status.HOLDING: "holding"}.get(self.status, "reached")
+        return dict.fromkeys(self.parts, state) | dict.fromkeys(self.missing, "missed")
+
+    @property
+    def lag(self) -> GoalError:
+        """See ``Tick.lag``."""
+        far, lengths = np.abs(self.axes.way(*self.places)), self.axes.lengths
+        return GoalError(float(far[lengths].max(initial=0.0)), float(far[~lengths].max(initial=0.0)))
 
     @property
     def limited(self) -> dict[str, str]:
-        """Which limit holds a joint back, as of a ``Command`` of a ``Servo``."""
+        """See ``Tick.limited``."""
         return self.axes.limits_of(self.reasons)
+
+    @property
+    def speeds(self) -> dict[str, float]:
+        """See ``Tick.speeds``."""
+        return self.axes.speeds_of(self.velocity)
+
+    def explain(self) -> tuple[list[str], list[str]]:
+        """Return the sentences of ``Tick.explain`` before and after those about limits."""
+        missing = f"Stalled: feet that stand miss their places: {', '.join(self.missing)}."
+        return [missing if self.status is Status.STALLED else self.status.meaning], []
 
 
 class LiveRetarget(ChecksArguments):
@@ -133,23 +158,14 @@ class LiveRetarget(ChecksArguments):
         'REACHED'
     """
 
+    @takes(LiveOptions)
     def __init__(
         self,
         source_skeleton: Skeleton | None,
         target: Skeleton,
         *,
         rate: float,
-        joint_map: Mapping[str, tuple[Any, Any]] | None = None,
-        rest: Rest | None = None,
-        velocity: Any = None,
-        acceleration: Any = None,
-        jerk: Any = None,
-        hold_feet: bool = True,
-        root: Literal["free", "fixed"] = "free",
-        up: str | None = None,
-        calibration: LiveCalibration | str | os.PathLike[str] | None = None,
-        learn: float = _LEARN,
-        timeout: float = 0.5,
+        **options: Unpack[LiveOptions],
     ) -> None:
         """Check the arguments; without a calibration, the bodies are prepared when they have been learned."""
         check_kind("target", target, Skeleton, "sy.load_skeleton(path) reads one")
@@ -158,23 +174,27 @@ class LiveRetarget(ChecksArguments):
             refuse_loops(source_skeleton, "LiveRetarget")
         refuse_loops(target, "LiveRetarget")
         _refuse_hand(target)
+        chosen = completed(LiveOptions, options, "LiveRetarget")
+        root, learn = chosen.root, chosen.learn
+        calibration: LiveCalibration | str | os.PathLike[str] | None = chosen.calibration
         if root not in ("free", "fixed"):
             raise InputError("root", value=root, expected="'free' or 'fixed'")
         self._target = target
         self._landmarks = LandmarkBody() if source_skeleton is None else None
         self.rate = _seconds("rate", rate, "ticks per second")
-        self.timeout = _seconds("timeout", timeout, "seconds")
+        self.timeout = _seconds("timeout", chosen.timeout, "seconds")
         if not is_number(learn) or not 0.0 <= learn < math.inf:
             raise InputError("learn", value=learn, expected="seconds, 0 or more")
         self._learning = max(1, round(learn * self.rate))
-        self._how: dict[str, Any] = {"joint_map": joint_map, "rest": rest, "up": up, "root": root}
-        self._limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        self._hold_feet, self._root = hold_feet, root
+        self._how = {name: getattr(chosen, name) for name in ("joint_map", "rest", "up", "root")}
+        self._limits = {name: getattr(chosen, name) for name in ("velocity", "acceleration", "jerk")}
+        self._hold_feet = chosen.hold_feet
         self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
         self.skeleton = target.with_root("free") if root == "free" else target
         self._body = LimitedBody(self.skeleton, self.skeleton.size or 1.0, self.rate, self._limits)
         self._calibration: LiveCalibration | None = None
+        self._parts: tuple[str, ...] = ()
         if calibration is not None and source_skeleton is None:
             raise InputError(
                 "calibration", value=calibration, expected="none for landmarks, whose body is built again each time"
@@ -219,6 +239,7 @@ class LiveRetarget(ChecksArguments):
         self._calibration, pair = calibration, calibration.pairing
         target = pair.target
         self.skeleton = skeleton = target.skeleton
+        self._parts = tuple(pair.roles)
         self._follower = PoseFollower(pair, calibration.floor, calibration.bends)
         self._body = LimitedBody(skeleton, target.leg, self.rate, self._limits)
         self._meter = Meter(pair, self.rate)
@@ -289,7 +310,7 @@ class LiveRetarget(ChecksArguments):
                 self._age = 0.0
                 self._samples += 1
 
-    def step(self, pose: Pose | Array | None = None, time: float | None = None) -> LivePose:
+    def step(self, pose: Pose | Array | None = None, time: float | None = None) -> Tick:
         """Take one tick.
 
         Args:
@@ -314,10 +335,10 @@ class LiveRetarget(ChecksArguments):
             self._heard.append(q)
             if len(self._heard) < self._learning:
                 self._taught += 1
-                return self._pose(self._body.go(None), Status.HOLDING)
+                return self._tick(self._body.go(None), Status.HOLDING)[0]
             if not self._learn():
                 self._taught += 1
-                return self._pose(self._body.go(None), Status.HOLDING)
+                return self._tick(self._body.go(None), Status.HOLDING)[0]
         return self._follow(q, restarted)
 
     def _played(self) -> tuple[Array | None, bool]:
@@ -326,13 +347,13 @@ class LiveRetarget(ChecksArguments):
             return self._sample, False
         return self._playout.advance()
 
-    def _hold(self) -> LivePose:
+    def _hold(self) -> Tick:
         """Take a tick without a source."""
         if not self._lost:
             self._lost = True
             self._losses += 1
         self._held += 1
-        return self._pose(self._body.go(None), Status.HOLDING)
+        return self._tick(self._body.go(None), Status.HOLDING)[0]
 
     def _learn(self) -> bool:
         """Learn the calibration from the received poses, and discard them; return False if they cannot be used.
@@ -356,7 +377,7 @@ class LiveRetarget(ChecksArguments):
             self._body.reset(began)
         return True
 
-    def _follow(self, q: Array, restarted: bool) -> LivePose:
+    def _follow(self, q: Array, restarted: bool) -> Tick:
         """Take a tick in which the target follows joint values (nq,) of the source."""
         frames = world_frames(self.source, q[None])[0]
         wanted = self._follower.follow(frames)
@@ -374,32 +395,41 @@ class LiveRetarget(ChecksArguments):
                 body.leave(wanted)
             else:
                 body.reset(wanted)
-        pose = self._pose(body.go(wanted), Status.REACHED)
+        tick, details = self._tick(body.go(wanted), Status.REACHED)
         if body.going_over:  # limbs and feet cannot be compared with the source yet
             self._meter.pause()
-            pose.status = Status.LATE
-            return pose
-        self._meter.compare(self._ticks, frames, pose.frames)
+            details.status = Status.LATE
+            return tick
+        self._meter.compare(self._ticks, frames, tick.frames)
         if stand is not None:
-            stand.judge(pose.frames)
-            self._meter.stand(pose.frames[stand.ankles, 9:], stand.stands[: len(stand.ankles)], missed=stand.missed)
-            if stand.missed:
-                pose.status = Status.STALLED
+            stand.judge(tick.frames)
+            self._meter.stand(
+                tick.frames[stand.ankles, 9:], stand.stands[: len(stand.ankles)], missed=bool(stand.missing)
+            )
+            if stand.missing:
+                details.status, details.missing = Status.STALLED, stand.missing
         if body.behind:
-            pose.status = Status.LATE
+            details.status = Status.LATE
             self._meter.limit(body.axes.reasons)
-        return pose
+        return tick
 
-    def _pose(self, q: Array, status: Status) -> LivePose:
-        """Return joint values (nq,) as the pose of a tick."""
+    def _tick(self, q: Array, status: Status) -> tuple[Tick, BodyDetails]:
+        """Return the tick with joint values (nq,), and its details."""
         body, self._began = self._body, True
-        pose = cast("LivePose", LivePose.trusted(self.skeleton, q.copy()))
-        pose.velocity, pose.status = body.velocity, status
-        pose.axes, pose.reasons = body.axes, body.axes.reasons.copy()
-        timed = self._sample is None and status is not Status.HOLDING
-        pose.behind = self._playout.behind if timed else None
-        pose.standing = self._stand.roles if self._stand is not None and status is not Status.HOLDING else ()
-        return pose
+        holds = status is Status.HOLDING
+        details = BodyDetails(
+            body.axes,
+            body.axes.reasons.copy(),
+            (q, body.wanted),
+            body.velocity,
+            body.acceleration,
+            self._ticks / self.rate,
+            status,
+            self._parts,
+            None if holds or self._sample is not None else self._playout.behind,
+            () if holds or self._stand is None else self._stand.roles,
+        )
+        return Tick(self.skeleton, q, details), details
 
     def report(self) -> LiveReport:
         """Return the figures and findings since the last reset; this takes microseconds and constant memory."""

@@ -32,7 +32,7 @@ class Stand:
         points: Ankles, then toes, that both bodies have.
         ankles: Rows of the target's ankles.
         stands: Mask of the points that stand, (points,).
-        missed: Whether a standing ankle missed its place in the last pose that was judged.
+        missing: Roles of the standing ankles that missed their places in the last pose that was judged.
     """
 
     def __init__(self, pairing: Pairing, grounds: Mapping[str, float], rate: float) -> None:
@@ -59,12 +59,16 @@ class Stand:
         self._contacts.reset()
         self._corrections.reset()
         self.stands: Bools = self._contacts.stands
-        self.missed = False
+        self.missing: tuple[str, ...] = ()
 
     @property
     def roles(self) -> tuple[str, ...]:
         """Roles of the points that stand."""
-        return tuple(point.role for point, on in zip(self.points, self.stands.tolist(), strict=True) if on)
+        return self._named(self.stands)
+
+    def _named(self, which: Bools) -> tuple[str, ...]:
+        """Return the roles of some of the first points."""
+        return tuple(point.role for point, on in zip(self.points, which.tolist(), strict=False) if on)
 
     def step(self, frames: Array, own: Array, q: Array) -> Array:
         """Advance by one tick; return joint values (nq,) with standing feet at their places.
@@ -77,7 +81,7 @@ class Stand:
         self.stands = stands = self._contacts.look(frames[self._seen, 9:])
         corrections = self._corrections
         corrections.apply(own[self._rows, 9:], stands)
-        self.missed = False
+        self.missing = ()
         if not corrections.active:
             return q
         wanted = own[self._goals, 9:]
@@ -86,9 +90,10 @@ class Stand:
         return self._frame.solve(self._table, q[None], self._out)[0, self._frame.problem.places].copy()
 
     def judge(self, frames: Array) -> None:
-        """Update ``missed``: whether a standing ankle misses its place in world frames (m, 12) of the target."""
+        """Update ``missing`` from world frames (m, 12) of the target."""
         n = len(self.ankles)
         if not self.stands[:n].any():
             return
         away = frames[self.ankles, 9:] - self._corrections.places[:n]
-        self.missed = bool((np.sum(away * away, axis=1) * self.stands[:n]).max() > self._far * self._far)
+        misses = np.sum(away * away, axis=1) * self.stands[:n] > self._far * self._far
+        self.missing = self._named(misses) if misses.any() else ()

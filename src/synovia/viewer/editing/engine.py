@@ -22,10 +22,10 @@ from synovia.ik.nudges import Nudges
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
-from synovia.servo import Command, Servo
+from synovia.servo import Servo, Tick
 from synovia.solver import FullBody
 from synovia.viewer.editing.editor import GoalEditor
-from synovia.viewer.editing.limits import Following, SpeedLimits, following
+from synovia.viewer.editing.limits import SpeedLimits
 from synovia.viewer.editing.standin import follow
 from synovia.viewer.editing.state import State
 
@@ -57,7 +57,7 @@ class Frame:
         time: Time of the clip, seconds.
         moved: Joints that the goals move, rows of the given skeleton.
         still: Whether the page has been at rest for a moment, so that slow work may start.
-        following: State of the motion within speed limits; None without limits.
+        following: The tick of the motion within speed limits; None without limits.
         gaps: The nearest pairs of clearance goals.
     """
 
@@ -74,7 +74,7 @@ class Frame:
     moved: frozenset[int] = frozenset()
     still: bool = False
     compiling: tuple[str, float, float] = ("", 0.0, 0.0)
-    following: Following | None = None
+    following: Tick | None = None
     gaps: tuple[Gap, ...] = ()
 
     @property
@@ -280,7 +280,7 @@ class Engine:
         self._unfinished = 0
         return nudges.improved(found, lambda q: ik.solve(targets, q, _SOLVE, follow=True))
 
-    def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Command:
+    def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Tick:
         """Return the command of a tick after the last command; if the pose was edited, restart at rest from it."""
         if start is not self._left:
             servo.reset(start)
@@ -302,7 +302,7 @@ class Engine:
         editors: tuple[GoalEditor, ...],
         solution: Solution | None,
         clock: float,
-        command: Command | None = None,
+        command: Tick | None = None,
     ) -> Frame:
         """Return the state of the page as a frame."""
         errors: dict[int, GoalError] = {}
@@ -316,9 +316,10 @@ class Engine:
         frame = Frame(pose, added, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
         if self._gaps is not None and solution is not None:
             frame = replace(frame, gaps=tuple(self._gaps.at(pose)))
-        if command is None or self.ik is None:
+        if command is None:
             return frame
-        return replace(frame, following=following(command, self._limits, self.ik))
+        _ = command.errors, command.status  # evaluated in this thread, as the servo goes on while pages show them
+        return replace(frame, following=command)
 
 
 _NEGLIGIBLE: Final = (1e-6, 1e-4)  # metres or units, and radians; smaller errors are not shown

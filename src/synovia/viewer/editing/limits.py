@@ -1,22 +1,16 @@
-"""Speed limits of a page: limits for following the targets, and the current speeds relative to these limits."""
+"""Speed limits of a page: limits for following the targets."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from synovia.errors import InputError
 from synovia.facade import IK
-from synovia.ik import GoalError, Status
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array
-from synovia.servo import Command, Servo
+from synovia.servo import Servo
 
 _RATE: Final = 60.0  # nominal ticks per second; each tick passes its actual duration
-_COMPONENTS: Final = math.sqrt(3.0)  # limit of a vector's norm, divided by the limit of each of its three components
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,51 +72,6 @@ class SpeedLimits:
             if joint.velocity is not None and joint.kind not in (Kind.FIXED, Kind.FREE):
                 out[row] = 0.01 * self.share * joint.velocity
         return out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Following:
-    """Current state of a body that follows its targets within speed limits.
-
-    Args:
-        status: The status of the command.
-        lag: Error between the body and its targets.
-        limited: The limit that restricts a joint, by the joint's key.
-        speeds: Velocity of each movable joint as a fraction of its limit, by the joint's key.
-    """
-
-    status: Status
-    lag: GoalError
-    limited: dict[str, str]
-    speeds: dict[str, float]
-
-
-def following(command: Command, limits: SpeedLimits, ik: IK) -> Following:
-    """Return the status, the lag, the limits and the speeds of a body that follows its targets.
-
-    Args:
-        command: The last command.
-        limits: The limits.
-        ik: The problem of the servo.
-    """
-    skeleton, tops = command.skeleton, limits.velocities(command.skeleton, ik.reach)
-    keys = skeleton.joint_keys
-    speeds: dict[str, float] = {}
-    for row in sorted(ik.moving):
-        joint = skeleton.joints[row]
-        if row not in tops or joint.mimic is not None:
-            continue
-        first, _ = skeleton.dof_columns[row]
-        speeds[keys[row]] = _share(command.velocity[first : first + joint.kind.v_size], joint.kind, tops[row], ik.reach)
-    return Following(command.status, command.lag, command.limited, speeds)
-
-
-def _share(velocity: Array, kind: Kind, top: Any, reach: float) -> float:
-    """Return a velocity as a fraction of its limit, from its largest component."""
-    fast = np.abs(velocity)
-    if kind is Kind.FREE:
-        return _COMPONENTS * max(float(fast[:3].max()) / (top[1] * reach), float(fast[3:].max()) / top[0])
-    return float(fast.max()) / top * (1.0 if len(fast) == 1 else _COMPONENTS)
 
 
 def _of_all(skeleton: Skeleton, value: float, size: float, reach: float) -> dict[int, Any]:

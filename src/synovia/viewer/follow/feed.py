@@ -16,7 +16,8 @@ from synovia.ik import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.retargeting import LivePose, LiveReport, LiveRetarget
+from synovia.retargeting import LiveReport, LiveRetarget
+from synovia.servo import Tick
 
 EACH: Final = 0.2  # seconds between two updates of the figures
 _SPAN: Final = 2.0  # seconds over which rates are averaged
@@ -106,7 +107,7 @@ class Feed:
             marks.popleft()
         span = max(now - marks[0][0], 1e-9)
         ticks, samples = (float(marks[-1][k] - marks[0][k]) / span for k in (1, 2))
-        if not isinstance(pose, LivePose):
+        if not isinstance(pose, Tick):
             return Figures(ticks=ticks)
         return Figures(
             source=None if report is None else samples,
@@ -115,7 +116,7 @@ class Feed:
             status=pose.status,
             learning=live is not None and live.calibration is None,
             limited=pose.limited,
-            speeds=_speeds(pose),
+            speeds=pose.speeds,
             report=report,
         )
 
@@ -172,13 +173,3 @@ class Feed:
             if self._recorded is None or not self._rows:
                 raise UnsupportedError("nothing is recorded", hint="switch Record on while the source moves")
             return Motion(self._recorded.skeleton, np.array(self._rows), self.rate, name="live")
-
-
-def _speeds(pose: LivePose) -> dict[str, float]:
-    """Return the velocity of each joint that a limit restricts, as a fraction of its velocity limit, by joint."""
-    shares, names = pose.axes.shares.tolist(), pose.axes.skeleton.joint_keys
-    out: dict[str, float] = {}
-    for axis in np.flatnonzero(pose.reasons).tolist():
-        name = names[int(pose.axes.joints[axis])]
-        out[name] = max(out.get(name, 0.0), shares[axis])
-    return out

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from synovia.model import Skeleton
+from synovia.servo import Tick
 from synovia.viewer.editing.engine import Frame
-from synovia.viewer.editing.limits import Following
 from synovia.viewer.editing.solving import Solving
 from synovia.viewer.page.style import DIM, note, safe
 from synovia.viewer.page.tab import Tab
@@ -74,7 +74,7 @@ class Speed:
             self._bars.content = note(_WAITS, DIM) if frame.following is None else bars_html(frame.following)
 
 
-def bars_html(following: Following) -> str:
+def bars_html(following: Tick) -> str:
     """Return a bar for each joint as HTML: its velocity as a fraction of its limit, and which limit slows it down."""
     rows: list[str] = []
     for joint, share in following.speeds.items():

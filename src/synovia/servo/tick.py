@@ -1,0 +1,428 @@
+"""Results of ticks: joint values, their motion, and what holds the body back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.diagnosis.explain import contact_sentences
+from synovia.errors import UnsupportedError
+from synovia.ik import GoalError, Solution, Status
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.obstacles import Places
+from synovia.ik.solution import length_text, unseen_by_clearance
+from synovia.kernels.layout import STATUS
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, Bools
+from synovia.servo.behind import Behind
+from synovia.servo.limits import REASONS, Axes
+from synovia.servo.probe import Probe
+
+_STAMPS: Final = {
+    "late": "A target of {!r} came later than its time; the body goes on to it smoothly.",
+    "too late": "A target of {!r} does not count: it came too late.",
+    "out of order": "A target of {!r} does not count: it is older than the last one.",
+    "NaN": "A target of {!r} does not count: it has NaN.",
+}
+_ARRIVED: Final = 1e-9  # radians, length units: closer than this to its goal, the body counts as arrived
+_STILL: Final = 1e-9  # radians, length units per second: a slower body counts as at rest
+_SHOWN: Final = 6  # largest number of joints that a sentence names
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """The parts of a servo with its present goals that its ticks use.
+
+    Args:
+        skeleton: The skeleton.
+        axes: The axes of the body.
+        probe: Evaluates the goals.
+        problem: The problem.
+        classified: Adds the reason for a miss to a solution (a row of results), among obstacles at some places.
+        goalless: Whether the body has no goals.
+    """
+
+    skeleton: Skeleton
+    axes: Axes
+    probe: Probe
+    problem: CompiledProblem
+    classified: Callable[..., Array]
+    goalless: bool
+
+
+class Tick(Pose):
+    """A pose of a ``Servo``, a ``LiveRetarget`` or a ``LiveHand``: its motion, its status, and what holds it back.
+
+    The tick is the pose to send to the robot or the character. Its other values are computed when they are first read.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (nq,); the tick owns the array.
+        details: Computes the other values; a class for each of the three.
+
+    Example:
+        >>> import synovia as sy
+        >>> servo = sy.Servo(sy.bundled("arm7"), sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
+        >>> servo.reset("rest")
+        >>> command = servo.step((0.4, 0.1, 0.5))
+        >>> command.status.name, command.q.shape
+        ('LATE', (7,))
+    """
+
+    __slots__ = ("_details",)
+
+    def __init__(self, skeleton: Skeleton, q: Array, details: Any) -> None:
+        """Store joint values that need no checks."""
+        self.skeleton, self._q, self._details = skeleton, q, details
+        self._frames = self._inside = self.ready = None
+
+    @property
+    def pose(self) -> Pose:
+        """The pose without motion and status."""
+        return Pose.trusted(self.skeleton, self._q, frames=self.frames)
+
+    @property
+    def velocity(self) -> Array:
+        """Velocity since the tick before, (nv,), in the order of ``skeleton.dof_names``.
+
+        Radians or length units per second; for rotations in the joint's own frame.
+        """
+        return self._details.velocity
+
+    @property
+    def acceleration(self) -> Array:
+        """Acceleration, (nv,), radians or length units per second squared."""
+        return self._details.acceleration
+
+    @property
+    def time(self) -> float:
+        """Time on the clock of the servo, or since the reset of the live body or hand, seconds."""
+        return self._details.time
+
+    @property
+    def status(self) -> Status:
+        """How the body follows its targets.
+
+        - ``REACHED``: all goals are met; a live body or hand follows as near as its joints permit.
+        - ``LATE``: the body is still on its way, or limits hold it back.
+        - ``HOLDING``: the body holds, without a source, a palm, or targets, or while the source is learned.
+        - ``STALLED``: a standing foot of a live body misses its place; a pinch of a live hand does not close, or its
+          tips are more than 30 % of the length of the hand from their targets on average.
+        - For a servo at rest, why the goals cannot be reached, as in a ``Solution``.
+        """
+        return self._details.status
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The state of each goal and each driven joint of a servo, each part of a live body, each finger of a hand.
+
+        - "reached": the goal is met.
+        - "late": the goal is not met, and the body still moves towards it, or a twist is faster than the body.
+        - "missed": the goal is not met, and the body does not come nearer; ``explain()`` says why.
+        - "waiting": the goal has had no target since the reset, and keeps its place.
+        - "lost": targets have stopped coming, or the clutch is released: the goal keeps the place where it stopped.
+          A goal is also lost in a tick in which its target has NaN; it then goes on to its last target. A finger is
+          lost while its points are not seen.
+        - "holding": the body holds.
+
+        Driven joints go by their name, or by "joint:NAME" if a goal has that name. A driven joint has "reached" its
+        value or velocity, is "late" until then, and "missed" if the end of its range or goals prevent that. It is
+        "lost" without a new value or velocity for longer than the timeout: then it brakes, and goals lead it again.
+        """
+        return self._details.states
+
+    @property
+    def errors(self) -> tuple[GoalError, ...]:
+        """Error of each goal of a servo, for the targets of this tick; distance of each tip of a hand from its target.
+
+        If ``Servo.measured`` has found that the robot is off its commands, these are the errors of the robot. For
+        fingers that are not seen, they are 0; a hand that holds has none, and neither has a live body.
+        """
+        return self._details.errors
+
+    @property
+    def lag(self) -> GoalError:
+        """How far the body is behind its targets: the largest distance and the largest angle of all goals.
+
+        For a live body, of all joints.
+        """
+        if not self.errors:
+            return getattr(self._details, "lag", GoalError(0.0, 0.0))
+        return GoalError(max(error.position for error in self.errors), max(error.angle for error in self.errors))
+
+    @property
+    def limited(self) -> dict[str, str]:
+        """The limit that holds each joint back: "position", "velocity", "acceleration", "jerk", or "recovering".
+
+        For end effectors with a speed limit, it is "tool speed", or "recovering" if they are faster.
+        """
+        return self._details.limited
+
+    @property
+    def speeds(self) -> dict[str, float]:
+        """Velocity of each joint as a fraction of its limit; joints without one are left out."""
+        return self._details.speeds
+
+    @property
+    def reached(self) -> bool:
+        """Whether every goal is met at these joint values, and every driven joint has its value or velocity."""
+        return getattr(self._details, "reached", self.status is Status.REACHED)
+
+    @property
+    def solution(self) -> Solution:
+        """The pose of a tick of a servo as a solution, with its errors and the status of the tick.
+
+        If the robot is off its commands, see ``Servo.measured``, the solution has the expected pose of the robot.
+
+        Raises:
+            UnsupportedError: If it is a tick of a live body or hand, which solves no goals.
+        """
+        solution: Solution | None = getattr(self._details, "solution", None)
+        if solution is None:
+            raise UnsupportedError(
+                "solution", expected="a tick of a Servo", hint="explain() says what holds others back"
+            )
+        return solution
+
+    @property
+    def stamps(self) -> dict[str, str]:
+        """Problem with the time of a goal's targets, by goal of a servo.
+
+        "doubled", "out of order", "too late" or "NaN" for an ignored target, "late" for one that is reached later than
+        at its time.
+        """
+        return getattr(self._details, "stamps", {})
+
+    @property
+    def behind(self) -> float | None:
+        """Time from the sample that a live body shows to the newest one, seconds; None without time stamps."""
+        return getattr(self._details, "behind", None)
+
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """Roles of the points of a live body's feet that stand."""
+        return getattr(self._details, "standing", ())
+
+    @property
+    def pinching(self) -> tuple[str, ...]:
+        """Names of the fingers of a live hand whose recorded tip touches the tip of the thumb."""
+        return getattr(self._details, "pinching", ())
+
+    def explain(self) -> list[str]:
+        """Return sentences that say how far the body is behind, and why."""
+        first, further = self._details.explain()
+        limited, lag, lines = self.limited, self.lag, list[str](first)
+        for limit in dict.fromkeys((*REASONS, *limited.values())):
+            joints = [joint for joint, reason in limited.items() if reason == limit]
+            if joints:
+                lines.append(_sentence(limit, joints))
+        lines += further
+        if self.status is Status.LATE:
+            lines.append(f"The body is {self._apart(lag)} behind its targets.")
+        return lines
+
+    def _apart(self, lag: GoalError) -> str:
+        """Return an error as text."""
+        return f"{length_text(lag.position, self.skeleton.meters_per_unit)} and {math.degrees(lag.angle):.3g} deg"
+
+    def __repr__(self) -> str:
+        """Return status and lag on one line."""
+        lag = self._apart(self.lag).replace(" and", ",")
+        return f"<Tick {self.status.name.lower()}; {lag} behind at {self.time:.10g} s>"
+
+
+@dataclass(eq=False)
+class ServoDetails:
+    """What a tick of a servo says, see ``Tick``, computed from copies of the state of the servo.
+
+    Args:
+        view: The parts of the servo.
+        q: Joint values, (nq,).
+        velocity: Velocity, (nv,).
+        acceleration: Acceleration, (nv,).
+        reasons: Codes of the limits that hold the axes back.
+        table: Targets, (1, goals, 17).
+        row: The solution, a row of results; None without any.
+        wanted: Joint values of the solution, (nq,).
+        offset: Displacement of the robot from its commands, by axis; None for none.
+        apart: A sentence about the offset.
+        holding: Why the body holds, "" if it does not.
+        lost: Goals whose targets have stopped coming.
+        aimed: Goals with a target since the reset.
+        waiting: Goals whose target waits for the body.
+        stamps: As in ``Tick``.
+        joints: States of driven joints.
+        tools: Limits that hold end effectors back, by their name.
+        time: Time on the clock of the servo, seconds.
+        blocked: Whether clearance changed the tick.
+        places: Places of obstacles in it.
+    """
+
+    view: View
+    q: Array
+    velocity: Array
+    acceleration: Array
+    reasons: Array
+    table: Array
+    row: Array | None
+    wanted: Array
+    offset: Array | None
+    apart: str
+    holding: str
+    lost: Bools
+    aimed: Bools
+    waiting: tuple[int, ...]
+    stamps: dict[str, str]
+    joints: dict[str, str]
+    tools: dict[str, str]
+    time: float
+    blocked: bool
+    places: Places | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy and pickle without the servo, with the obstacles and the reason for a miss of this tick."""
+        view, places = self.view, self.places
+        problem = view.problem if places is None else view.problem.with_obstacles_at(places)
+        known = partial(_known, None if self.row is None else view.classified(self.row, places))
+        kept = replace(view, probe=view.probe.among(places), problem=problem, classified=known)
+        return self.__dict__ | {"view": kept, "places": None}
+
+    @property
+    def solution(self) -> Solution:
+        """See ``Tick.solution``."""
+        return self._probe.solution(self._body, self.table, self.status)
+
+    @property
+    def _probe(self) -> Probe:
+        """The probe of the goals among the obstacles of this tick."""
+        return self.view.probe.among(self.places)
+
+    @property
+    def _body(self) -> Array:
+        """Expected joint values of the robot, (nq,): the command shifted by the known offset."""
+        return self.q if self.offset is None else self.view.axes.shifted(self.q, self.offset)
+
+    @cached_property
+    def errors(self) -> tuple[GoalError, ...]:
+        """See ``Tick.errors``."""
+        return self._probe.errors(self._body, self.table)
+
+    @cached_property
+    def _missed(self) -> tuple[int, ...]:
+        """Indices of the goals that are not met at these joint values, or whose twist is faster than the body."""
+        ik = self.view.problem
+        most, most_angle = ik.tolerance
+        met = (
+            error.position <= (goal.own_tolerance or most) and error.angle <= most_angle
+            for goal, error in zip(ik.goals, self.errors, strict=True)
+        )
+        return tuple(i for i, is_met in enumerate(met) if i in self.waiting or not is_met)
+
+    @property
+    def states(self) -> dict[str, str]:
+        """See ``Tick.states``."""
+        missed, holding = self._missed, self.holding
+        ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
+        out: dict[str, str] = {}
+        for i, goal in enumerate(() if self.view.goalless else self.view.problem.goals):
+            if self.lost[i] or holding:
+                out[goal.label] = "lost" if self.lost[i] else "holding"
+            elif i in missed:
+                out[goal.label] = "missed" if ends and i not in self.waiting else "late"
+            else:
+                out[goal.label] = "reached" if self.aimed[i] or not goal.takes else "waiting"
+        for joint, state in self.joints.items():
+            key = f"joint:{joint}" if joint in out else joint
+            out[key] = "holding" if holding and state != "lost" else state
+        return out
+
+    @cached_property
+    def status(self) -> Status:
+        """See ``Tick.status``."""
+        if self.holding:
+            return Status.HOLDING
+        if not self._missed:
+            states = self.joints.values()
+            if "late" in states or "missed" not in states:
+                return Status.LATE if "late" in states else Status.REACHED
+            return Status.CONFLICT if self._blocking else Status.LIMITED
+        if self.row is None or self.waiting or not self._arrived or self.row[STATUS] == Status.REACHED:
+            return Status.LATE
+        status = Status(int(self.view.classified(self.row, self.places)[STATUS]))
+        return Status.LATE if status is Status.REACHED else status  # another pose meets the goals, but not this one
+
+    @property
+    def reached(self) -> bool:
+        """See ``Tick.reached``."""
+        return not self._missed and not {"late", "missed"} & {*self.joints.values()}
+
+    @property
+    def _arrived(self) -> bool:
+        """Whether the body is at the wanted joint values, or at rest."""
+        left = np.abs(self.view.axes.way(self.q, self.wanted)).max(initial=0.0)
+        return bool(left <= _ARRIVED or np.abs(self.velocity).max(initial=0.0) <= _STILL)
+
+    @property
+    def limited(self) -> dict[str, str]:
+        """See ``Tick.limited``."""
+        return self.view.axes.limits_of(self.reasons) | self.tools
+
+    @property
+    def speeds(self) -> dict[str, float]:
+        """See ``Tick.speeds``."""
+        return self.view.axes.speeds_of(self.velocity)
+
+    @property
+    def _blocking(self) -> list[str]:
+        """The driven joints that goals prevent from moving on."""
+        limited = self.limited
+        return [joint for joint, state in self.joints.items() if state == "missed" and limited.get(joint) != "position"]
+
+    def explain(self) -> tuple[list[str], list[str]]:
+        """Return the sentences of ``Tick.explain`` before and after those about limits."""
+        status, problem = self.status, self.view.problem
+        first, further = [self.holding or status.meaning], list[str]()
+        if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self.row is not None and self._missed:
+            problem = problem if self.places is None else problem.with_obstacles_at(self.places)
+            first = Solution(problem, self.view.classified(self.row, self.places)[None]).explain()
+        else:
+            first += unseen_by_clearance(problem)
+        if status is Status.LATE:
+            further += self._behind()
+        if not self.holding and self._blocking:
+            lead = "Loops come first, and keep" if self.view.goalless else "Goals come first, and keep"
+            further.append(f"{lead} {', '.join(self._blocking)} from going on.")
+        further += [_STAMPS[stamp].format(goal) for goal, stamp in self.stamps.items() if stamp in _STAMPS]
+        further += [self.apart] if self.apart else []
+        return first, further + (contact_sentences(self.solution) if self.blocked else [])
+
+    def _behind(self) -> list[str]:
+        """Return sentences on why late goals are not at their targets, without the limits that ``explain`` names."""
+        goals = self.view.problem.goals
+        lines = [f"The target of {goals[i].label!r} waits for the body, which is slower than its twist."
+                 for i in self.waiting]  # fmt: skip
+        lines += Behind(self.view.problem, self._probe, self._body, self.table).sentences(self._missed)
+        if not self.limited:
+            nearest = self.view.axes.nearest(self.velocity, self.acceleration)
+            shares = [f"{joint} ({100.0 * share:.2g} % of its {limit})" for joint, limit, share in nearest]
+            lines += [f"Nearest to their limits: {', '.join(shares)}."] if shares else []
+        return lines
+
+
+def _known(known: Array | None, row: Array, places: Places | None = None) -> Array:
+    """Return a solution with the reason for a miss that is known already."""
+    del places
+    return row if known is None else known
+
+
+def _sentence(limit: str, joints: Sequence[str]) -> str:
+    """Return a sentence about joints that a limit holds back."""
+    named = ", ".join(joints[:_SHOWN]) + (f" and {len(joints) - _SHOWN} more" if len(joints) > _SHOWN else "")
+    if limit == "recovering":
+        return f"Recovering: the motion of {named} broke its limits; it slows down until it keeps them."
+    return f"At its limit of {limit}: {named}."
