@@ -162,6 +162,23 @@ def test_a_walk_does_not_sink_into_the_floor(factor):
     assert np.median(heights) < 0.03
 
 
+@pytest.mark.parametrize("frames", [10, 20, 30])
+def test_toes_of_a_body_that_gets_up_do_not_jump(frames):
+    """The legs of the clip swing through the floor; toes that bend up there come and go within some frames."""
+    body = sy.bundled("humanoid").with_root("free")
+    turns = np.radians(np.concatenate([np.full(30, 90.0), np.linspace(90.0, 0.0, frames), np.zeros(10)]))
+    q = np.tile(body.rest_q, (len(turns), 1))
+    q[:, 3:7] = [sy.Rotation.from_rotvec((turn, 0.0, 0.0)).as_quat() for turn in turns]
+    hips = sy.Motion(body, q, 30.0).positions()[:, body.index("hips")]
+    stands = body.rest_pose().positions[body.index("hips")]
+    q[:, :3] += np.array([0.0, 0.14, 0.0]) + np.outer(1.0 - turns / turns[0], stands - (0.0, 0.14, 0.0)) - hips
+    answer = sy.retarget(sy.Motion(body, q, 30.0), longer(sy.bundled("humanoid"), 0.9), up="y")
+    for side in ("left", "right"):
+        bends = np.degrees(answer.motion.q[:, answer.motion.skeleton.q_slice(f"{side}_toes")])
+        assert np.ptp(bends) > 5.0
+        assert np.abs(np.diff(bends, axis=0)).max() < 11.0
+
+
 @pytest.mark.parametrize("depth", [0.04, 0.08])
 def test_a_body_that_stands_in_the_floor_is_a_finding(depth):
     """The joints of the body are above the floor; its shoes are not."""
