@@ -177,7 +177,7 @@ def _slower(values: Array, step: float) -> Array:
     """Return the largest values (T,) up to the given ones that change by at most a step from frame to frame."""
     ramp = step * np.arange(len(values))
     rising = np.minimum.accumulate(values - ramp) + ramp
-    return np.minimum.accumulate((rising + ramp)[::-1])[::-1] - ramp
+    return np.asarray(np.minimum.accumulate((rising + ramp)[::-1])[::-1] - ramp, np.float64)
 
 
 def _spread(values: Array, fps: float) -> Array:
