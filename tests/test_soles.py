@@ -116,6 +116,24 @@ def test_skin_shows_the_soles_of_a_character(tmp_path):
             assert sole.height == pytest.approx(low, abs=1e-3)
 
 
+@pytest.mark.parametrize("depth", [0.02, 0.05])
+def test_a_standing_body_balances_above_what_its_feet_carry(depth):
+    """The support reaches to the edges of the shoes, which are wider and longer than the bones of the feet."""
+    body = shod(raised(sy.bundled("humanoid"), 0.4), depth)
+    polygon = next(goal.polygon for goal in sy.standing_goals(body) if isinstance(goal, sy.CenterOfMassGoal))
+    bounds = np.array(
+        [
+            shape.moved(body.rest_pose().transform(row)).bounds
+            for row, joint in enumerate(body.joints)
+            for shape in joint.shapes
+        ]
+    )
+    edges = np.array([bounds[:, 0].min(axis=0), bounds[:, 1].max(axis=0)])[:, [0, 2]]
+    middle = edges.mean(axis=0)
+    found = np.array([polygon.min(axis=0), polygon.max(axis=0)])[:, [0, 2]]
+    assert found == pytest.approx(middle + 0.95 * (edges - middle), abs=1e-6)
+
+
 def test_feet_are_locked_on_their_soles():
     """A body stands 5 mm deep in a floor that the user gives: its shoes rise above it, and not only its joints."""
     body = shod(raised(sy.bundled("humanoid"), 0.4), 0.03).with_root("free")
