@@ -196,6 +196,18 @@ def test_only_combined_skeletons_are_split():
         sy.skeletons.separate(ARM, {"left": ARM})
 
 
+@pytest.mark.parametrize("order", [("arm", "person"), ("person", "arm")])
+def test_a_body_stands_up_although_its_file_names_no_axis(order):
+    """The rest pose of a BVH stands along y; the arm has z up."""
+    person = sy.bundled("humanoid")
+    bodies = {"arm": sy.bundled("arm7"), "person": sy.Skeleton(person.joints, name="person")}
+    cell = sy.combine({name: bodies[name] for name in order})
+    places = cell.rest_pose()
+    assert cell.up == "z"
+    assert (places.position("person/head") - places.position("person/hips"))[2] > 0.4
+    assert not [note for note in cell.notes if "axis" in note]
+
+
 def test_units_and_axes_that_are_assumed_are_named():
     plain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)])
     notes = " ".join(sy.combine({"arm": ARM, "plain": plain}).notes)

@@ -116,6 +116,24 @@ def test_skin_shows_the_soles_of_a_character(tmp_path):
             assert sole.height == pytest.approx(low, abs=1e-3)
 
 
+@pytest.mark.parametrize("depth", [0.02, 0.05])
+def test_a_standing_body_balances_above_what_its_feet_carry(depth):
+    """The support reaches to the edges of the shoes, which are wider and longer than the bones of the feet."""
+    body = shod(raised(sy.bundled("humanoid"), 0.4), depth)
+    polygon = next(goal.polygon for goal in sy.standing_goals(body) if isinstance(goal, sy.CenterOfMassGoal))
+    bounds = np.array(
+        [
+            shape.moved(body.rest_pose().transform(row)).bounds
+            for row, joint in enumerate(body.joints)
+            for shape in joint.shapes
+        ]
+    )
+    edges = np.array([bounds[:, 0].min(axis=0), bounds[:, 1].max(axis=0)])[:, [0, 2]]
+    middle = edges.mean(axis=0)
+    found = np.array([polygon.min(axis=0), polygon.max(axis=0)])[:, [0, 2]]
+    assert found == pytest.approx(middle + 0.95 * (edges - middle), abs=1e-6)
+
+
 def test_feet_are_locked_on_their_soles():
     """A body stands 5 mm deep in a floor that the user gives: its shoes rise above it, and not only its joints."""
     body = shod(raised(sy.bundled("humanoid"), 0.4), 0.03).with_root("free")
@@ -160,6 +178,23 @@ def test_a_walk_does_not_sink_into_the_floor(factor):
     heights = corners(answer.motion)
     assert np.quantile(heights, 0.01) > -0.005
     assert np.median(heights) < 0.03
+
+
+@pytest.mark.parametrize("frames", [10, 20, 30])
+def test_toes_of_a_body_that_gets_up_do_not_jump(frames):
+    """The legs of the clip swing through the floor; toes that bend up there come and go within some frames."""
+    body = sy.bundled("humanoid").with_root("free")
+    turns = np.radians(np.concatenate([np.full(30, 90.0), np.linspace(90.0, 0.0, frames), np.zeros(10)]))
+    q = np.tile(body.rest_q, (len(turns), 1))
+    q[:, 3:7] = [sy.Rotation.from_rotvec((turn, 0.0, 0.0)).as_quat() for turn in turns]
+    hips = sy.Motion(body, q, 30.0).positions()[:, body.index("hips")]
+    stands = body.rest_pose().positions[body.index("hips")]
+    q[:, :3] += np.array([0.0, 0.14, 0.0]) + np.outer(1.0 - turns / turns[0], stands - (0.0, 0.14, 0.0)) - hips
+    answer = sy.retarget(sy.Motion(body, q, 30.0), longer(sy.bundled("humanoid"), 0.9), up="y")
+    for side in ("left", "right"):
+        bends = np.degrees(answer.motion.q[:, answer.motion.skeleton.q_slice(f"{side}_toes")])
+        assert np.ptp(bends) > 5.0
+        assert np.abs(np.diff(bends, axis=0)).max() < 11.0
 
 
 @pytest.mark.parametrize("depth", [0.04, 0.08])

@@ -53,7 +53,7 @@ def test_the_same_jump_on_a_body_of_another_size():
     for joint in body.joints:
         rest = joint.rest.copy()
         rest[:3, 3] *= 2.0
-        twice.append(replace(joint, rest=rest, com=2.0 * joint.com))
+        twice.append(replace(joint, rest=rest, com=2.0 * joint.com, shapes=()))
     large = body.with_joints(twice)
     one = find_travel(body, centred(motion), motion.fps)
     two = find_travel(large, centred(motion), motion.fps, metre=2.0)

@@ -12,6 +12,7 @@ from synovia.bodies.footing import Foothold
 from synovia.bodies.support import footholds, soles, standing_feet, up_of
 from synovia.errors import InputError
 from synovia.goals import AimGoal, CenterOfMassGoal, ContactGoal, Goal, RestGoal
+from synovia.goals.center import hull
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.root import free_root
@@ -134,8 +135,9 @@ def _raised(pose: Pose, free: int, rise: Array) -> Pose:
 def support(
     skeleton: Skeleton, feet: list[int], up: Array, pose: Pose | None = None, holds: Sequence[Foothold] = ()
 ) -> Array:
-    """Return the support polygon of the centre of mass: the corners of the soles, slightly shrunk, (n, 3)."""
-    corners = soles(skeleton, feet, up, pose, holds)
+    """Return the support polygon of the centre of mass: the outline of the soles, slightly shrunk, (n, 3)."""
+    points = soles(skeleton, feet, up, pose, holds)
+    corners = hull(points, up) + float((points @ up).mean()) * up
     middle = corners.mean(axis=0)
     return middle + _INNER * (corners - middle)
 

@@ -7,16 +7,17 @@ from typing import Final
 
 import numpy as np
 
-from synovia.bodies.footing import HALF_WIDTH, HEEL, Foothold, Sole, foothold
+from synovia.bodies.footing import Foothold, Sole, foothold
 from synovia.bodies.soles import sole_of
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
-from synovia.model.anatomy.feet import Foot, ankles_of, feet_of
+from synovia.model.anatomy.feet import ankles_of, feet_of
 from synovia.model.anatomy.up import Lines, find_up
 from synovia.model.geometry import Array, align_z, axis_vector
 from synovia.model.shapes.world import World
 
 _SHORT: Final = 0.02  # fraction of the body's size: a shorter foot, measured from the ankle, has no toes
+_LEVEL: Final = 0.01  # fraction of the body's size: points of a sole up to this height above the lowest one stand
 STEP: Final = 0.25  # fraction of the body's size: a surface that is higher above a sole does not count as a step
 _FLAT: Final = 1e-6  # fraction of the body's size: smallest height above the feet that defines the upward direction
 _UPRIGHT: Final = 0.5  # smallest cosine between the upward direction and the vector from the feet to the body
@@ -74,27 +75,17 @@ def footholds(skeleton: Skeleton, feet: Sequence[int], up: Array, pose: Pose, wo
     out: list[Foothold] = []
     for foot in feet_of(skeleton, feet):
         places = pose.positions[list(foot.points)]
-        bottoms = under_feet(skeleton, foot, up)
-        lowest = min(float((pose.matrix(row) @ bottoms[row] + pose.position(row)) @ up) for row in foot.points)
+        lowest = float(sole_of(skeleton, foot, up).lowest(np.array(pose.frames), up))
         toe = places[np.argmax(np.linalg.norm(places - places[0], axis=1))]
         sole = Sole.below(places[0], toe, lowest, up, 2.0 * _SHORT * skeleton.size)
         out.append(foothold(world, sole, lowest, lowest, STEP * skeleton.size))
     return out
 
 
-def under_feet(skeleton: Skeleton, foot: Foot, up: Array) -> dict[int, Array]:
-    """Return the point of the sole below each point of a foot, (3,) in the frame of the point's joint, by row.
-
-    The sole is that of the rest pose; see ``sole_of``.
-    """
-    rest, below = skeleton.rest_pose(), sole_of(skeleton, foot, up).below
-    return {row: rest.matrix(row).T @ (-depth * up) for row, depth in zip(foot.points, below.tolist(), strict=True)}
-
-
 def soles(
     skeleton: Skeleton, feet: Sequence[int], up: Array, pose: Pose | None = None, holds: Sequence[Foothold] = ()
 ) -> Array:
-    """Return corners of the soles, as wide as human feet: points (n, 3).
+    """Return the points on which the soles stand, (n, 3); see ``sole_of``.
 
     Args:
         skeleton: The skeleton.
@@ -103,23 +94,15 @@ def soles(
         pose: The pose in which the body stands; the rest pose by default.
         holds: Footholds of the feet on a world; empty to use the feet as in the pose.
     """
-    places = (pose or skeleton.rest_pose()).positions
+    stance, least = pose or skeleton.rest_pose(), _SHORT * skeleton.size
     corners: list[Array] = []
     moves = [hold.motion for hold in holds] or [np.eye(4)] * len(feet)
     for foot, move in zip(feet_of(skeleton, feet), moves, strict=True):
-        ankle = places[foot.points[0]]
-        flat = places[list(foot.points)] - ankle
-        flat = flat - np.outer(flat @ up, up)
-        toe = flat[np.argmax(np.linalg.norm(flat, axis=1))]
-        if np.linalg.norm(toe) < _SHORT * skeleton.size:  # a robot whose foot is one link
-            across, ahead = _SHORT * skeleton.size * align_z(up).T[:2]
-            corners += _moved([ankle + side for side in (across, ahead, -across, -ahead)], move)
-            continue
-        half = HALF_WIDTH * np.cross(up, toe)
-        corners += _moved([ankle + end * toe + sign * half for end in (HEEL, 1.0) for sign in (1.0, -1.0)], move)
-    return np.array(corners)
-
-
-def _moved(points: Sequence[Array], move: Array) -> list[Array]:
-    """Apply a rigid motion (4, 4) to points."""
-    return [move[:3, :3] @ point + move[:3, 3] for point in points]
+        places = sole_of(skeleton, foot, up).places(np.array(stance.frames))
+        heights = places @ up
+        places = places[heights <= heights.min() + _LEVEL * skeleton.size]
+        if np.linalg.norm(np.ptp(places, axis=0)) < least:  # nothing shows how large the foot is
+            across, ahead = least * align_z(up).T[:2]
+            places = stance.position(foot.points[0]) + np.array([across, ahead, -across, -ahead])
+        corners.append(places @ move[:3, :3].T + move[:3, 3])
+    return np.concatenate(corners)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.arguments import Progress, check_kind
+from synovia.bodies.soles import sole_of
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
 from synovia.clips.hands.bones import hands_of_body
@@ -39,10 +40,11 @@ from synovia.clips.upright import SURE, check_sides, forwardness, make_upright, 
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.contacts import LOW
-from synovia.model.anatomy.feet import frames_text
+from synovia.model.anatomy.feet import feet_of, frames_text
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, side_of
 from synovia.model.geometry import Array, as_numbers, axis_name
 from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
 from synovia.model.root import free_root
 from synovia.model.tree import ancestors
 from synovia.text import DOUBT, counted
@@ -230,12 +232,12 @@ def fit_keypoints(
         q = _at_rest_height(moving, q, kept, centred=centred)
     elif centred:
         travel = find_travel(moving, q, fps, metre)
-        q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
+        q, _ = _on_floor(moving, _shifted(moving, q, travel.path - middle_of_hips(moving, q)), 0.0)
         notes += travel.notes()
         if not any(f"{side}_toe" in marks.places for side in SIDES):
             notes.append("uncertain path: without points of toes, it is unknown when a foot leaves the floor")
     else:
-        q, lift = _on_floor(moving, q)
+        q, lift = _on_floor(moving, q, LIFTED)
         if lift:
             notes.append(f"the floor was moved to height 0 (by {lift:.3g})")
     errors = np.concatenate([fitted.errors, *apart], axis=1)
@@ -447,10 +449,18 @@ def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -
     return _shifted(body, q, np.tile(((rest[0] - np.median(now, axis=0)) @ up) * up, (len(q), 1)))
 
 
-def _on_floor(body: Skeleton, q: Array) -> tuple[Array, float]:
-    """Return joint values (T, nq) with the floor at height 0, and the height by which they were raised."""
-    up = upward(body)
-    floor = float(np.percentile((Motion(body, q, 1.0).positions() @ up).min(1), LOW))
-    if abs(floor) < LIFTED * body.size:
+def _on_floor(body: Skeleton, q: Array, least: float) -> tuple[Array, float]:
+    """Return joint values (T, nq) with the floor at height 0, and the height by which they were lifted, or 0.
+
+    Args:
+        body: The body.
+        q: Its joint values, (T, nq).
+        least: Fraction of the body's size: a floor nearer to height 0 stays where it is.
+    """
+    up, frames = upward(body), world_frames(body, q)
+    soles = [sole_of(body, foot, up).lowest(frames, up) for foot in feet_of(body)]
+    parts = frames[:, list(body.role_rows.values()), 9:] @ up
+    floor = float(np.percentile(np.column_stack([parts, *soles]).min(1), LOW))
+    if abs(floor) < least * body.size:
         return q, 0.0
     return _shifted(body, q, np.tile(-floor * up, (len(q), 1))), -floor

@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.bodies.masses import with_body_masses
+from synovia.bodies.soles import sole_of
 from synovia.clips.flights import GRAVITY, Flight, find_flights
 from synovia.clips.landmarks import SIDES
 from synovia.clips.measured import roles_of, upward
 from synovia.model import Skeleton
-from synovia.model.anatomy.feet import frames_text
+from synovia.model.anatomy.feet import feet_of, frames_text
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
@@ -176,12 +177,12 @@ def _relative(body: Skeleton, q: Array, up: Array) -> tuple[Array, Array]:
     weighed = body if any(joint.mass > 0.0 for joint in body.joints) else with_body_masses(body)
     masses = np.array([joint.mass for joint in weighed.joints])
     centres = places + np.einsum("tnij,nj->tni", turns, np.array([joint.com for joint in weighed.joints]))
-    soles = [places[:, row] + turns[:, row] @ offset for row, offset in _soles(body, up)]
+    soles = [places[:, row] + turns[:, row] @ offset for row, offset in _points(body, up)]
     return np.stack(soles, axis=1) - hips[:, None], np.einsum("n,tni->ti", masses / masses.sum(), centres) - hips
 
 
-def _soles(body: Skeleton, up: Array) -> list[tuple[int, Array]]:
-    """Return points of both soles as (joint row, offset): the joint of the toes and a heel, or else the ankle.
+def _points(body: Skeleton, up: Array) -> list[tuple[int, Array]]:
+    """Return points of both soles as (joint, offset): the joint of the toes and a heel, or else the ankle.
 
     Landmarks do not show how toes bend, so points beyond the joints of the toes are not used.
     """
@@ -202,10 +203,14 @@ def _soles(body: Skeleton, up: Array) -> list[tuple[int, Array]]:
 
 
 def _standing_heights(body: Skeleton, up: Array) -> Array:
-    """Return the heights (K,) of the sole points at rest above the lowest of them."""
-    rest = np.array(body.rest_pose().frames)
-    heights = [(rest[row, 9:] + rest[row, :9].reshape(3, 3) @ offset) @ up for row, offset in _soles(body, up)]
-    return np.array(heights) - min(heights)
+    """Return the heights (K,) of the points above the lowest sole, at rest."""
+    rest, rows = np.array(body.rest_pose().frames), roles_of(body)
+    ankles = [rows.get(f"{side}_foot", rows[f"{side}_lower_leg"]) for side in SIDES]
+    floor = min(float(sole_of(body, foot, up).lowest(rest, up)) for foot in feet_of(body, ankles))
+    return (
+        np.array([(rest[row, 9:] + rest[row, :9].reshape(3, 3) @ offset) @ up for row, offset in _points(body, up)])
+        - floor
+    )
 
 
 def _leveled(stands: Array, soles: Array) -> Array:
@@ -217,7 +222,7 @@ def _leveled(stands: Array, soles: Array) -> Array:
     """
     hips = (stands - soles).max(1)
     level = np.percentile(hips[:, None] + soles, STANDS, axis=0)
-    return level - level.min()
+    return level - level.min() + stands.min()
 
 
 def _velocities(ways: Array, weights: Array, flying: Bools, fps: float) -> Array:

@@ -79,7 +79,7 @@ class CenterOfMassGoal(Goal):
         if self.polygon is None:
             return (Term(kind="centre", lengths=3, takes=POSITION),)
         up = np.array([0.0, 0.0, 1.0]) if self.up is None else self.up
-        return (Term(kind="support", lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
+        return (Term(kind="support", lengths=2, numbers=tuple(up.tolist()), points=hull(self.polygon, up)),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the upward direction set."""
@@ -114,8 +114,8 @@ class CenterOfMassGoal(Goal):
         return Sketch(paths=[ring, np.stack([p, below])], note="length", on_joint=False)
 
 
-def _hull(points: Array, up: Array) -> Array:
-    """Return the convex hull of points as seen along ``up``, counterclockwise, with heights removed (Andrew 1979)."""
+def hull(points: Array, up: Array) -> Array:
+    """Return the convex hull of points seen along ``up``, counterclockwise and without height (Andrew 1979)."""
     frame = align_z(up)
     flat = sorted({(float(x), float(y)) for x, y in points @ frame[:, :2]})
     if len(flat) > 2:

@@ -12,6 +12,7 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.errors import InputError, unknown_name
 from synovia.model.address import BETWEEN, kind_and_name
+from synovia.model.anatomy.up import SHOWN, find_up
 from synovia.model.geometry import Array, axis_turn, rigid
 from synovia.model.joint import Joint, Kind, Mimic, Site
 from synovia.model.limits import Interval
@@ -38,9 +39,9 @@ def combine(
     bodies are concatenated; ``separate`` splits them again.
 
     Lengths are converted to the unit of the first body whose unit is known, and bodies with another axis that points up
-    are turned upright. An unknown unit or axis is assumed to be that of the others, and a note reports it. Pictures
-    show the bones of the bodies, and with ``shapes=True`` their shapes. Add a moving base to a body before combining
-    it: ``cart.with_root("x,y,yaw")``.
+    are turned upright. Where a file does not name this axis, it is that along which the rest pose stands. An unknown
+    unit or axis is assumed to be that of the others, and a note reports it. Pictures show the bones of the bodies, and
+    with ``shapes=True`` their shapes. Add a moving base to a body before combining it: ``cart.with_root("x,y,yaw")``.
 
     Args:
         bodies: The bodies by name. One body may be used several times.
@@ -71,7 +72,8 @@ def combine(
             if body not in bodies:
                 raise unknown_name("body", body, bodies, where=f"{what}=")
     unit = next((body.meters_per_unit for body in bodies.values() if body.meters_per_unit is not None), None)
-    up = next((body.up for body in bodies.values() if body.up is not None), None)
+    ups = {body: _up_of(own) for body, own in bodies.items()}
+    up = next((axis for axis in (*(body.up for body in bodies.values()), *ups.values()) if axis is not None), None)
     joints: list[Joint] = []
     first: dict[str, int] = {}  # row of the first joint of each body
     pairs: list[tuple[str, str]] = []
@@ -89,8 +91,9 @@ def combine(
                 place = _stretched(offset, _factor(bodies[below], unit))
         if body in at:
             place = place @ as_place(at[body], f"at[{body!r}]")
-        if up is not None and own.up is not None:
-            place = place @ rigid(rotation=axis_turn(own.up, up))
+        axis = ups[body]
+        if up is not None and axis is not None:
+            place = place @ rigid(rotation=axis_turn(axis, up))
         first[body] = len(joints)
         for joint, parent in zip(own.joints, own.parents, strict=True):
             new = _scaled(joint, factor, own)
@@ -99,7 +102,7 @@ def combine(
             joints.append(_renamed(replace(new, parent=above, rest=rest), called))
         pairs += [(called(_address(own, a)), called(_address(own, b))) for a, b in own.excluded_pairs]
         ties += [_renamed_tie(tie, own, factor, called, (ground, place)) for tie in own.loops]
-        notes += [f"{body}: {note}" for note in (*own.notes, *_assumed(own, unit, up))]
+        notes += [f"{body}: {note}" for note in (*own.notes, *_assumed(own, unit, axis, up))]
     return Skeleton(
         joints,
         name=name or " + ".join(bodies),
@@ -189,12 +192,25 @@ def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> li
     return order
 
 
-def _assumed(body: Skeleton, unit: float | None, up: str | None) -> list[str]:
-    """Return sentences about unknown units or axes of bodies, which are assumed to equal those of the other bodies."""
+def _up_of(body: Skeleton) -> str | None:
+    """Return the axis of a body that points up: that of its file, else along which its rest pose stands, else None."""
+    found = find_up(body)
+    return found.nearest if found.certainty >= SHOWN else None
+
+
+def _assumed(body: Skeleton, unit: float | None, own: str | None, up: str | None) -> list[str]:
+    """Return sentences about unknown units or axes of bodies, which are assumed to equal those of the other bodies.
+
+    Args:
+        body: The body.
+        unit: The unit of the result.
+        own: The axis of the body that points up, if it is known.
+        up: The axis of the result that points up.
+    """
     notes: list[str] = []
     if body.meters_per_unit is None and unit is not None:
         notes.append(f"Its length unit is unknown, and assumed to be {unit:g} m, as in the other bodies.")
-    if body.up is None and up is not None:
+    if own is None and up is not None:
         notes.append(f"Its axis that points up is unknown, and assumed to be {up}, as in the other bodies.")
     return notes
 

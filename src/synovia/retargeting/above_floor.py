@@ -25,6 +25,8 @@ _RISES: Final = 0.03  # leg lengths by which it rises at most because of few fra
 _MOSTLY: Final = 0.98  # share of the frames in which no sole is below the floor after that
 _FOOT: Final = 0.8  # radians by which a foot turns at most, towards level
 _TOES: Final = 1.2  # radians by which toes bend up at most
+_QUICK: Final = 0.2  # radians by which a foot or toes turn at any speed, as steps of a walk require
+_FASTEST: Final = 3.0  # radians per second by which they turn farther, as those of a body that gets up
 _ACROSS: Final = 0.7  # cosine between the line across a body and the axis of a hinge that raises toes or heel
 
 
@@ -145,7 +147,9 @@ class _Lever:
             np.maximum.at(need, at, np.where(sign * w > 0.0, least, 0.0))
             if need.any():
                 room = _inside(np.where(sign * pitch < 0.0, able, 0.0))
-                out += sign * np.minimum(_spread(np.minimum(_inside(need), room), fps), room)
+                need = np.minimum(_inside(need), room)
+                need = np.minimum(need, _QUICK + _slower(np.maximum(need - _QUICK, 0.0), _FASTEST / fps))
+                out += sign * np.minimum(_spread(need, fps), room)
         return out
 
 
@@ -167,6 +171,13 @@ def _turning(target: Body, row: int, first: int | None = None) -> int | None:
     across = {k: float(target.rest[k, :9].reshape(3, 3) @ _axis(target, k) @ right) for k in hinges}
     best = max(hinges, key=lambda k: across[k], default=None)
     return None if best is None or across[best] < _ACROSS else best
+
+
+def _slower(values: Array, step: float) -> Array:
+    """Return the largest values (T,) up to the given ones that change by at most a step from frame to frame."""
+    ramp = step * np.arange(len(values))
+    rising = np.minimum.accumulate(values - ramp) + ramp
+    return np.asarray(np.minimum.accumulate((rising + ramp)[::-1])[::-1] - ramp, np.float64)
 
 
 def _spread(values: Array, fps: float) -> Array:
