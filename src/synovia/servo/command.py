@@ -18,6 +18,7 @@ from synovia.kernels.layout import STATUS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools
 from synovia.servo.behind import Behind
+from synovia.servo.home import Home
 from synovia.servo.limits import REASONS, Axes
 from synovia.servo.probe import Probe
 
@@ -41,6 +42,7 @@ class View:
         axes: The axes of the body.
         probe: Evaluates the goals.
         problem: The problem.
+        home: The reference of rest goals.
         classified: Adds the reason for a miss to a solution (a row of results), among obstacles at some places.
     """
 
@@ -48,6 +50,7 @@ class View:
     axes: Axes
     probe: Probe
     problem: CompiledProblem
+    home: Home
     classified: Callable[..., Array]
 
 
@@ -60,6 +63,7 @@ class _Kept:
         axes: The axes of the body.
         probe: Evaluates the goals among the obstacles of the tick.
         problem: The problem with these obstacles.
+        home: The reference of rest goals.
         row: The solution of the tick with the reason for a miss; None without a solution.
     """
 
@@ -67,6 +71,7 @@ class _Kept:
     axes: Axes
     probe: Probe
     problem: CompiledProblem
+    home: Home
     row: Array | None
 
     def classified(self, row: Array, places: Places | None = None) -> Array:
@@ -98,7 +103,7 @@ class Command:
     """
 
     __slots__ = (
-        "_aimed", "_beside", "_blocked", "_errors", "_goalless", "_joints", "_lost", "_offset", "_places", "_pose",
+        "_aimed", "_beside", "_blocked", "_drifts", "_errors", "_goalless", "_joints", "_lost", "_offset", "_places", "_pose",
         "_reasons", "_row", "_servo", "_table", "_tools", "_waiting", "_wanted", "acceleration", "holding", "q",
         "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
@@ -114,6 +119,7 @@ class Command:
         table: Array,
         row: Array | None,
         wanted: Array,
+        drifts: bool = False,
         offset: Array | None = None,
         beside: str = "",
         holding: str,
@@ -130,6 +136,7 @@ class Command:
     ) -> None:
         """Store the tick: targets, solution (a row of results), wanted joint values, and the reason for holding.
 
+        ``drifts`` says whether the wanted joint values still move to the reference of rest goals.
         ``offset`` is the displacement of the robot from its commands, by axis, and ``beside`` a sentence about it.
         ``lost`` marks goals whose targets have stopped coming, ``aimed`` marks goals with a target since the reset, and
         ``waiting`` lists goals whose target waits for the body. ``blocked`` says whether clearance changed the tick,
@@ -143,7 +150,7 @@ class Command:
         self._lost, self._aimed, self._waiting = lost, aimed, waiting
         self._tools, self._blocked, self._places = tools, blocked, places
         self.time, self._offset, self._beside = time, offset, beside
-        self._joints, self._goalless = joints or {}, goalless
+        self._joints, self._goalless, self._drifts = joints or {}, goalless, drifts
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
 
@@ -152,7 +159,7 @@ class Command:
         servo, places = self._servo, self._places
         problem = servo.problem if places is None else servo.problem.with_obstacles_at(places)
         row = None if self._row is None else servo.classified(self._row, places)
-        kept = _Kept(self.skeleton, servo.axes, servo.probe.among(places), problem, row)
+        kept = _Kept(self.skeleton, servo.axes, servo.probe.among(places), problem, servo.home, row)
         values = {name: getattr(self, name) for name in self.__slots__}
         return None, values | {"_servo": kept, "_places": None}
 
@@ -221,6 +228,9 @@ class Command:
           A goal is also lost in a tick in which its target has NaN; it then goes on to its last target.
         - "holding": the body holds.
 
+        A ``RestGoal`` has "reached" its reference within 1e-3 (radians, length scales), is "late" while the body moves
+        there, and "missed" if other goals or limits keep a joint away from it.
+
         A driven joint has "reached" its value or velocity, is "late" until then, and "missed" if the end of its range
         or goals prevent that. It is "lost" without a new value or velocity for longer than the timeout: then it brakes,
         and goals lead it again.
@@ -228,9 +238,13 @@ class Command:
         goals, missed = self._servo.problem.goals, self.missed
         ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
         out: dict[str, str] = {}
+        home = self._servo.home.reached(self._body)
+        moves = self._drifts or not self._arrived or self.status is Status.LATE
         for i, goal in enumerate(() if self._goalless else goals):
             if self._lost[i] or self.holding:
                 out[goal.label] = "lost" if self._lost[i] else "holding"
+            elif not home.get(i, True):
+                out[goal.label] = "late" if moves else "missed"
             elif i in missed:
                 out[goal.label] = "missed" if ends and i not in self._waiting else "late"
             else:

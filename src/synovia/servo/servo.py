@@ -242,7 +242,8 @@ class Servo(ChecksArguments):
         self._live = LiveTargets(self.problem)
         self.probe = Probe(self.problem)
         self._answers = Answers(self.problem, self.axes, self.deadline)
-        self._view = View(self.skeleton, self.axes, self.probe, self.problem, self._answers.classified)
+        answers = self._answers
+        self._view = View(self.skeleton, self.axes, self.probe, self.problem, answers.home, answers.classified)
         self._branch = None if self._closed is None else Branch(self.problem, self.axes, self._closed)
         self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
         self._places: Places | None = None
@@ -620,7 +621,7 @@ class Servo(ChecksArguments):
                     self._inputs.seen(fresh, now)
                     self._lost[fresh] = False
                     self._held = ""
-            elif not self._held and self._answers.row is None:
+            elif not self._held and (self._answers.row is None or self._answers.drifts):
                 self._answer(self._live.table)
         except InputError:
             if self._places is not None and found is not None:
@@ -925,7 +926,10 @@ class Servo(ChecksArguments):
             return
         same = np.array_equal(table, self._live.table)
         if same and self._answers.settled():
-            self._answers.rest()
+            if self._path is None and self._branch is None:
+                self._answers.go_home(table, self._feedback.body(self._q))
+            else:
+                self._answers.rest()
         elif self._path is not None:
             if table is not self._live.table:
                 self.probe.row(self._q, table)  # refuses targets that cannot be used
@@ -1217,6 +1221,7 @@ class Servo(ChecksArguments):
             table=self._live.table,
             row=self._answers.row,
             wanted=self._feedback.command(self._answers.q),
+            drifts=self._answers.drifts,
             offset=self._feedback.found,
             beside=self._feedback.beside,
             holding=self._held,
