@@ -57,7 +57,7 @@ _FEW_STEPS: Final = 20  # solver steps of a full body in a tick; the next tick c
 _STRIDE: Final = 0.05  # radians, length scales: longest step of an answer towards home
 _SHORTEST: Final = 1e-4  # the last one
 _LEAD: Final = 0.1  # radians, length scales: the answer waits for a body that is farther behind on its way home
-_GAIN: Final = 1e-3  # part of its step by which an answer has to come nearer to home
+_GAIN: Final = 1e-4  # part of its step by which an answer has to come nearer to home
 _MOST_WORK: Final = 2e5  # visits of a joint in one solve, about 10 ms (see ``kernels.compiler.watch``)
 
 

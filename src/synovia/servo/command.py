@@ -103,9 +103,9 @@ class Command:
     """
 
     __slots__ = (
-        "_aimed", "_beside", "_blocked", "_drifts", "_errors", "_goalless", "_joints", "_lost", "_offset", "_places", "_pose",
-        "_reasons", "_row", "_servo", "_table", "_tools", "_waiting", "_wanted", "acceleration", "holding", "q",
-        "skeleton", "stamps", "time", "velocity",
+        "_aimed", "_beside", "_blocked", "_drifts", "_errors", "_goalless", "_joints", "_lost", "_offset", "_places",
+        "_pose", "_reasons", "_row", "_servo", "_table", "_tools", "_waiting", "_wanted", "acceleration", "holding",
+        "q", "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
 
     def __init__(

@@ -645,6 +645,7 @@ class Servo(ChecksArguments):
         drives, answers = self._drives, self._answers
         drives.unseen = () if orders is None else orders.unseen
         if orders is None and not drives.active and not self._driven:
+            answers.hold(None)
             return
         leads = self._goals_lead(fresh)
         if not self._feedback.far:
