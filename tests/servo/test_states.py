@@ -57,7 +57,7 @@ def test_goals_have_a_state_from_their_first_target_to_the_last():
 @pytest.mark.parametrize(("solver", "jerk"), [(None, None), ("lm", None), (None, 100.0)])
 def test_a_rest_goal_leads_home_as_far_as_a_still_target_leaves_free(solver, jerk):
     """At the end, the distance from the reference has no slope along the motion that keeps the pose."""
-    servo = arm([sy.PoseGoal("tool"), sy.RestGoal(np.zeros(7))], solver=solver, jerk=jerk)
+    servo = arm([sy.PoseGoal("tool"), sy.RestGoal(np.zeros(7))], BENT | {"joint3": 0.5}, solver=solver, jerk=jerk)
     begin = servo.step(dt=0).pose
     commands = [servo.step({"tool": begin.transform("tool")}) for _ in range(600)]
     assert all(command.states["tool"] == "reached" for command in commands)
