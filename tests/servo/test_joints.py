@@ -245,3 +245,17 @@ def test_orders_that_cannot_be_used_change_nothing(case):
         servo.step({"tool": target}, jog={"joint1": 0.7})
     assert np.array_equal(servo.step(jog={"joint1": 0.5}).q, other.step(jog={"joint1": 0.5}).q)
     assert servo.step(jog={"joint1": 0.5}, dt=0).time == servo.time
+
+
+@pytest.mark.parametrize("rest", [(), [sy.RestGoal()]])
+def test_fingers_at_the_end_of_their_range_hold_no_goal_back(rest):
+    """They are named while they are driven against that end."""
+    servo = servo_of([sy.PoseGoal("tool"), *rest], body=with_gripper(), velocity=0.3)
+    place = servo.step(dt=0).pose.position("tool") + np.array((0.1, 0.0, 0.0))
+    moving = [servo.step({"tool": place}) for _ in range(100)]
+    assert any(command.limited for command in moving)
+    assert not any("finger1" in command.limited for command in moving)
+    driven = [servo.step({"tool": place}, jog={"finger1": -0.01}) for _ in range(20)]
+    assert driven[-1].limited["finger1"] == "position"
+    released = [servo.step({"tool": place - np.array((0.1, 0.0, 0.0))}) for _ in range(200)]
+    assert "finger1" not in released[-1].limited

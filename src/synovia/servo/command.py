@@ -43,6 +43,7 @@ class View:
         probe: Evaluates the goals.
         problem: The problem.
         home: The reference of rest goals.
+        concerned: Joints whose values change errors of goals, by name.
         classified: Adds the reason for a miss to a solution (a row of results), among obstacles at some places.
     """
 
@@ -51,6 +52,7 @@ class View:
     probe: Probe
     problem: CompiledProblem
     home: Home
+    concerned: frozenset[str]
     classified: Callable[..., Array]
 
 
@@ -64,6 +66,7 @@ class _Kept:
         probe: Evaluates the goals among the obstacles of the tick.
         problem: The problem with these obstacles.
         home: The reference of rest goals.
+        concerned: Joints whose values change errors of goals, by name.
         row: The solution of the tick with the reason for a miss; None without a solution.
     """
 
@@ -72,6 +75,7 @@ class _Kept:
     probe: Probe
     problem: CompiledProblem
     home: Home
+    concerned: frozenset[str]
     row: Array | None
 
     def classified(self, row: Array, places: Places | None = None) -> Array:
@@ -159,7 +163,7 @@ class Command:
         servo, places = self._servo, self._places
         problem = servo.problem if places is None else servo.problem.with_obstacles_at(places)
         row = None if self._row is None else servo.classified(self._row, places)
-        kept = _Kept(self.skeleton, servo.axes, servo.probe.among(places), problem, servo.home, row)
+        kept = _Kept(self.skeleton, servo.axes, servo.probe.among(places), problem, servo.home, servo.concerned, row)
         values = {name: getattr(self, name) for name in self.__slots__}
         return None, values | {"_servo": kept, "_places": None}
 
@@ -207,8 +211,12 @@ class Command:
 
     @property
     def missed(self) -> tuple[int, ...]:
-        """Indices of the goals that are not met at these joint values, or whose twist is faster than the body."""
-        return tuple(i for i, error in enumerate(self.errors) if i in self._waiting or not self._allows(i, *error))
+        """Indices of the goals that are not met at these joint values, or whose twist is faster than the body.
+
+        A goal is not met either as long as all its targets have had NaN.
+        """
+        unknown = {*self._waiting, *np.flatnonzero(self._lost & ~self._aimed).tolist()}
+        return tuple(i for i, error in enumerate(self.errors) if i in unknown or not self._allows(i, *error))
 
     def _allows(self, i: int, position: float, angle: float) -> bool:
         """Return whether goal i is met with these errors."""
@@ -288,9 +296,16 @@ class Command:
     def limited(self) -> dict[str, str]:
         """The limit that holds each joint back: "position", "velocity", "acceleration", "jerk", or "recovering".
 
-        For end effectors with a speed limit, it is "tool speed", or "recovering" if they are faster.
+        A joint at the end of its range is left out if it is not driven and no goal depends on it. For end effectors
+        with a speed limit, it is "tool speed", or "recovering" if they are faster.
         """
-        return self._servo.axes.limits_of(self._reasons) | self._tools
+        found, concerned = self._servo.axes.limits_of(self._reasons), self._servo.concerned
+        driven = {joint for joint, state in self._joints.items() if state != "lost"}
+        return {
+            joint: limit
+            for joint, limit in found.items()
+            if limit != "position" or joint in concerned or joint in driven
+        } | self._tools
 
     @property
     def _blocking(self) -> list[str]:

@@ -55,7 +55,7 @@ from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, News, seconds
 from synovia.servo.joints import Drives, Orders
 from synovia.servo.levels import TickLevels
-from synovia.servo.limits import Axes
+from synovia.servo.limits import Axes, concerned_joints
 from synovia.servo.live import LiveTargets
 from synovia.servo.loops.branch import Branch
 from synovia.servo.loops.closed import ClosedTick, Judge
@@ -81,6 +81,7 @@ _ROUNDING: Final = 1e-9  # fraction of a limit
 _NO_WORSE: Final = 1.01  # factor of the present error of a goal, up to which the error of a solution is accepted
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
+_UNKNOWN: Final = "Holding: no target has been a number yet; the next one goes on."
 _LOST: Final = "Holding: no usable target has come for longer than the timeout; the next one goes on."
 
 
@@ -240,10 +241,14 @@ class Servo(ChecksArguments):
     def _build(self) -> None:
         """Make the parts that depend on the goals."""
         self._live = LiveTargets(self.problem)
+        self._relative = np.array([goal.within_other for goal in self.ik.goals], bool)
         self.probe = Probe(self.problem)
         self._answers = Answers(self.problem, self.axes, self.deadline)
         answers = self._answers
-        self._view = View(self.skeleton, self.axes, self.probe, self.problem, answers.home, answers.classified)
+        concerned = concerned_joints(self.skeleton, self.ik.goals)
+        self._view = View(
+            self.skeleton, self.axes, self.probe, self.problem, answers.home, concerned, answers.classified
+        )  # fmt: skip
         self._branch = None if self._closed is None else Branch(self.problem, self.axes, self._closed)
         self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
         self._places: Places | None = None
@@ -879,7 +884,11 @@ class Servo(ChecksArguments):
         Raises:
             InputError: If one cannot.
         """
-        self.probe.row(self._q, table)
+        try:
+            self.probe.row(self._q, table)
+        except InputError:
+            self._live.refuse()
+            raise
 
     def stop_places(self, *, goes_on: bool = False) -> Array:
         """Return the places (goals, 16) of all goals where the body stops if it brakes now.
@@ -1210,9 +1219,18 @@ class Servo(ChecksArguments):
         guard = self._guard or self._clear
         return guard is not None and guard.blocked
 
+    @property
+    def _aimed(self) -> Bools:
+        """Which goals have a target now: their own, one that has come, or a place relative to a joint that is led."""
+        aimed = (self._live.seen > -np.inf) | (self._live.takes & ~self._live.anchored)
+        return aimed | (self._relative & bool(aimed.any()))
+
     def _command(self) -> Command:
         """Return the command of the present state."""
-        axes = self.axes
+        axes, aimed, unseen = self.axes, self._aimed, self._inputs.unseen
+        holding = self._held
+        if unseen.any() and not (holding or aimed.any() or self._answers.drifts):
+            holding = _UNKNOWN
         return Command(
             self._view,
             self._q.copy(),
@@ -1225,9 +1243,9 @@ class Servo(ChecksArguments):
             drifts=self._answers.drifts,
             offset=self._feedback.found,
             beside=self._feedback.beside,
-            holding=self._held,
-            lost=self._lost | self._inputs.unseen,
-            aimed=self._live.seen > -np.inf,
+            holding=holding,
+            lost=self._lost | unseen,
+            aimed=aimed,
             waiting=self._inputs.waiting(),
             stamps=self._inputs.told,
             joints=self._drives.states,
