@@ -68,9 +68,18 @@ def save_motion(
         >>> carried = sy.retarget(walk, sy.load_skeleton("character.glb"))  # doctest: +SKIP
         >>> sy.save_motion(carried.motion, "walking.glb", into="character.glb")  # doctest: +SKIP
     """
-    notes = write_motion(motion, path, into=into, unit=unit, joints=joints, force=force, verify=verify)
+    check_kind("motion", motion, Motion, "sy.formats.write_skeleton(skeleton, path) writes a skeleton")
+    notes = write_motion(motion_in(motion, unit), path, into=into, joints=joints, force=force, verify=verify)
     if notes:
         warnings.warn(f"{path}: {' '.join(notes)}", UserWarning, stacklevel=2)
+
+
+def motion_in(motion: Motion, unit: str | float | None) -> Motion:
+    """Return a motion whose skeleton has a length unit, see ``save_motion``; None keeps it."""
+    if unit is None:
+        return motion
+    body = in_unit(motion.skeleton, unit)
+    return Motion(body, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
 
 
 def write_motion(
@@ -78,16 +87,11 @@ def write_motion(
     path: str | os.PathLike[str],
     *,
     into: str | os.PathLike[str] | None = None,
-    unit: str | float | None = None,
     joints: Iterable[str | int] | None = None,
     force: bool = False,
     verify: bool = False,
 ) -> list[str]:
     """Write a motion and return sentences about differences between the file and the motion; see ``save_motion``."""
-    check_kind("motion", motion, Motion, "sy.formats.write_skeleton(skeleton, path) writes a skeleton")
-    if unit is not None:
-        body = in_unit(motion.skeleton, unit)
-        motion = Motion(body, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     where = as_path(path)
     fmt, write = writer_of(where)
     if joints is not None:
