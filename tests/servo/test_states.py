@@ -71,6 +71,22 @@ def test_a_rest_goal_leads_home_as_far_as_a_still_target_leaves_free(solver, jer
     assert copy.copy(last).states == last.states
 
 
+def test_a_relative_goal_waits_until_a_goal_has_a_target():
+    """From then on it is met or late; a goal with a target of its own never waits."""
+    body = sy.bundled("humanoid")
+    goals = [sy.PositionGoal("right_hand"), sy.RelativeGoal("left_hand", "right_hand", name="grip")]
+    servo = sy.Servo(body, goals, **LIMITS)
+    servo.reset("rest")
+    first = servo.step()
+    assert set(first.states.values()) == {"waiting"}
+    place = first.pose.position("right_hand") + np.array((0.0, -0.2, 0.1))
+    moving = [servo.step({"right_hand": place}) for _ in range(200)]
+    assert {command.states["grip"] for command in moving} <= {"reached", "late"}
+    assert set(moving[-1].states.values()) == {"reached"}
+    placed = arm(sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
+    assert [placed.step().states["tool"] for _ in range(300)][::299] == ["late", "reached"]
+
+
 def test_a_rest_goal_without_other_goals_is_reached():
     servo = arm(sy.RestGoal({"joint1": 0.5}))
     states = [servo.step().states["rest"] for _ in range(300)]

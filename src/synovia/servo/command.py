@@ -231,7 +231,8 @@ class Command:
         - "reached": the goal is met.
         - "late": the goal is not met, and the body still moves towards it, or a twist is faster than the body.
         - "missed": the goal is not met, and the body does not come nearer; ``explain()`` says why.
-        - "waiting": the goal has had no target since the reset, and keeps its place.
+        - "waiting": the goal has had no target since the reset, and keeps its place. A place relative to another joint
+          waits until a goal has a target.
         - "lost": targets have stopped coming, or the clutch is released: the goal keeps the place where it stopped.
           A goal is also lost in a tick in which its target has NaN; it then goes on to its last target.
         - "holding": the body holds.
