@@ -198,7 +198,7 @@ class Answers:
     def lead(self, q: Array, row: Array | None) -> None:
         """Set the solution of this tick to joint values (nq,), with a row of results; None for an intermediate pose."""
         self.before, self.q = self.q, q
-        self.row, self._misses = row, 0
+        self.row, self._misses, self.drifts = row, 0, False
 
     def settled(self) -> bool:
         """Return whether the solution stays unchanged as long as the targets do."""
@@ -226,7 +226,7 @@ class Answers:
                 self._misses = self._searching = 0
                 self.row, self.before, self.q, self._place = kept, start, kept[self._ik.places], None
                 self._good = self.q
-                self.drifts, self._stride = self.home.exists, _STRIDE
+                self._may_drift()
                 return
             self._held = None  # goals need the held joints and come first
             self._lock(None)
@@ -251,7 +251,11 @@ class Answers:
             row, before = kept, start
         self.row = row
         self.before, self.q = before, row[self._ik.places]
-        self.drifts, self._stride = self.home.exists and row[STATUS] == Status.REACHED, _STRIDE
+        self._may_drift()
+
+    def _may_drift(self) -> None:
+        """Let the solution go home from now on, if it meets the targets; loops stay as they are."""
+        self.drifts, self._stride = self.home.exists and self.reaches and not self._stays, _STRIDE
 
     def _no_worse(self, row: Array, other: Array) -> bool:
         """Return whether a row of results misses no goal by more than another one does."""

@@ -42,6 +42,7 @@ class LiveTargets:
         self._own_given = self._own[0, :, GIVEN].astype(np.int64)
         self._workspace = ik.writer.workspace(new_scratch(0x20))
         self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep a part of their place
+        self.own: Bools = self.takes & ~self.anchored  # goals that have a whole target of their own
         self.table = self._own.copy()
         self.seen = np.full(len(ik.goals), _NEVER)
         self._ends = [[0.0, 0.0, 0.0, 1.0]] * len(ik.goals)  # last rows of transforms

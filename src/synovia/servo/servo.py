@@ -936,10 +936,7 @@ class Servo(ChecksArguments):
             return
         same = np.array_equal(table, self._live.table)
         if same and self._answers.settled():
-            if self._path is None and self._branch is None:
-                self._answers.go_home(table, self._feedback.body(self._q))
-            else:
-                self._answers.rest()
+            self._answers.go_home(table, self._feedback.body(self._q))
         elif self._path is not None:
             if table is not self._live.table:
                 self.probe.row(self._q, table)  # refuses targets that cannot be used
@@ -1196,7 +1193,7 @@ class Servo(ChecksArguments):
     def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
         """Take a tick along the path of the targets; write ``out`` (nq,)."""
         before = self._feedback.command(path.place)
-        self._answers.q = path.advance(h, stop)
+        self._answers.q, self._answers.drifts = path.advance(h, stop), False
         there = self._feedback.command(self._answers.q)
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
         path.pace.adapt(self.axes.way(out, there), h)
@@ -1222,14 +1219,14 @@ class Servo(ChecksArguments):
     @property
     def _aimed(self) -> Bools:
         """Which goals have a target now: their own, one that has come, or a place relative to a joint that is led."""
-        aimed = (self._live.seen > -np.inf) | (self._live.takes & ~self._live.anchored)
-        return aimed | (self._relative & bool(aimed.any()))
+        aimed = (self._live.seen > -np.inf) | self._live.own
+        return aimed | self._relative if self._relative.any() and aimed.any() else aimed
 
     def _command(self) -> Command:
         """Return the command of the present state."""
         axes, aimed, unseen = self.axes, self._aimed, self._inputs.unseen
         holding = self._held
-        if unseen.any() and not (holding or aimed.any() or self._answers.drifts):
+        if self._inputs.told and unseen.any() and not (holding or aimed.any() or self._answers.drifts):
             holding = _UNKNOWN
         return Command(
             self._view,
