@@ -42,8 +42,10 @@ class LiveTargets:
         self._own_given = self._own[0, :, GIVEN].astype(np.int64)
         self._workspace = ik.writer.workspace(new_scratch(0x20))
         self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep a part of their place
+        self.own: Bools = self.takes & ~self.anchored  # goals that have a whole target of their own
         self.table = self._own.copy()
         self.seen = np.full(len(ik.goals), _NEVER)
+        self._ends = [[0.0, 0.0, 0.0, 1.0]] * len(ik.goals)  # last rows of transforms
         self._given: Any = {}  # the targets that were read last
 
     def reset(self, places: Array) -> None:
@@ -96,6 +98,8 @@ class LiveTargets:
         workspace, self._given = self._workspace, targets
         self._ik.writer.fill(targets, workspace)
         new = workspace.table[0]
+        if new[:, TRANSFORM_WIDTH - 4 : TRANSFORM_WIDTH].tolist() != self._ends:
+            self.refuse()
         if workspace.all_given:
             given = self._takes > 0
         else:
