@@ -1226,7 +1226,7 @@ class Servo(ChecksArguments):
         """Return the command of the present state."""
         axes, aimed, unseen = self.axes, self._aimed, self._inputs.unseen
         holding = self._held
-        if self._inputs.told and unseen.any() and not (holding or aimed.any() or self._answers.drifts):
+        if not (holding or aimed.any() or self._answers.drifts) and unseen.any():
             holding = _UNKNOWN
         return Command(
             self._view,
