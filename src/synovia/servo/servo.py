@@ -1227,7 +1227,7 @@ class Servo(ChecksArguments):
         """Return the command of the present state."""
         axes, q, aimed, unseen = self.axes, self._q.copy(), self._aimed, self._inputs.unseen
         holding = self._held
-        if self._inputs.told and unseen.any() and not (holding or aimed.any() or self._answers.drifts):
+        if not (holding or aimed.any() or self._answers.drifts) and unseen.any():
             holding = _UNKNOWN
         details = ServoDetails(
             self._view,
