@@ -86,7 +86,7 @@ def test_nothing_is_reached_before_the_first_target_without_nan():
     """A goal whose targets have all had NaN is not met; if nothing else was asked, the body holds."""
     servo = servo_of()
     first = servo.step((NAN, 0.1, 0.5))
-    assert (first.status, first.states, bool(first)) == (sy.Status.HOLDING, {"tool": "lost"}, False)
+    assert (first.status, first.states, first.reached) == (sy.Status.HOLDING, {"tool": "lost"}, False)
     assert servo.step().states == {"tool": "waiting"}
     servo = servo_of([sy.PositionGoal("tool"), sy.PositionGoal("joint4", name="elbow", priority=1)])
     place = servo.step(dt=0).pose.position("tool")
