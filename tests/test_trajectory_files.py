@@ -192,3 +192,33 @@ def test_the_command_line_writes_and_reads_them(tmp_path):
     assert done.returncode == 0, done.stderr
     again = sy.load_motion(tmp_path / "swing.trajectory.yaml", skeleton=ARM)
     assert np.allclose(again.q, swing(ARM).q, atol=1e-12)
+
+
+@pytest.mark.parametrize("ending", ["csv", "rates.csv", "trajectory.json", "trajectory.yaml"])
+def test_a_file_has_the_joints_that_were_chosen_in_their_order(tmp_path, ending):
+    motion, path = swing(ARM), tmp_path / f"two.{ending}"
+    sy.save_motion(motion, path, joints=["joint5", "joint2"], verify=True)
+    text = path.read_text()
+    assert text.index("joint5") < text.index("joint2")
+    assert "joint1" not in text
+    back = sy.load_motion(path, skeleton=ARM)
+    at = [ARM.q_slice(joint).start for joint in ("joint5", "joint2")]
+    assert np.allclose(back.q[:, at], motion.q[:, at], atol=1e-12)
+    assert np.array_equal(np.delete(back.q, at, axis=1), np.tile(np.delete(ARM.rest_q, at), (len(motion), 1)))
+
+
+@pytest.mark.parametrize(
+    ("name", "joints", "words"),
+    [
+        ("a.bvh", ["joint1"], "trajectory.json"),
+        ("a.csv", "joint1", r"Did you mean \['joint1'\]"),
+        ("a.csv", [], "one joint or more"),
+        ("a.csv", ["tool"], "joints that move"),
+        ("a.csv", ["joint1", "joint1"], "each joint once"),
+        ("a.csv", ["joint9"], "Did you mean 'joint7'"),
+    ],
+)
+def test_joints_that_no_file_can_have_are_named(tmp_path, name, joints, words):
+    with pytest.raises((sy.InputError, sy.errors.UnknownNameError), match=words):
+        sy.save_motion(swing(ARM), tmp_path / name, joints=joints)
+    assert not list(tmp_path.iterdir())

@@ -116,6 +116,23 @@ def test_the_hessian_of_goals_with_bounds(frame, seed):
     check(probe, rng)
 
 
+@pytest.mark.parametrize("aims", [False, True], ids=["direction", "point"])
+@settings(max_examples=4 if UNCOMPILED else 30)
+@given(seed=st.integers(0, 2**31 - 1))
+def test_the_hessian_of_cones(aims, seed):
+    """What of the angle lies outside a cone about a direction, or about the direction of a point."""
+    rng = np.random.default_rng(seed)
+    body = random_tree(rng, joints=6, free=False, bounded=False)
+    row, axis, place = int(rng.integers(1, len(body))), rng.normal(size=3), rng.normal(size=3)
+    goal = sy.AimGoal(row, place, axis=axis, cone=0.2) if aims else sy.DirectionGoal(row, axis, place, cone=0.2)
+    probe = Probe(sy.IK(body, goal), random_q(body, rng))
+    frame = sy.Pose(body, probe.q).transform(row)
+    to = place - frame[:3, 3] if aims else place
+    angle = np.arccos(np.clip(frame[:3, :3] @ axis @ to / np.linalg.norm(axis) / np.linalg.norm(to), -1, 1))
+    if probe.columns and 0.25 < angle < 2.8 and np.linalg.norm(to) > 0.1:  # no kink, and a smooth angle
+        check(probe, rng)
+
+
 def placed(x, y, z):
     """Return a transform that only shifts."""
     T = np.eye(4)

@@ -52,7 +52,9 @@ def test_a_twist_along_the_axes_of_a_joint_does_not_depend_on_what_becomes_of_a_
     for k in range(20):
         command, same = (one.step(sy.Twist((0.0, 0.1, 0.0), frame="joint4")) for one in (servo, other))
         np.testing.assert_array_equal(command.q, same.q, err_msg=str(k))
-        command.q[:] = np.degrees(command.q)  # it belongs to the user
+        command.velocity[:] = np.degrees(command.velocity)  # it belongs to the user
+        with pytest.raises(ValueError, match="read-only"):
+            command.q[:] = np.degrees(command.q)
 
 
 def test_a_twist_goes_on_for_the_timeout_and_then_the_body_stops():

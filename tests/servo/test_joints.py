@@ -111,9 +111,10 @@ def test_a_pose_is_kept_while_another_joint_moves(jerk, most):
     assert max(command.errors[0].position for command in commands) < most
     assert max(command.errors[0].angle for command in commands) < 5 * most
     assert commands[-1].pose["joint3"] == pytest.approx(0.8, abs=1e-3)
-    assert commands[-1].states == {"tool": "reached", "rest": "reached", "joint3": "reached"}
+    assert commands[-1].states == {"tool": "reached", "rest": "missed", "joint3": "reached"}
     home = [servo.step({"tool": target}) for _ in range(1000)]
-    assert home[-1].states["joint3"] == "lost"
+    assert home[-1].states == {"tool": "reached", "rest": "missed", "joint3": "lost"}
+    assert abs(home[-1].pose["joint3"]) < 0.2
 
     assert max(command.errors[0].position for command in home) < most
 
@@ -244,3 +245,17 @@ def test_orders_that_cannot_be_used_change_nothing(case):
         servo.step({"tool": target}, jog={"joint1": 0.7})
     assert np.array_equal(servo.step(jog={"joint1": 0.5}).q, other.step(jog={"joint1": 0.5}).q)
     assert servo.step(jog={"joint1": 0.5}, dt=0).time == servo.time
+
+
+@pytest.mark.parametrize("rest", [(), [sy.RestGoal()]])
+def test_fingers_at_the_end_of_their_range_hold_no_goal_back(rest):
+    """They are named while they are driven against that end."""
+    servo = servo_of([sy.PoseGoal("tool"), *rest], body=with_gripper(), velocity=0.3)
+    place = servo.step(dt=0).pose.position("tool") + np.array((0.1, 0.0, 0.0))
+    moving = [servo.step({"tool": place}) for _ in range(100)]
+    assert any(command.limited for command in moving)
+    assert not any("finger1" in command.limited for command in moving)
+    driven = [servo.step({"tool": place}, jog={"finger1": -0.01}) for _ in range(20)]
+    assert driven[-1].limited["finger1"] == "position"
+    released = [servo.step({"tool": place - np.array((0.1, 0.0, 0.0))}) for _ in range(200)]
+    assert "finger1" not in released[-1].limited

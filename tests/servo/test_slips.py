@@ -24,6 +24,7 @@ SLIPS = {
     ),
     "turn": (lambda: servo_of().step(sy.Twist(angular=(0, 0, 90))), "Did you mean 90 degrees, 1.571"),
     "move": (lambda: servo_of().step(sy.Twist((250, 0, 0))), "Did you mean millimetres, 0.25"),
+    "place": (lambda: servo_of().step({"tool": (400, 100, 500)}), r"Did you mean millimetres, \(0.4, 0.1, 0.5\)"),
     "jog": (lambda: servo_of().step(jog={"joint1": 90}), "Did you mean 90 degrees, 1.571"),
     "joints": (lambda: servo_of().step(joints={"joint1": 90}), "Did you mean 90 degrees, 1.571"),
 }
@@ -57,6 +58,7 @@ def test_what_is_usual_is_not_questioned():
     servo.step(sy.Twist((0.3, 0.0, 0.0), (0.0, 0.0, 3.0)), dt=0.02)
     servo.step(jog={"joint1": 3.0}, joints={"joint2": 2.0})
     servo.step(dt=0.1)
+    servo.step((3.0, 0.0, 4.0))
     sy.Servo(sy.bundled("arm7"), sy.PoseGoal("tool"), **LIMITS).step(dt=0)
 
 
@@ -78,6 +80,34 @@ def test_a_target_with_nan_counts_as_none_in_its_tick(form):
     assert gone[-1].status is sy.Status.HOLDING
     assert any("has NaN" in line for line in gone[-1].explain())
     assert servo.step({"tool": place}).states["tool"] != "lost"
+
+
+def test_nothing_is_reached_before_the_first_target_without_nan():
+    """A goal whose targets have all had NaN is not met; if nothing else was asked, the body holds."""
+    servo = servo_of()
+    first = servo.step((NAN, 0.1, 0.5))
+    assert (first.status, first.states, first.reached) == (sy.Status.HOLDING, {"tool": "lost"}, False)
+    assert servo.step().states == {"tool": "waiting"}
+    servo = servo_of([sy.PositionGoal("tool"), sy.PositionGoal("joint4", name="elbow", priority=1)])
+    place = servo.step(dt=0).pose.position("tool")
+    both = servo.step({"tool": place, "elbow": (NAN, 0.1, 0.5)})
+    assert (both.status, both.states) == (sy.Status.LATE, {"tool": "reached", "elbow": "lost"})
+    assert servo.step({"tool": (NAN, 0.1, 0.5)}).status is sy.Status.REACHED  # of the target before
+
+
+@pytest.mark.parametrize("jog", [None, {"joint3": 0.1}])
+def test_targets_that_are_no_transforms_are_named(jog):
+    """The message is the same while joints are driven, and the servo is as before."""
+    servo = servo_of()
+    target = servo.step(dt=0).pose.transform("tool")
+    before = servo.step({"tool": target}, jog=jog)
+    scaled, last = target.copy(), target.copy()
+    scaled[:3, :3] *= 1.5
+    last[3, 3] = 2.0
+    for bad, words in ((scaled, "rotation of target of 'tool': expected an orthonormal"), (last, "last row of target")):
+        with pytest.raises(sy.InputError, match=words):
+            servo.step({"tool": bad}, jog=jog)
+        assert np.array_equal(servo.step(dt=0).q, before.q)
 
 
 def test_a_pose_a_joint_and_a_clutch_with_nan():

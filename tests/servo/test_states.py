@@ -54,6 +54,45 @@ def test_goals_have_a_state_from_their_first_target_to_the_last():
     assert copy.copy(first).states == first.states
 
 
+@pytest.mark.parametrize(("solver", "jerk"), [(None, None), ("lm", None), (None, 100.0)])
+def test_a_rest_goal_leads_home_as_far_as_a_still_target_leaves_free(solver, jerk):
+    """At the end, the distance from the reference has no slope along the motion that keeps the pose."""
+    servo = arm([sy.PoseGoal("tool"), sy.RestGoal(np.zeros(7))], BENT | {"joint3": 0.5}, solver=solver, jerk=jerk)
+    begin = servo.step(dt=0).pose
+    commands = [servo.step({"tool": begin.transform("tool")}) for _ in range(600)]
+    assert all(command.states["tool"] == "reached" for command in commands)
+    assert commands[0].states["rest"] == "late"
+    last = commands[-1]
+    assert last.states["rest"] == "missed"
+    assert last.status.name == "REACHED"
+    free = np.linalg.svd(last.pose.jacobian("tool"))[2][-1]
+    assert abs(last.q @ free) < 0.02 * np.linalg.norm(last.q)
+    assert np.linalg.norm(last.q) < np.linalg.norm(begin.q) - 1e-3
+    assert copy.copy(last).states == last.states
+
+
+def test_a_relative_goal_waits_until_a_goal_has_a_target():
+    """From then on it is met or late; a goal with a target of its own never waits."""
+    body = sy.bundled("humanoid")
+    goals = [sy.PositionGoal("right_hand"), sy.RelativeGoal("left_hand", "right_hand", name="grip")]
+    servo = sy.Servo(body, goals, **LIMITS)
+    servo.reset("rest")
+    first = servo.step()
+    assert set(first.states.values()) == {"waiting"}
+    place = first.pose.position("right_hand") + np.array((0.0, -0.2, 0.1))
+    moving = [servo.step({"right_hand": place}) for _ in range(200)]
+    assert {command.states["grip"] for command in moving} <= {"reached", "late"}
+    assert set(moving[-1].states.values()) == {"reached"}
+    placed = arm(sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
+    assert [placed.step().states["tool"] for _ in range(300)][::299] == ["late", "reached"]
+
+
+def test_a_rest_goal_without_other_goals_is_reached():
+    servo = arm(sy.RestGoal({"joint1": 0.5}))
+    states = [servo.step().states["rest"] for _ in range(300)]
+    assert (states[0], states[-1]) == ("late", "reached")
+
+
 def test_a_twist_that_the_body_cannot_follow_is_late_and_never_reached():
     """Towards the end of the reach, the target waits where the body is."""
     servo = arm(sy.PositionGoal("tool"))

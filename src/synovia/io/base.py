@@ -106,6 +106,7 @@ class Format:
         companions: Returns the paths of other files that a file refers to, such as included models, buffers, images and
             meshes; for a missing file, the first path that is tried. None if files refer to no others.
         stands: Whether the rest pose of a body has to stand upright.
+        chooses: Whether a file may have some joints of a motion only: ``write(..., joints=rows)``, in this order.
         lacks: Returns sentences about parts of a motion that a file cannot hold.
         shown: Returns the positions at which a file shows the joints of the motion written to it: ``shown(path,
             motion)``. None if reading the file and matching joint names gives them.
@@ -133,6 +134,7 @@ class Format:
     read_with: Callable[[Path, Path], Contents] | None = None
     companions: Callable[[Path], Iterable[Path]] | None = None
     stands: bool = False
+    chooses: bool = False
     lacks: Callable[[Motion], Sequence[str]] = _nothing
     shown: Callable[[Path, Motion], Shown] | None = None
     write_pose: Callable[..., Iterable[str] | None] | None = None
@@ -155,6 +157,7 @@ class Format:
         lacks: Callable[[Motion], Sequence[str]] | None = None,
         check: Callable[[Path], None] | None = None,
         keeps: str = "",
+        chooses: bool = False,
     ) -> Format:
         """Return a format whose files hold a motion without its skeleton.
 
@@ -169,6 +172,7 @@ class Format:
             lacks: Returns sentences about parts of a motion that a file cannot hold, other than animated scale.
             check: Raises an error for a file that is not of the format; called when no skeleton is given.
             keeps: Parts of a motion that a file keeps, for the table of formats.
+            chooses: Whether a file may have some joints of a motion only.
         """
 
         def read(path: Path) -> NoReturn:
@@ -182,7 +186,7 @@ class Format:
 
         return cls(
             name, extensions, looks_like, read, write, holds_motions=True, read_onto=read_onto, lacks=all_lacks,
-            keeps=keeps,
+            keeps=keeps, chooses=chooses,
         )  # fmt: skip
 
     @property

@@ -42,12 +42,13 @@ _RATES: Final = ("velocity", "acceleration")
 _ENDS: Final = tuple(f".{part}" for part in _PARTS[Kind.FREE])
 
 
-def columns(skeleton: Skeleton) -> list[str]:
-    """Return the column name of each value of q."""
+def columns(skeleton: Skeleton, rows: Sequence[int] | None = None) -> list[str]:
+    """Return the column name of each value of q, for all joints or for some rows."""
     names: list[str] = []
-    for key, joint in zip(skeleton.joint_keys, skeleton.joints, strict=True):
-        parts = _PARTS.get(joint.kind)
-        names += [f"{key}.{part}" for part in parts] if parts else [key] * joint.kind.q_size
+    for row in range(len(skeleton)) if rows is None else rows:
+        key, kind = skeleton.joint_keys[row], skeleton.joints[row].kind
+        parts = _PARTS.get(kind)
+        names += [f"{key}.{part}" for part in parts] if parts else [key] * kind.q_size
     return names
 
 
@@ -104,8 +105,16 @@ class JointColumns:
         return list(found)
 
 
-def write_csv(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
+def write_csv(
+    motion: Motion, path: str | os.PathLike[str], *, joints: Sequence[int] | None = None, force: bool = False
+) -> None:
     """Write the joint values of a motion as comma-separated text, with velocities and accelerations in ``.rates.csv``.
+
+    Args:
+        motion: The motion.
+        path: The file.
+        joints: Rows of the joints that the file has, in this order; None for all.
+        force: Whether an existing file may be replaced.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
@@ -113,20 +122,24 @@ def write_csv(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     """
     out, where = io.StringIO(), as_path(path)
     writer = csv.writer(out, lineterminator="\n")
-    names, numbers = ["time", *columns(motion.skeleton)], [motion.times[:, None], motion.q]
+    skeleton = motion.skeleton
+    rows = range(len(skeleton)) if joints is None else joints
+    at = [k for row in rows for k in range(len(motion.q[0]))[skeleton.q_slice(row)]]
+    names, numbers = ["time", *columns(skeleton, rows)], [motion.times[:, None], motion.q[:, at]]
     if where.name.lower().endswith(_WITH_RATES):
-        names += [f"{name}.{rate}" for rate in _RATES for name in _degrees(motion.skeleton)]
-        numbers += [velocities(motion), accelerations(motion)]
+        first = np.cumsum([0, *(joint.kind.v_size for joint in skeleton.joints)])
+        own = [k for row in rows for k in range(first[row], first[row + 1])]
+        names += [f"{name}.{rate}" for rate in _RATES for name in _degrees(skeleton, rows)]
+        numbers += [velocities(motion)[:, own], accelerations(motion)[:, own]]
     writer.writerow(names)
     for row in np.concatenate(numbers, axis=1).tolist():
         writer.writerow(map(repr, row))
     write_text(where, out.getvalue(), force=force)
 
 
-def _degrees(skeleton: Skeleton) -> list[str]:
-    """Return the name of each degree of freedom; names include the row if joints share a name."""
-    parts = zip(skeleton.joint_keys, skeleton.joints, strict=True)
-    return [f"{key}{part}" for key, joint in parts for part in DOF_NAMES[joint.kind]]
+def _degrees(skeleton: Skeleton, rows: Sequence[int]) -> list[str]:
+    """Return the names of the degrees of freedom of some rows; names include the row if joints share a name."""
+    return [f"{skeleton.joint_keys[row]}{part}" for row in rows for part in DOF_NAMES[skeleton.joints[row].kind]]
 
 
 def _is_rate(column: str, skeleton: Skeleton) -> bool:
@@ -307,4 +320,5 @@ FORMAT: Final = Format.without_skeleton(
     what="a table", hint="name its model: --model FILE, or synovia.formats.read_csv(path, skeleton) in Python",
     check=_check_head,
     keeps="joint values by name, one row a frame; as `.rates.csv` also velocities and accelerations",
+    chooses=True,
 )  # fmt: skip

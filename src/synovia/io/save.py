@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, SynoviaError
@@ -14,7 +17,7 @@ from synovia.io.base import Format, as_path, check_writable, read_bytes
 from synovia.io.load import endings, format_of, formats, guarded
 from synovia.io.nodes.lengths import in_unit
 from synovia.io.verify import FileCheck, check_motion
-from synovia.model import Skeleton
+from synovia.model import Kind, Skeleton
 from synovia.model.motion import Motion
 from synovia.text import listed
 
@@ -25,6 +28,7 @@ def save_motion(
     *,
     into: str | os.PathLike[str] | None = None,
     unit: str | float | None = None,
+    joints: Iterable[str | int] | None = None,
     force: bool = False,
     verify: bool = False,
 ) -> None:
@@ -45,6 +49,8 @@ def save_motion(
         unit: Length unit of a skeleton whose file does not give it, such as BVH: ``"m"``, ``"cm"``, ``"mm"``, ``"in"``,
             ``"ft"``, or metres. New files in glTF, FBX and VRMA need a unit. None for a unit in which a humanoid is as
             tall as a person, and for the format's own unit for other bodies; the warning reports it.
+        joints: For ``.csv``, ``.trajectory.json`` and ``.trajectory.yaml``: the joints that the file has, in this
+            order, by name or row, as a controller takes them. None for all.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it differs from the motion.
             ``sy.formats.verify_file`` returns the figures.
@@ -52,7 +58,9 @@ def save_motion(
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         FormatError: If no format has this extension; with ``verify``, also if the written file differs.
-        InputError: If the motion belongs to another skeleton than ``into``, or its skeleton has another unit.
+        InputError: If the motion belongs to another skeleton than ``into``, or its skeleton has another unit, or the
+            format has no choice of joints.
+        UnknownNameError: If one of ``joints`` does not exist.
 
     Example:
         >>> import synovia as sy
@@ -60,9 +68,18 @@ def save_motion(
         >>> carried = sy.retarget(walk, sy.load_skeleton("character.glb"))  # doctest: +SKIP
         >>> sy.save_motion(carried.motion, "walking.glb", into="character.glb")  # doctest: +SKIP
     """
-    notes = write_motion(motion, path, into=into, unit=unit, force=force, verify=verify)
+    check_kind("motion", motion, Motion, "sy.formats.write_skeleton(skeleton, path) writes a skeleton")
+    notes = write_motion(motion_in(motion, unit), path, into=into, joints=joints, force=force, verify=verify)
     if notes:
         warnings.warn(f"{path}: {' '.join(notes)}", UserWarning, stacklevel=2)
+
+
+def motion_in(motion: Motion, unit: str | float | None) -> Motion:
+    """Return a motion whose skeleton has a length unit, see ``save_motion``; None keeps it."""
+    if unit is None:
+        return motion
+    body = in_unit(motion.skeleton, unit)
+    return Motion(body, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
 
 
 def write_motion(
@@ -70,17 +87,16 @@ def write_motion(
     path: str | os.PathLike[str],
     *,
     into: str | os.PathLike[str] | None = None,
-    unit: str | float | None = None,
+    joints: Iterable[str | int] | None = None,
     force: bool = False,
     verify: bool = False,
 ) -> list[str]:
     """Write a motion and return sentences about differences between the file and the motion; see ``save_motion``."""
-    check_kind("motion", motion, Motion, "sy.formats.write_skeleton(skeleton, path) writes a skeleton")
-    if unit is not None:
-        body = in_unit(motion.skeleton, unit)
-        motion = Motion(body, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     where = as_path(path)
     fmt, write = writer_of(where)
+    if joints is not None:
+        rows = _chosen(motion.skeleton, joints, fmt, where)
+        motion, write = _at_rest_except(motion, rows), partial(write, joints=rows)
     notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
     if source is not None and (not fmt.makes_new or is_of(fmt, as_path(source))):
@@ -103,6 +119,46 @@ def write_motion(
     if verify:
         raise FormatError("file was written, but differs", where=str(where), hint=" ".join([*notes, check.report()]))
     return [*notes, check.report()]
+
+
+def _chosen(skeleton: Skeleton, joints: Iterable[str | int], fmt: Format, where: Path) -> list[int]:
+    """Return the rows of the joints that a file has.
+
+    Raises:
+        InputError: If the format has no choice of joints, or they cannot be used.
+        UnknownNameError: If a joint does not exist.
+    """
+    if not fmt.chooses:
+        able = endings(one for one in formats() if one.chooses)
+        raise InputError(
+            "joints", where=str(where), expected=f"None for {fmt.name}", hint=f"{able} hold some joints only"
+        )
+    if isinstance(joints, str) or not isinstance(joints, Iterable):
+        raise InputError("joints", value=joints, expected="names of joints", hint=f"did you mean [{joints!r}]?")
+    rows = list(skeleton.by_row([(joint, joint) for joint in joints], "joints"))
+    names = {skeleton.joint_names[row] for row in rows}
+    for row in rows:
+        joint = skeleton.joints[row]
+        if joint.kind is Kind.FIXED:
+            raise InputError("joints", value=skeleton.joint_keys[row], expected="joints that move")
+        if joint.mimic is not None and joint.mimic.leader not in names:
+            raise InputError(
+                "joints", value=skeleton.joint_keys[row], expected=f"{joint.mimic.leader!r}, which it follows"
+            )
+    if not rows:
+        raise InputError("joints", value=[], expected="one joint or more, or None for all")
+    return rows
+
+
+def _at_rest_except(motion: Motion, rows: Sequence[int]) -> Motion:
+    """Return a motion in which only some joints move, as a file that has these joints is read; mimic joints follow."""
+    skeleton = motion.skeleton
+    q = np.tile(skeleton.rest_q, (len(motion), 1))
+    for row in rows:
+        q[:, skeleton.q_slice(row)] = motion.q[:, skeleton.q_slice(row)]
+    return Motion(
+        skeleton, skeleton.follow(q), motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes
+    )
 
 
 def is_of(fmt: Format, path: Path) -> bool:

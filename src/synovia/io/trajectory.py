@@ -38,15 +38,24 @@ _ENDING: Final = 0.01  # fraction of a joint's highest velocity; a slower joint 
 _LINE: Final = re.compile(r"(header|joint_names|points): ?(.*)|- (\{.*\})")
 
 
-def write_trajectory(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
+def write_trajectory(
+    motion: Motion, path: str | os.PathLike[str], *, joints: Sequence[int] | None = None, force: bool = False
+) -> None:
     """Write a robot motion as a joint trajectory, JSON or YAML by the ending of the name.
+
+    Args:
+        motion: The motion.
+        path: The file.
+        joints: Rows of the joints that the file has, in this order; None for all hinges and slides.
+        force: Whether an existing file may be replaced.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        InputError: If a joint in ``joints`` is not a hinge or slide, or follows another joint.
         UnsupportedError: If a joint other than hinges and slides moves.
     """
     where = as_path(path)
-    rows = _driven(motion, str(where))
+    rows = _driven(motion, str(where)) if joints is None else _chosen(motion.skeleton, joints)
     skeleton = motion.skeleton
     firsts = [skeleton.dof_columns[row][0] for row in rows]
     metres = _metres(skeleton, rows)
@@ -96,6 +105,20 @@ def _driven(motion: Motion, where: str) -> list[int]:
             hint="write the clip as .csv, which holds every joint",
         )
     return [row for row, joint in enumerate(skeleton.joints) if joint.kind in _SCALAR and joint.mimic is None]
+
+
+def _chosen(skeleton: Skeleton, rows: Sequence[int]) -> list[int]:
+    """Return the rows of joints that users chose for a controller.
+
+    Raises:
+        InputError: If a controller cannot drive one of them.
+    """
+    for row in rows:
+        joint = skeleton.joints[row]
+        if joint.kind not in _SCALAR or joint.mimic is not None:
+            hint = None if joint.mimic is None else f"it follows {joint.mimic.leader!r}, which a controller drives"
+            raise InputError("joints", value=skeleton.joint_keys[row], expected="hinges and slides", hint=hint)
+    return list(rows)
 
 
 def read_trajectory(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
@@ -253,4 +276,5 @@ FORMAT: Final = Format.without_skeleton(
     what="a joint trajectory", hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python",
     lacks=_lacks,
     keeps="positions, velocities, accelerations and times of hinges and slides, as controllers take them",
+    chooses=True,
 )  # fmt: skip

@@ -233,10 +233,10 @@ class Saved(Verified):
 
     def save(self, motion: Motion, path: Path, into: str | Path | None, host: Host) -> FileCheck | None:
         """Write a clip, report losses of the format, and return the comparison with memory; None without ``verify``."""
-        from synovia.io.save import verify_motion, write_motion, writer_of
+        from synovia.io.save import motion_in, verify_motion, write_motion, writer_of
 
         try:
-            notes = write_motion(motion, path, into=into, unit=self.unit, force=host.force)
+            notes = write_motion(motion_in(motion, self.unit), path, into=into, force=host.force)
         except InputError:
             if not writer_of(path)[0].stands:
                 raise
@@ -246,7 +246,7 @@ class Saved(Verified):
             notes = [
                 "The body does not stand in its rest pose, so the file has the rest pose that 'synovia retarget' finds."
             ]
-            notes += write_motion(motion, path, into=into, unit=self.unit, force=host.force)
+            notes += write_motion(motion_in(motion, self.unit), path, into=into, force=host.force)
         host.wrote(path, notes)
         return self.compare(verify_motion, motion, path, host)
 

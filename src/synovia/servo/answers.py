@@ -25,7 +25,7 @@ from synovia.kernels.layout import (
     MAX_STEPS,
     MISSED,
     MOST_WORK,
-    REACHED,
+    REST_WEIGHT,
     SCALAR,
     SEED,
     STALLED,
@@ -40,6 +40,7 @@ from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.tables import Ints
 from synovia.problem import table_of
+from synovia.servo.home import Home
 from synovia.servo.limits import Axes
 from synovia.servo.path import between
 
@@ -53,6 +54,10 @@ _NEARER: Final = 0.5  # part of the displacement to the last solution below whic
 _PRECISION: Final = 0.1  # fraction of the tolerance for the solve of a tick, to follow slow targets smoothly
 _PARTS: Final = 8  # steps between the old and the new targets, solved one after the other
 _FEW_STEPS: Final = 20  # solver steps of a full body in a tick; the next tick continues
+_STRIDE: Final = 0.05  # radians, length scales: longest step of an answer towards home
+_SHORTEST: Final = 1e-4  # the last one
+_LEAD: Final = 0.1  # radians, length scales: the answer waits for a body that is farther behind on its way home
+_GAIN: Final = 1e-4  # part of its step by which an answer has to come nearer to home
 _MOST_WORK: Final = 2e5  # visits of a joint in one solve, about 10 ms (see ``kernels.compiler.watch``)
 _HELPS: Final = 0.5  # part of an error that a polish leaves at most if the next miss is polished, too
 _UNTIMED: Final = nullcontext()
@@ -68,7 +73,9 @@ class Answers:
 
     Attributes:
         q: Joint values of the solution, (nq,).
+        drifts: Whether the solution still moves towards the reference of rest goals.
         before: Joint values of the solution in the tick before, (nq,).
+        home: The reference of rest goals.
         row: The row of results of the solution; None if the targets have no solution yet.
     """
 
@@ -89,6 +96,8 @@ class Answers:
         self._again[ATTEMPTS] = min(2, self._starts)  # the first one, from a solution, ends at once
         if self._strict:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
+        self.home = Home(ik, axes)
+        self._posture = table_of(ik.ints, self._floats, "posture")[:, REST_WEIGHT]
         self._winding = winding(ik.skeleton)
         if self._stays:  # joints of a loop rotate together
             self._winding = self._winding[:0]
@@ -136,10 +145,39 @@ class Answers:
         self.q = self.before = q
         self.row: Array | None = None
         self._place: Array | None = None
+        self.drifts, self._stride = False, 0.0
 
     def rest(self) -> None:
         """Record a tick in which the solution did not move."""
         self.before = self.q
+
+    def go_home(self, table: Array, q: Array) -> None:
+        """Take a step towards the reference of rest goals that keeps the goals, while the targets (1, goals, 17) stand.
+
+        The step goes straight to the reference, and a solve leads it back to the goals. The solution waits for a body,
+        at joint values q (nq,), that is far behind. A step that brings it no nearer is halved; ``drifts`` ends when no
+        step does.
+        """
+        self.before = self.q
+        if not self.drifts:
+            return
+        home = self.home
+        if home.size(self._axes.way(q, self.q)) > _LEAD:
+            return
+        way = home.way(self.q)
+        share = min(self._stride / max(home.size(way), self._stride), 1.0)
+        self._begin()
+        weights, self._posture[:] = self._posture.copy(), 0.0
+        row = self._solve(table, self._axes.shifted(self.q, share * way), self._few)
+        self._posture[:] = weights
+        there = row[self._ik.places]
+        gain = home.distance(self.q) - home.distance(there)
+        if row[STATUS] == Status.REACHED and gain > _GAIN * self._stride:
+            self.row, self.before, self.q = row, there, there
+            self._good, self._stride = there, min(2.0 * self._stride, _STRIDE)
+        else:
+            self._stride *= 0.5
+            self.drifts = self._stride >= _SHORTEST
 
     def restart(self, q: Array) -> None:
         """Seed the next solve from joint values (nq,), to which the body moves instead of this solution."""
@@ -162,7 +200,7 @@ class Answers:
     def lead(self, q: Array, row: Array | None) -> None:
         """Set the solution of this tick to joint values (nq,), with a row of results; None for an intermediate pose."""
         self.before, self.q = self.q, q
-        self.row, self._misses = row, 0
+        self.row, self._misses, self.drifts = row, 0, False
 
     def settled(self) -> bool:
         """Return whether the solution stays unchanged as long as the targets do."""
@@ -190,6 +228,7 @@ class Answers:
                 self._misses = self._searching = 0
                 self.row, self.before, self.q, self._place = kept, start, kept[self._ik.places], None
                 self._good = self.q
+                self._may_drift()
                 return
             self._held = None  # goals need the held joints and come first
             self._lock(None)
@@ -214,6 +253,11 @@ class Answers:
             row, before = kept, start
         self.row = row
         self.before, self.q = before, row[self._ik.places]
+        self._may_drift()
+
+    def _may_drift(self) -> None:
+        """Let the solution go home from now on, if it meets the targets; loops stay as they are."""
+        self.drifts, self._stride = self.home.exists and self.reaches and not self._stays, _STRIDE
 
     def _no_worse(self, row: Array, other: Array) -> bool:
         """Return whether a row of results misses no goal by more than another one does."""

@@ -19,7 +19,7 @@ from synovia.servo.clutch import Clutch
 from synovia.servo.curve import Curve
 from synovia.servo.filter import OneEuro, TargetFilter
 from synovia.servo.live import LiveTargets
-from synovia.servo.slips import question_twist
+from synovia.servo.slips import FARTHEST, question_place, question_twist
 from synovia.servo.twist import Drift, Twist
 
 _FARTHEST: Final = 60.0  # seconds ahead of the servo's clock: a later time stamp must come from another clock
@@ -94,6 +94,7 @@ class Inputs:
         self._keys = [goal.label for goal in ik.goals]
         takes = [i for i, goal in enumerate(ik.goals) if goal.takes]
         self._only = takes[0] if len(takes) == 1 else None
+        self._far = (FARTHEST * ik.reach) ** 2  # square of a table of targets above which they are questioned
         self.reset()
 
     def reset(self) -> None:
@@ -213,7 +214,10 @@ class Inputs:
         try:
             table, given = self._live.read(targets)
             numbers = table.ravel()
-            if numbers.dot(numbers) < math.inf:  # a fast check for NaN
+            size = numbers.dot(numbers)
+            if size < math.inf:  # a fast check for NaN
+                if size > self._far:
+                    self._question(table, given)
                 return News(table, given, twists, at, self._none)
         except InputError:
             pass  # targets with NaN are removed below
@@ -222,6 +226,13 @@ class Inputs:
             return News(self._live.table, self._none, twists, at, unseen)
         table, given = self._live.read(targets)
         return News(table, given, twists, at, unseen)
+
+    def _question(self, table: Array, given: Bools) -> None:
+        """Question targets that jump far beyond the reach of the body."""
+        for g in np.flatnonzero(given).tolist():
+            goal, place, last = self._ik.goals[g], *(self._frame(one, g)[:3, 3] for one in (table, self._live.table))
+            if goal.takes & POSITION and goal.vector == "position":
+                question_place(goal.label, place, last, self._ik.reach)
 
     def _seen(self, targets: Any) -> tuple[Any, Bools]:
         """Return the targets without NaN, and which goals have a target with NaN.

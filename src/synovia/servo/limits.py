@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
+from synovia.goals import Goal
 from synovia.kernels.layout import (
     AT_ACCELERATION,
     AT_JERK,
@@ -37,6 +38,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, Bools, as_numbers, is_number, rotation_between, times_exp
 from synovia.model.motion_limits import share_of
 from synovia.model.tables import Ints
+from synovia.model.tree import ancestors
 
 _NO_LIMIT: Final = 1e9  # per second: a larger velocity limit counts as no limit
 _INSCRIBED: Final = 3.0**-0.5  # component limit (half an edge of the cube in the unit ball) that bounds the norm by 1
@@ -343,10 +345,17 @@ class Axes:
         return out
 
 
-def _as_slice(rows: NDArray[np.int64]) -> NDArray[np.int64] | slice:
-    """Return the slice with the same elements as an array of increasing indices, if there is one, else the array."""
-    first, count = (int(rows[0]), len(rows)) if len(rows) else (0, 0)
-    return slice(first, first + count) if np.array_equal(rows, np.arange(first, first + count)) else rows
+def concerned_joints(skeleton: Skeleton, goals: Iterable[Goal]) -> frozenset[str]:
+    """Return the joints, by their keys, whose values change errors of goals; rest goals have no error."""
+    rows: set[int] = set()
+    for goal in goals:
+        if goal.preference is not None:
+            continue
+        if not goal.joints or goal.moves_mass or skeleton.mechanism is not None:
+            return frozenset(skeleton.joint_keys)
+        for row in goal.located(skeleton)[1]:
+            rows.update(ancestors(skeleton.parents, row))
+    return frozenset(skeleton.joint_keys[skeleton.leader_rows.get(row, row)] for row in rows)
 
 
 def _pair(value: Any, name: str, what: str) -> Array:

@@ -43,8 +43,10 @@ class LiveTargets:
         self._own_given = self._own[0, :, GIVEN].astype(np.int64)
         self._workspace = ik.writer.workspace(new_scratch(0x20))
         self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep a part of their place
+        self.own: Bools = self.takes & ~self.anchored  # goals that have a whole target of their own
         self.table = self._own.copy()
         self.seen = np.full(len(ik.goals), _NEVER)
+        self._ends = [[0.0, 0.0, 0.0, 1.0]] * len(ik.goals)  # last rows of transforms
         self._given: Any = {}  # the targets that were read last
 
     def reset(self, places: Array) -> None:
@@ -96,7 +98,9 @@ class LiveTargets:
         """
         workspace, self._given = self._workspace, targets
         self._ik.writer.fill(targets, workspace)
-        new, table = workspace.table[0], self.table.copy()
+        new = workspace.table[0]
+        if new[:, TRANSFORM_WIDTH - 4 : TRANSFORM_WIDTH].tolist() != self._ends:
+            self.refuse()
         if workspace.all_given:
             np.copyto(table[0, :, :TRANSFORM_WIDTH], new[:, :TRANSFORM_WIDTH], where=self._columns)
             table[0, :, GIVEN] = self._takes

@@ -54,7 +54,7 @@ from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, News, seconds
 from synovia.servo.joints import Drives, Orders
 from synovia.servo.levels import TickLevels
-from synovia.servo.limits import Axes
+from synovia.servo.limits import Axes, concerned_joints
 from synovia.servo.live import LiveTargets
 from synovia.servo.loops.branch import Branch
 from synovia.servo.loops.closed import ClosedTick, Judge
@@ -81,6 +81,7 @@ _ROUNDING: Final = 1e-9  # fraction of a limit
 _NO_WORSE: Final = 1.01  # factor of the present error of a goal, up to which the error of a solution is accepted
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
+_UNKNOWN: Final = "Holding: no target has been a number yet; the next one goes on."
 _LOST: Final = "Holding: no usable target has come for longer than the timeout; the next one goes on."
 
 
@@ -240,9 +241,15 @@ class Servo(ChecksArguments):
     def _build(self) -> None:
         """Make the parts that depend on the goals."""
         self._live = LiveTargets(self.problem)
+        self._relative = np.array([goal.within_other for goal in self.ik.goals], bool)
         self.probe = Probe(self.problem)
         self._answers = Answers(self.problem, self.axes, self.deadline)
-        self._view = View(self.skeleton, self.axes, self.probe, self.problem, self._answers.classified, self._goalless)
+        answers = self._answers
+        concerned = concerned_joints(self.skeleton, self.ik.goals)
+        self._view = View(
+            self.skeleton, self.axes, self.probe, self.problem, answers.home, concerned, answers.classified,
+            self._goalless,
+        )  # fmt: skip
         self._branch = None if self._closed is None else Branch(self.problem, self.axes, self._closed)
         self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
         self._places: Places | None = None
@@ -638,7 +645,7 @@ class Servo(ChecksArguments):
                     self._inputs.seen(fresh, now)
                     self._lost[fresh] = False
                     self._held = ""
-            elif not self._held and self._answers.row is None:
+            elif not self._held and (self._answers.row is None or self._answers.drifts):
                 self._answer(self._live.table)
         except InputError:
             if self._places is not None and found is not None:
@@ -662,6 +669,7 @@ class Servo(ChecksArguments):
         drives, answers = self._drives, self._answers
         drives.unseen = () if orders is None else orders.unseen
         if orders is None and not drives.active and not self._driven:
+            answers.hold(None)
             return
         leads = self._goals_lead(fresh)
         if not self._feedback.far:
@@ -900,7 +908,11 @@ class Servo(ChecksArguments):
         Raises:
             InputError: If one cannot.
         """
-        self.probe.row(self._q, table)
+        try:
+            self.probe.row(self._q, table)
+        except InputError:
+            self._live.refuse()
+            raise
 
     def stop_places(self, *, goes_on: bool = False) -> Array:
         """Return the places (goals, 16) of all goals where the body stops if it brakes now.
@@ -949,8 +961,9 @@ class Servo(ChecksArguments):
         """Solve the goals for these targets, from the previous solution; unchanged targets keep the solution."""
         if self._driven or self._goalless:
             return
-        if not np.count_nonzero(table != self._live.table) and self._answers.settled():
-            self._answers.rest()
+        same = np.array_equal(table, self._live.table)
+        if same and self._answers.settled():
+            self._answers.go_home(table, self._feedback.body(self._q))
         elif self._path is not None:
             if table is not self._live.table:
                 self.probe.row(self._q, table)  # refuses targets that cannot be used
@@ -1215,7 +1228,7 @@ class Servo(ChecksArguments):
     def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
         """Take a tick along the path of the targets; write ``out`` (nq,)."""
         before = self._feedback.command(path.place)
-        self._answers.q = path.advance(h, stop)
+        self._answers.q, self._answers.drifts = path.advance(h, stop), False
         there = self._feedback.command(self._answers.q)
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
         path.pace.adapt(self.axes.way(out, there), h)
@@ -1238,9 +1251,18 @@ class Servo(ChecksArguments):
         guard = self._guard or self._clear
         return guard is not None and guard.blocked
 
+    @property
+    def _aimed(self) -> Bools:
+        """Which goals have a target now: their own, one that has come, or a place relative to a joint that is led."""
+        aimed = (self._live.seen > -np.inf) | self._live.own
+        return aimed | self._relative if self._relative.any() and aimed.any() else aimed
+
     def _command(self) -> Tick:
         """Return the command of the present state."""
-        axes, q = self.axes, self._q.copy()
+        axes, q, aimed, unseen = self.axes, self._q.copy(), self._aimed, self._inputs.unseen
+        holding = self._held
+        if not (holding or aimed.any() or self._answers.drifts) and unseen.any():
+            holding = _UNKNOWN
         details = ServoDetails(
             self._view,
             q,
@@ -1250,11 +1272,12 @@ class Servo(ChecksArguments):
             table=self._live.table,
             row=self._answers.row,
             wanted=self._feedback.command(self._answers.q),
+            drifts=self._answers.drifts,
             offset=self._feedback.found,
             apart=self._feedback.beside,
-            holding=self._held,
-            lost=self._lost | self._inputs.unseen,
-            aimed=self._live.seen > -np.inf,
+            holding=holding,
+            lost=self._lost | unseen,
+            aimed=aimed,
             waiting=self._inputs.waiting(),
             stamps=self._inputs.told,
             joints=self._drives.states,

@@ -22,6 +22,7 @@ _LONGEST: Final = 1.0  # seconds of a tick
 _MANY: Final = 20.0  # regular ticks in one tick
 _SPIN: Final = 6.0 * math.pi  # radians per second
 _REACHES: Final = 20.0  # length scales per second
+FARTHEST: Final = 20.0  # length scales from a target to the next
 _SHOWN: Final = 4  # names in one warning
 
 
@@ -81,6 +82,16 @@ def question_twist(name: str, twist: Twist, reach: float) -> None:
         warn(
             f"linear part of the twist of {name!r}: {speed:g} length units/s is {speed / reach:.3g} times the reach."
             f" Did you mean millimetres, {speed / 1000.0:.4g}?"
+        )
+
+
+def question_place(name: str, place: Array, last: Array, reach: float) -> None:
+    """Warn of a target that is much too far from the last one for a body of this length scale."""
+    if float(np.linalg.norm(place - last)) > FARTHEST * reach:
+        there, less = (", ".join(f"{x + 0.0:.4g}" for x in values) for values in (place, place / 1000.0))
+        warn(
+            f"target of {name!r}: ({there}) is far away; the reach is {reach:.3g} length units."
+            f" Did you mean millimetres, ({less})?"
         )
 
 

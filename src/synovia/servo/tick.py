@@ -20,6 +20,7 @@ from synovia.kernels.layout import STATUS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools
 from synovia.servo.behind import Behind
+from synovia.servo.home import Home
 from synovia.servo.limits import REASONS, Axes
 from synovia.servo.probe import Probe
 
@@ -43,6 +44,8 @@ class View:
         axes: The axes of the body.
         probe: Evaluates the goals.
         problem: The problem.
+        home: The reference of rest goals.
+        concerned: Joints whose values change errors of goals, by name.
         classified: Adds the reason for a miss to a solution (a row of results), among obstacles at some places.
         goalless: Whether the body has no goals.
     """
@@ -51,6 +54,8 @@ class View:
     axes: Axes
     probe: Probe
     problem: CompiledProblem
+    home: Home
+    concerned: frozenset[str]
     classified: Callable[..., Array]
     goalless: bool
 
@@ -124,11 +129,15 @@ class Tick(Pose):
         - "reached": the goal is met.
         - "late": the goal is not met, and the body still moves towards it, or a twist is faster than the body.
         - "missed": the goal is not met, and the body does not come nearer; ``explain()`` says why.
-        - "waiting": the goal has had no target since the reset, and keeps its place.
+        - "waiting": the goal has had no target since the reset, and keeps its place. A place relative to another joint
+          waits until a goal has a target.
         - "lost": targets have stopped coming, or the clutch is released: the goal keeps the place where it stopped.
           A goal is also lost in a tick in which its target has NaN; it then goes on to its last target. A finger is
           lost while its points are not seen.
         - "holding": the body holds.
+
+        A ``RestGoal`` has "reached" its reference within 1e-3 (radians, length scales), is "late" while the body moves
+        there, and "missed" if other goals or limits keep a joint away from it.
 
         Driven joints go by their name, or by "joint:NAME" if a goal has that name. A driven joint has "reached" its
         value or velocity, is "late" until then, and "missed" if the end of its range or goals prevent that. It is
@@ -159,7 +168,8 @@ class Tick(Pose):
     def limited(self) -> dict[str, str]:
         """The limit that holds each joint back: "position", "velocity", "acceleration", "jerk", or "recovering".
 
-        For end effectors with a speed limit, it is "tool speed", or "recovering" if they are faster.
+        A joint at the end of its range is left out if it is not driven and no goal depends on it. For end effectors
+        with a speed limit, it is "tool speed", or "recovering" if they are faster.
         """
         return self._details.limited
 
@@ -249,6 +259,7 @@ class ServoDetails:
         table: Targets, (1, goals, 17).
         row: The solution, a row of results; None without any.
         wanted: Joint values of the solution, (nq,).
+        drifts: Whether the wanted joint values still move to the reference of rest goals.
         offset: Displacement of the robot from its commands, by axis; None for none.
         apart: A sentence about the offset.
         holding: Why the body holds, "" if it does not.
@@ -271,6 +282,7 @@ class ServoDetails:
     table: Array
     row: Array | None
     wanted: Array
+    drifts: bool
     offset: Array | None
     apart: str
     holding: str
@@ -314,14 +326,18 @@ class ServoDetails:
 
     @cached_property
     def _missed(self) -> tuple[int, ...]:
-        """Indices of the goals that are not met at these joint values, or whose twist is faster than the body."""
+        """Indices of the goals that are not met at these joint values, or whose twist is faster than the body.
+
+        A goal is not met either as long as all its targets have had NaN.
+        """
+        unknown = {*self.waiting, *np.flatnonzero(self.lost & ~self.aimed).tolist()}
         ik = self.view.problem
         most, most_angle = ik.tolerance
         met = (
             error.position <= (goal.own_tolerance or most) and error.angle <= most_angle
             for goal, error in zip(ik.goals, self.errors, strict=True)
         )
-        return tuple(i for i, is_met in enumerate(met) if i in self.waiting or not is_met)
+        return tuple(i for i, is_met in enumerate(met) if i in unknown or not is_met)
 
     @property
     def states(self) -> dict[str, str]:
@@ -329,9 +345,13 @@ class ServoDetails:
         missed, holding = self._missed, self.holding
         ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
         out: dict[str, str] = {}
+        home = self.view.home.reached(self._body)
+        moves = self.drifts or not self._arrived or self.status is Status.LATE
         for i, goal in enumerate(() if self.view.goalless else self.view.problem.goals):
             if self.lost[i] or holding:
                 out[goal.label] = "lost" if self.lost[i] else "holding"
+            elif not home.get(i, True):
+                out[goal.label] = "late" if moves else "missed"
             elif i in missed:
                 out[goal.label] = "missed" if ends and i not in self.waiting else "late"
             else:
@@ -370,7 +390,13 @@ class ServoDetails:
     @property
     def limited(self) -> dict[str, str]:
         """See ``Tick.limited``."""
-        return self.view.axes.limits_of(self.reasons) | self.tools
+        found, concerned = self.view.axes.limits_of(self.reasons), self.view.concerned
+        driven = {joint for joint, state in self.joints.items() if state != "lost"}
+        return {
+            joint: limit
+            for joint, limit in found.items()
+            if limit != "position" or joint in concerned or joint in driven
+        } | self.tools
 
     @property
     def speeds(self) -> dict[str, float]:

@@ -8,14 +8,15 @@ import math
 
 from synovia.kernels import layout
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals import within
+from synovia.kernels.goals.cone import AIMS, HALF_ANGLE
 from synovia.kernels.goals.custom import CURVATURE, write_custom
 from synovia.kernels.goals.frames import goal_frame, rate
-from synovia.kernels.goals.general import WITHIN
+from synovia.kernels.goals.general import CONE, WITHIN
 from synovia.kernels.goals.residuals import goal_error
 from synovia.kernels.goals.term import NOTHING, unit_weight
-from synovia.kernels.goals.within import gradient, outside, placed, pull
 from synovia.kernels.math.rotations import apply, column, matmul, origin_of, quat_exp, quat_matrix, rotation_of
-from synovia.kernels.math.vectors import TINY, add, axpy, cross, dot, norm, scale, sub
+from synovia.kernels.math.vectors import TINY, add, axpy, cross, dot, norm, normalize, scale, sub
 from synovia.kernels.tree.forward import translation_axes
 
 STEP = F(1e-5)  # step of central differences, radians or length units
@@ -58,7 +59,7 @@ def curvature(problem, q, frames, targets, H):
     for g in range(problem.goals.shape[0]):
         parts = problem.goals[g, layout.PARTS]
         if parts == 0:
-            continue  # general goals keep only JᵀJ, except bounds and custom goals, which are added separately
+            continue  # general goals keep only JᵀJ, except bounds, cones and custom goals, which are added separately
         d, w = goal_error(problem, frames, targets, g)
         wp = problem.goal_data[g, layout.POSITION_WEIGHT] / problem.reach
         wr = problem.goal_data[g, layout.ROTATION_WEIGHT]
@@ -104,7 +105,7 @@ def curvature(problem, q, frames, targets, H):
 
 @device
 def add_bounds_curvature(general, problem, q, frames, targets, H):
-    """Add the second derivatives of WITHIN terms whose frame is outside its bounds.
+    """Add the same of goals with bounds and cones: of what lies outside.
 
     The gradient (force F at p, torque N) of the error of such a term depends only on its frame. For an axis b and an
     axis a that is not nearer to the tip, ∂²/∂qa∂qb is the effect on a of the change of (F, N) as b moves the frame,
@@ -113,15 +114,53 @@ def add_bounds_curvature(general, problem, q, frames, targets, H):
     if general is None:
         return
     for term in range(general.ints.shape[0]):
-        if general.ints[term, layout.KIND] == WITHIN:
+        kind = general.ints[term, layout.KIND]
+        if kind == WITHIN or kind == CONE:
             add_term_curvature(general, problem, q, frames, targets, term, H)
 
 
 @device
+def outside(general, term, at):
+    """Return what of the values of a goal lies outside its bounds, or outside its cone; see ``within.placed``."""
+    if general.ints[term, layout.KIND] == WITHIN:
+        return within.outside(general, term, at)
+    u, d = axis_and_direction(general, term, at)
+    return min(general.data[term, HALF_ANGLE] - math.atan2(norm(cross(d, u)), dot(d, u)), F(0)), F(0), F(0)
+
+
+@inline
+def axis_and_direction(general, term, at):
+    """Return the axis u and the direction d of a cone."""
+    _, t, R, p = at
+    return column(R, 2), sub(t, p) if general.data[term, AIMS] > F(0) else t
+
+
+@device
+def gradient(general, term, at, i):
+    """Return the derivatives of value i of a goal by the velocity of p, and by the angular velocity; see ``cone``."""
+    if general.ints[term, layout.KIND] == WITHIN:
+        return within.gradient(general, term, at, i)
+    u, d = axis_and_direction(general, term, at)
+    m = normalize(cross(d, u), NOTHING)
+    size2 = dot(d, d)
+    return scale(F(1) / size2, cross(m, d)) if general.data[term, AIMS] > F(0) and size2 > TINY else NOTHING, m
+
+
+@device
+def pull(general, term, at):
+    """Return the gradient of half the squared error of a goal: a force, and a torque at p."""
+    if general.ints[term, layout.KIND] == WITHIN:
+        return within.pull(general, term, at)
+    e = outside(general, term, at)[0]
+    force, torque = gradient(general, term, at, 0)
+    return scale(-e, force), scale(-e, torque)
+
+
+@device
 def add_term_curvature(general, problem, q, frames, targets, term, H):
-    """Add the second derivatives of one WITHIN term."""
+    """Add the curvature of one goal with bounds or a cone."""
     weight = unit_weight(problem, term)
-    T, t, R, p = placed(problem, frames, targets, term)
+    T, t, R, p = within.placed(problem, frames, targets, term)
     e = outside(general, term, (T, t, R, p))
     if e[0] == F(0) and e[1] == F(0) and e[2] == F(0):
         return

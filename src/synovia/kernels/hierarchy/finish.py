@@ -407,7 +407,7 @@ def search_upper_levels(problem, work, out, search):
         forget_contacts(problem.clear)
         store_best(work, q)
         cost, before = row[COST], row[WINNER]
-        converged = search_elsewhere(UPPER_LEVELS, problem, work, targets, errors, q, row, F(1))
+        converged = search_elsewhere(UPPER_LEVELS, problem, work, targets, errors, q, row, F(1), False)
         row[COST] = cost if row[WINNER] == before else cost_of(coarse_descent, problem, work, targets, q)
         if not converged > F(0) or interrupted(work.watch):
             row[STOPPED_BY] = max(work.watch[STOP_REASON], F(0))

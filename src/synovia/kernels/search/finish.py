@@ -21,11 +21,13 @@ from synovia.kernels.compiler.jit import F, apart, device, inline, perform
 from synovia.kernels.compiler.views import matrix
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.clearance import forget_contacts
+from synovia.kernels.goals.general import CONE, WITHIN
 from synovia.kernels.goals.reach import at_bound
 from synovia.kernels.layout import (
     COST,
     FINALISTS,
     FINISH,
+    KIND,
     NO_GAIN,
     OTHERS,
     POSE_MORE,
@@ -46,6 +48,7 @@ from synovia.kernels.tree.variables import start_random
 CLEARLY_LOWER = F(0.999)  # factor by which a cost must fall for its pose to replace the best one
 MAX_RESTARTS = 25  # largest number of coarse descents of one missed problem and round
 CLOSE_MISS = F(0.03)  # error (length scales, radians) up to which the miss of a single goal gets several rounds
+LOOSE_ROUNDS = 4  # rounds for a miss of a goal with bounds or a cone
 SAME_MINIMUM = F(1e-3)  # relative difference of costs below which two coarse descents found the same minimum
 BEST = FINALISTS  # row of the stored poses that holds the best one
 
@@ -95,8 +98,8 @@ def store_start(work, start, attempt):
 
 
 @inline
-def restarts_left(problem, row):
-    """Return the number of restarts that a missed problem may still take.
+def restarts_left(problem, row, again):
+    """Return the number of restarts that a missed problem may still take, in the first round or ``again``.
 
     A problem that was proved unreachable had one attempt; any other problem had all its attempts. A problem without
     columns has no restarts.
@@ -104,7 +107,17 @@ def restarts_left(problem, row):
     if problem.columns == 0:
         return 0
     most = min(MAX_RESTARTS, problem.attempts - 1)
-    return max(0, most + 1 - int(row[TRIES])) if row[STATUS] == UNREACHABLE else most
+    return max(0, most + 1 - int(row[TRIES])) if row[STATUS] == UNREACHABLE and not again else most
+
+
+@device
+def least_rounds(general):
+    """Return the number of rounds that a missed problem gets at least."""
+    if general is not None:
+        for term in range(general.ints.shape[0]):
+            if general.ints[term, KIND] == WITHIN or general.ints[term, KIND] == CONE:
+                return LOOSE_ROUNDS
+    return 1
 
 
 @apart
@@ -135,18 +148,18 @@ def insert_finalist(work, count, q, cost, attempt, tolerance):
 
 
 @apart
-def coarse_restarts(coarse, problem, work, targets, q, row, tolerance):
+def coarse_restarts(coarse, problem, work, targets, q, row, tolerance, again):
     """Run the coarse descent from random starts and store the finalists; add its attempts and steps to the row.
 
     q is stored as the best pose and then overwritten. Two poses whose costs differ by at most ``tolerance``
-    (relative) count as one.
+    (relative) count as one. ``again``: whether this is a further round.
 
     Returns:
         Number of finalists.
     """
     store_best(work, q)
     count = 0
-    for _ in range(restarts_left(problem, row)):
+    for _ in range(restarts_left(problem, row, again)):
         if halted(work.watch):
             break
         load_pose(work, BEST, q)
@@ -199,12 +212,15 @@ def replaces_best(is_better, coarse, problem, work, targets, q, reached, lowest)
 
 
 @apart
-def search_elsewhere(refinement, problem, work, targets, errors, q, row, converged):
-    """Replace q by a clearly better pose if random starts lead to one; return whether the answer converged."""
+def search_elsewhere(refinement, problem, work, targets, errors, q, row, converged, again):
+    """Replace q by a clearly better pose if random starts lead to one; return whether the answer converged.
+
+    ``again``: whether this is a further round.
+    """
     coarse, polish = refinement.coarse, refinement.polish
     lowest = cost_of(coarse, problem, work, targets, q)
     shorter = with_steps(problem, min(problem.max_steps, refinement.steps))
-    count = coarse_restarts(coarse, shorter, work, targets, q, row, refinement.tolerance)
+    count = coarse_restarts(coarse, shorter, work, targets, q, row, refinement.tolerance, again)
     finish = row[FINISH]
     for k in range(count):
         if halted(work.watch):
@@ -241,14 +257,15 @@ def finish_rows(refinement, problem, work, starts, out, first, last, search):
         if (
             not meets_goals(problem, work, targets, q, errors)
             and search
-            and restarts_left(problem, row) > 0
+            and restarts_left(problem, row, False) > 0
             and not at_bound(problem, work.frames, targets, errors)
         ):
-            for _ in range(refinement.rounds):
-                converged = search_elsewhere(refinement, problem, work, targets, errors, q, row, converged)
+            least = least_rounds(problem.general)
+            for k in range(max(refinement.rounds, least)):
+                converged = search_elsewhere(refinement, problem, work, targets, errors, q, row, converged, k > 0)
                 alone = problem.goals.shape[0] == 1 and problem.general is None
                 far = not alone or row[COST] > CLOSE_MISS * CLOSE_MISS
-                if far or halted(work.watch) or meets_goals(problem, work, targets, q, errors):
+                if (far and k + 1 >= least) or halted(work.watch) or meets_goals(problem, work, targets, q, errors):
                     break
         ended = max(row[STOPPED_BY], work.watch[STOP_REASON], F(0))
         if refinement.polish is None:  # the work limit may have cut short a slow attempt

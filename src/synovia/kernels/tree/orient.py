@@ -89,17 +89,22 @@ def turn_ball(tree, variables, limits, turn_variable, i, wanted, q, frames):
 
 
 @device
-def turn_hinges(tree, variables, limits, turn_variable, paths, first, last, wanted, q, frames, axes):
-    """Rotate the hinges of a path until its last joint is as close to the target orientation as possible."""
+def turn_hinges(body, path, wanted, q, frames, axes):
+    """Turn the hinges of a path until its last joint has the target orientation, or as close to it as they get.
+
+    ``body`` is (tree, variables, limits, turn_variable), see ``orient``.
+    """
+    tree, variables, limits, turn_variable = body
+    count = path.shape[0]
     o = F(0)
     for _ in range(STEPS):
-        e = log_rotation(matmul_t(wanted, walk(tree, paths, first, last, q, frames)))
+        e = log_rotation(matmul_t(wanted, walk(tree, path, 0, count, q, frames)))
         if norm(e) < CLOSE:
             return
         a00 = a11 = a22 = DAMPING
         a10 = a20 = a21 = o
-        for n in range(first, last):
-            i = paths[n]
+        for n in range(count):
+            i = path[n]
             z = (o, o, o)
             if tree.ints[i, KIND] == HINGE and turn_variable[i] >= 0:
                 k = turn_variable[i]
@@ -108,7 +113,7 @@ def turn_hinges(tree, variables, limits, turn_variable, paths, first, last, want
                 g = dot(z, e)
                 if ((x <= limits[k, LOWER]) & (g < o)) | ((x >= limits[k, UPPER]) & (g > o)):
                     z = (o, o, o)
-            store(axes, n - first, AXIS, z)
+            store(axes, n, AXIS, z)
             a00 += z[0] * z[0]
             a10 += z[1] * z[0]
             a11 += z[1] * z[1]
@@ -117,18 +122,18 @@ def turn_hinges(tree, variables, limits, turn_variable, paths, first, last, want
             a22 += z[2] * z[2]
         y = solve3((a00, a10, a11, a20, a21, a22), e)
         largest = o
-        for n in range(first, last):
-            largest = max(largest, abs(dot(load(axes, n - first, AXIS), y)))
+        for n in range(count):
+            largest = max(largest, abs(dot(load(axes, n, AXIS), y)))
         if largest < SHORT:
             return
         size = min(F(1), LARGEST / largest)
-        for n in range(first, last):
-            k = turn_variable[paths[n]]
-            if tree.ints[paths[n], KIND] == HINGE and k >= 0:
+        for n in range(count):
+            k = turn_variable[path[n]]
+            if tree.ints[path[n], KIND] == HINGE and k >= 0:
                 at = variables[k, BLOCK_Q]
-                x = q[at] + size * dot(load(axes, n - first, AXIS), y)
+                x = q[at] + size * dot(load(axes, n, AXIS), y)
                 q[at] = min(max(x, limits[k, LOWER]), limits[k, UPPER])
-    walk(tree, paths, first, last, q, frames)
+    walk(tree, path, 0, count, q, frames)
 
 
 @entry
@@ -164,4 +169,5 @@ def orient(ints, fixed, couple, variables, limits, turn_variable, paths, spans, 
                         k = turn_variable[paths[n]]
                         if ints[paths[n], KIND] == HINGE and k >= 0:
                             q[t, variables[k, BLOCK_Q]] = q[t - 1, variables[k, BLOCK_Q]]
-                turn_hinges(tree, variables, limits, turn_variable, paths, first, last, goal, q[t], frames, axes)
+                body = tree, variables, limits, turn_variable
+                turn_hinges(body, paths[first:last], goal, q[t], frames, axes)
