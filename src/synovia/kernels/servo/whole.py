@@ -79,14 +79,18 @@ INSTANTS = 12  # intervals of a stop that are searched for extremes, without a l
 HALVINGS = 30  # bisection steps of an interval
 NODES, MOST_NODES = 3, 5  # nodes of a stop that bends; of a long one with a limit of the jerk
 # Sets of nodes: without a limit of the jerk, with one, and for long stops. They are those with which the error between
-# nodes is least, for rows that are polynomials of r
+# nodes is least, for rows that are polynomials of r; it begins with r², and with a limit of the jerk with about r^2.25
 NODES_AT = (
     (F(0.4304), F(0.7836), F(1), F(1), F(1)),
-    (F(0.5242), F(0.8281), F(1), F(1), F(1)),
-    (F(0.3106), F(0.5449), F(0.7512), F(0.9134), F(1)),
+    (F(0.4570), F(0.7967), F(1), F(1), F(1)),
+    (F(0.2512), F(0.4888), F(0.7188), F(0.9005), F(1)),
 )
-OFF_ONE = (F(0.667), F(0.75), F(0.75))  # r at which the error is largest with one node
-MOST_OFF = ((F(0.617), F(0.9155)), (F(0.689), F(0.934)), (F(0.6525), F(0.967)))  # the same with all nodes of a set
+OFF_ONE = F(0.667)  # r at which the error is largest with one node
+MOST_OFF = (  # the same with all nodes of a set
+    (F(0.239), F(0.617), F(0.9155)),
+    (F(0.266), F(0.637), F(0.921)),
+    (F(0.140), F(0.369), F(0.607)),
+)
 
 
 def _bends(nodes, count, power):
@@ -565,8 +569,8 @@ def bend_stop(held, variables, axes, stop, count, h):
 def most_off(held, variables, stop, count, jerk):
     """Return the largest error of promised rows between the nodes of a stop."""
     tick, kind, most = held[3], kind_of(count, jerk), F(0)
-    for n in range(1 if count == 1 else 2):
-        part = OFF_ONE[kind] if count == 1 else MOST_OFF[kind][n]
+    for n in range(1 if count == 1 else 3):
+        part = OFF_ONE if count == 1 else MOST_OFF[kind][n]
         write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
         most = max(most, promised_residual(held, tick.pose, part))
     return most
