@@ -32,6 +32,7 @@ STOP_OF_BODY = (  # memory of a stop of the whole body
     *(Table("bends", (MOST_NODES, "axes")) if table.name == "bends" else table for table in WHOLE),
     Table("shapes", (2, 7)),  # stops of one axis: how the velocities and the accelerations end; the length of each
     Table("marks", (40, 9)),  # position, velocity, acceleration and jerk of both shapes at instants; the time
+    Table("curve", ("axes",)),  # curvature of held rows along the velocities, as accelerations
     Table("one", (AXIS_WIDTH,)),  # an axis along the course to the answer
 )
 Whole = record("Whole", STOP_OF_BODY)

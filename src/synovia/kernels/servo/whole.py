@@ -5,9 +5,10 @@ sample q at τ = 0 to rest at τ = 1: without bends b, velocities fall evenly. d
 
 With a limit of the jerk, the cubic through the last three samples has a part of the last jerks, the same for all axes.
 It ends with velocities u and accelerations a - c u. From there on the body is at
-q ⊕ (u p(t) + a g(t) + r³ (b₀ + b₁ r + b₂ r²)), r = p / p(T). p is the stop of one axis (``stop``) from the velocity 1
-and the acceleration -c, and g is the stop from the acceleration 1. Each uses a part of the limits, so that both end
-together. As u and a are motions of the body, a motion that leaves rows unchanged does so until the end.
+q ⊕ (u p(t) + a' g(t) + k p(t)² / 2 + r³ (b₀ + b₁ r + b₂ r²)), r = p / p(T), a' = a - k. p is the stop of one axis
+(``stop``) from the velocity 1 and the acceleration -c, and g is the stop from the acceleration 1. Each uses a part of the
+limits, so that both end together. k is the curvature of the held rows along u: without it, rows that are curved would be
+left by the order of t³, as g ends accelerations sooner than p ends velocities.
 
 Bends put nodes of the stop onto the held rows, by Newton steps of least norm within the limits of positions. One node,
 the end, suffices for a short stop: the error of the rows in between has the order of d³. Otherwise there are three
@@ -79,17 +80,17 @@ INSTANTS = 12  # intervals of a stop that are searched for extremes, without a l
 HALVINGS = 30  # bisection steps of an interval
 NODES, MOST_NODES = 3, 5  # nodes of a stop that bends; of a long one with a limit of the jerk
 # Sets of nodes: without a limit of the jerk, with one, and for long stops. They are those with which the error between
-# nodes is least, for rows that are polynomials of r; it begins with r², and with a limit of the jerk with about r^2.25
+# nodes is least, for rows that are polynomials of r
 NODES_AT = (
     (F(0.4304), F(0.7836), F(1), F(1), F(1)),
-    (F(0.4570), F(0.7967), F(1), F(1), F(1)),
-    (F(0.2512), F(0.4888), F(0.7188), F(0.9005), F(1)),
+    (F(0.5242), F(0.8281), F(1), F(1), F(1)),
+    (F(0.3106), F(0.5449), F(0.7512), F(0.9134), F(1)),
 )
-OFF_ONE = F(0.667)  # r at which the error is largest with one node
+OFF_ONE = (F(0.667), F(0.75), F(0.75))  # r at which the error is largest with one node
 MOST_OFF = (  # the same with all nodes of a set
     (F(0.239), F(0.617), F(0.9155)),
-    (F(0.266), F(0.637), F(0.921)),
-    (F(0.140), F(0.369), F(0.607)),
+    (F(0.337), F(0.689), F(0.934)),
+    (F(0.191), F(0.427), F(0.6525)),
 )
 
 
@@ -109,7 +110,9 @@ BENDS = (_bends(NODES_AT[0], 3, 2), _bends(NODES_AT[1], 3, 3), _bends(NODES_AT[2
 LONGER, MOST_LONGER = F(1.02), F(1.3)  # additional factor if the stop exceeds its limits; largest factor of a round
 ROUNDS = 16  # most rounds in which a stop is lengthened or bent
 CLOSED = F(0.02)  # tolerances: largest error at a node
+NEAR = F(2)  # tolerances: with this error at nodes, the error between them tells whether more nodes are needed
 OPEN = F(0.5)  # tolerances: largest error between nodes
+SHORT = F(0.02)  # radians, length units: stops of a shorter displacement need no curvature
 SHARES = 4  # weights of the tick against the known stop that are tried: 1, 1/2, 1/4, 1/8
 MORE_SHARES = 8  # the same after the end of the known stop, where the body would rest otherwise
 SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
@@ -157,7 +160,13 @@ def place_of(stop, i, r, g, jerk):
     """Return the displacement of axis i on a stop."""
     b = stop.bends
     bent = r * (b[0, i] + r * (b[1, i] + r * (b[2, i] + r * (b[3, i] + r * b[4, i]))))
-    return r * (stop.way[i] + (r * bent if jerk else bent)) + g * stop.push[i]
+    return r * (stop.way[i] + (r * (bent + arch_of(stop, i)) if jerk else bent)) + g * stop.push[i]
+
+
+@inline
+def arch_of(stop, i):
+    """Return the displacement of axis i by the curvature of held rows, at the end of a stop."""
+    return F(0.5) * stop.curve[i] * stop.shapes[0, LENGTH] * stop.shapes[0, LENGTH]
 
 
 @inline
@@ -258,6 +267,8 @@ def moves_at(stop, i, mark):
         x1, x2 = x1 * r + power * b, x2 * r + power * (power - F(1)) * b
         x3 = x3 * r + power * (power - F(1)) * (power - F(2)) * b
     x1, x2 = x1 * r * r, x2 * r
+    arch = F(2) * arch_of(stop, i)
+    x1, x2 = x1 + r * arch, x2 + arch
     push, jolt = x2 * r1 * r1 + x1 * r2, x3 * r1 * r1 * r1 + F(3) * x2 * r1 * r2 + x1 * r3
     even = d * r2 + a * mark[6]
     return (
@@ -342,9 +353,9 @@ def begin_shapes(stop, axes, h):
         a = acceleration_of(row, row[NEXT], h)
         j = part * jerk_of(row, a, h)
         a += j * c
-        stop.push[i], stop.way[i] = a, row[NEXT] + F(0.5) * h * a - j * h * h / F(6)
+        stop.push[i], stop.way[i] = a - stop.curve[i], row[NEXT] + F(0.5) * h * a - j * h * h / F(6)
         per = F(1) / (row[TOP_SPEED] * row[TOP_SPEED])
-        along += per * stop.way[i] * a
+        along += per * stop.way[i] * stop.push[i]
         total += per * stop.way[i] * stop.way[i]
     return -along / total if total > F(0) else F(0)
 
@@ -535,6 +546,25 @@ def bound_node(tick, axes, columns, stop, r, g, jerk, h):
     return inside
 
 
+@apart
+def curve_stop(held, variables, axes, stop, h, longer):
+    """Find the curvature of the held rows along the velocities with which a stop begins, and shape the stop with it."""
+    tick, columns, size = held[3], held[4], F(0)
+    for i in range(axes.shape[0]):
+        size = max(size, abs(stop.way[i]))
+        stop.push[i] = F(0)
+    if size > SHORT:
+        write_place(variables, stop, instant_of(stop, F(0.5)), True, tick.pose)
+        promised_residual(held, tick.pose, F(-1))
+        for j in range(columns.shape[0]):
+            tick.least[j], tick.most[j] = F(-math.inf), F(math.inf)
+        promised_step(held, False)
+        per = F(0.5) * stop.shapes[0, LENGTH]
+        for j in range(columns.shape[0]):
+            stop.curve[columns[j]] = F(2) * tick.shift[j] / (per * per)
+    shape_stop(stop, axes, h, longer)
+
+
 @inline
 def kind_of(count, jerk):
     """Return the set of nodes of a stop with ``count`` nodes."""
@@ -570,7 +600,7 @@ def most_off(held, variables, stop, count, jerk):
     """Return the largest error of promised rows between the nodes of a stop."""
     tick, kind, most = held[3], kind_of(count, jerk), F(0)
     for n in range(1 if count == 1 else 3):
-        part = OFF_ONE if count == 1 else MOST_OFF[kind][n]
+        part = OFF_ONE[kind] if count == 1 else MOST_OFF[kind][n]
         write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
         most = max(most, promised_residual(held, tick.pose, part))
     return most
@@ -594,7 +624,7 @@ def find_stop(held, body, axes, q, stop, h):
     copy(tick.sample, stop.start)
     for n in range(MOST_NODES):
         for i in range(axes.shape[0]):
-            stop.bends[n, i] = F(0)
+            stop.bends[n, i] = stop.curve[i] = F(0)
     jerk = axes[0, TOP_JERK] < NO_LIMIT
     longer = F(1) if jerk else spare_of(held)
     shape_stop(stop, axes, h, longer)
@@ -606,6 +636,8 @@ def find_stop(held, body, axes, q, stop, h):
     smallest, follows, count = smallest_tolerance(held[0]), leads_promised(held), 1
     if follows:
         note_first_rows(held, stop.start)
+    if jerk and holds_promised(held):
+        curve_stop(held, variables, axes, stop, h, longer)
     for _ in range(ROUNDS):
         begin_ways(stop, axes, h)
         worst, keeps = excess_of(stop, axes, h)
@@ -619,13 +651,16 @@ def find_stop(held, body, axes, q, stop, h):
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         if follows:
             write_lines(tick, held[4], stop)
-        if bend_stop(held, variables, axes, stop, count, h) > CLOSED * smallest:
+        left = bend_stop(held, variables, axes, stop, count, h)
+        if left > NEAR * smallest:
             continue
-        if most_off(held, variables, stop, count, jerk) <= OPEN * smallest:
+        off = most_off(held, variables, stop, count, jerk)
+        if left <= CLOSED * smallest and off <= OPEN * smallest:
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
-        if count == (MOST_NODES if jerk else NODES):
-            return False
-        count = NODES if count == 1 else MOST_NODES
+        if off > F(2) * OPEN * smallest or left <= CLOSED * smallest:
+            if count == (MOST_NODES if jerk else NODES):
+                return False
+            count = NODES if count == 1 else MOST_NODES
     return False
 
 
@@ -706,6 +741,7 @@ def keep_tick(held, body, axes, known, found, q, h):
     copy(found.start, known.start)
     copy(found.way, known.way)
     copy(found.push, known.push)
+    copy(found.curve, known.curve)
     for n in range(MOST_NODES):
         copy(found.bends[n], known.bends[n])
     for k in range(2):
