@@ -86,7 +86,7 @@ NODES_AT = (
     (F(0.5242), F(0.8281), F(1), F(1), F(1)),
     (F(0.3106), F(0.5449), F(0.7512), F(0.9134), F(1)),
 )
-OFF_ONE = (F(0.667), F(0.75), F(0.75))  # r at which the error is largest with one node
+OFF_ONE = F(0.68), F(0.88), F(1)  # r at which the error is largest with one node
 MOST_OFF = (  # the same with all nodes of a set
     (F(0.239), F(0.617), F(0.9155)),
     (F(0.337), F(0.689), F(0.934)),
@@ -599,8 +599,8 @@ def bend_stop(held, variables, axes, stop, count, h):
 def most_off(held, variables, stop, count, jerk):
     """Return the largest error of promised rows between the nodes of a stop."""
     tick, kind, most = held[3], kind_of(count, jerk), F(0)
-    for n in range(1 if count == 1 else 3):
-        part = OFF_ONE[kind] if count == 1 else MOST_OFF[kind][n]
+    for n in range(3 if count > 1 else 2 if jerk else 1):
+        part = OFF_ONE[n] if count == 1 else MOST_OFF[kind][n]
         write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
         most = max(most, promised_residual(held, tick.pose, part))
     return most
