@@ -312,10 +312,11 @@ def assemble(held, axes, together, q, time, levels, stays):
         h.v[REFERENCE, j] = per * ((tick.plan[axis_of[j]] if stays else tick.reference[j]) - w)
         h.v[STEP_STIFFNESS, j] = F(1)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
-    holds = 0
-    for i in range(m):
-        if is_held(states, goal_of_row, i):
-            holds = i + 1
+    holds = 0  # begin of the last level that has a held goal
+    for k in range(problem.levels.shape[0] - 1):
+        for i in range(problem.levels[k], problem.levels[k + 1]):
+            if is_held(states, goal_of_row, i):
+                holds = problem.levels[k]
     for i in range(m):
         h.constrains[i] = F(1)
         mode = FOLLOWED if goal_of_row[i] < 0 else int(states[goal_of_row[i], MODE])
@@ -448,13 +449,17 @@ def note_first_rows(held, pose):
 
 
 @device
-def promised_rows(problem, goal_of_row, states, stops):
+def promised_rows(problem, goal_of_row, states, motion):
     """Return before which residual row held goals are a promise, and before which row followed goals are.
 
     A held goal is a promise if all levels with a moving goal are below. A followed goal is a promise if all far goals
-    are below: it continues straight while the body brakes. A body that ``stops`` has no moving goal. A clearance goal
-    that is nearer than asked moves the goals of its level and below.
+    are below: it continues straight while the body brakes. A clearance goal that is nearer than asked moves the goals of
+    its level and below.
+
+    ``motion`` is whether the body stops, and whether it yields to far goals of the same level: a body that stops has no
+    moving goal, and one that does not yield keeps held goals of their level, too.
     """
+    stops, yields = motion
     last = int(problem.levels[problem.levels.shape[0] - 1])
     if stops:
         return last, 0
@@ -463,7 +468,8 @@ def promised_rows(problem, goal_of_row, states, stops):
         for i in range(problem.levels[k], problem.levels[k + 1]):
             g = goal_of_row[i]
             if g >= 0 and states[g, MODE] != F(HELD_STILL):
-                still = int(problem.levels[k])
+                kept = not yields and states[g, MODE] == F(FAR)
+                still = min(still, int(problem.levels[k + 1 if kept else k]))
             if g >= 0 and states[g, MODE] == F(FAR):
                 led = int(problem.levels[k])
     if problem.clear is not None:
@@ -521,8 +527,8 @@ def spare_of(held):
 
 
 @inline
-def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
-    """Return the data with which the levels of a tick are solved.
+def open_held(problem, work, tick, columns, goal_of_row, states, live, motion):
+    """Return the data with which the levels of a tick are solved; for ``motion`` see ``promised_rows``.
 
     It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart), the last three from
     ``live``. ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for ``rates``
@@ -531,7 +537,7 @@ def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
     tools, rates, apart = live
     slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
-    promised = promised_rows(problem, goal_of_row, states, stops)
+    promised = promised_rows(problem, goal_of_row, states, motion)
     return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart
 
 

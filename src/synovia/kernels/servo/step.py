@@ -134,7 +134,8 @@ def servo_step(
     apart = pair_ints, pair_floats, pair_scratch, ways, touches
     if keeps_clear(problem.clear):
         note_pressed(problem, work, states, apart, n)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart), brakes)
+    motion = brakes, not (jerk and parts & MEETS != 0)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart), motion)
     touches[0] = F(0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
     is_arm = n == variables.shape[0] and is_alone(goal_of_row)  # each axis in its own time: no goal is held
