@@ -110,9 +110,10 @@ BENDS = (_bends(NODES_AT[0], 3, 2), _bends(NODES_AT[1], 3, 3), _bends(NODES_AT[2
 LONGER, MOST_LONGER = F(1.02), F(1.3)  # additional factor if the stop exceeds its limits; largest factor of a round
 ROUNDS = 16  # most rounds in which a stop is lengthened or bent
 CLOSED = F(0.02)  # tolerances: largest error at a node
+BEGINS_OPEN, OFF_AT_NODES = F(0.6), F(0.4)  # tolerances: errors that a stop may have at its begin, and keep at nodes
 NEAR = F(2)  # tolerances: with this error at nodes, the error between them tells whether more nodes are needed
 OPEN = F(0.5)  # tolerances: largest error between nodes
-SHORT = F(0.02)  # radians, length units: stops of a shorter displacement need no curvature
+SHORT = F(0.003)  # radians, length units: stops of a shorter displacement need no curvature
 SHARES = 4  # weights of the tick against the known stop that are tried: 1, 1/2, 1/4, 1/8
 MORE_SHARES = 8  # the same after the end of the known stop, where the body would rest otherwise
 SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
@@ -267,16 +268,16 @@ def moves_at(stop, i, mark):
         x1, x2 = x1 * r + power * b, x2 * r + power * (power - F(1)) * b
         x3 = x3 * r + power * (power - F(1)) * (power - F(2)) * b
     x1, x2 = x1 * r * r, x2 * r
-    arch = F(2) * arch_of(stop, i)
-    x1, x2 = x1 + r * arch, x2 + arch
     push, jolt = x2 * r1 * r1 + x1 * r2, x3 * r1 * r1 * r1 + F(3) * x2 * r1 * r2 + x1 * r3
-    even = d * r2 + a * mark[6]
+    arch = F(2) * arch_of(stop, i)
+    rise, rise_jolt = arch * (r1 * r1 + r * r2), arch * (F(3) * r1 * r2 + r * r3)
+    even = d * r2 + a * mark[6] + rise
     return (
         place_of(stop, i, r, mark[4], True),
-        (d + x1) * r1 + a * mark[5],
+        (d + x1 + r * arch) * r1 + a * mark[5],
         even + push,
-        abs(even) + BENT * abs(push),
-        abs(d * r3 + a * mark[7]) + BENT * abs(jolt),
+        abs(even) + BENT * abs(push) + (BENT - F(1)) * abs(rise - stop.curve[i]),
+        abs(d * r3 + a * mark[7] + rise_jolt) + BENT * abs(jolt) + (BENT - F(1)) * abs(rise_jolt),
     )
 
 
@@ -572,8 +573,12 @@ def kind_of(count, jerk):
 
 
 @apart
-def bend_stop(held, variables, axes, stop, count, h):
-    """Move the nodes of a stop onto the held rows, by one Newton step; return their largest error before it."""
+def bend_stop(held, variables, axes, stop, count, closed, h):
+    """Move nodes of a stop whose error exceeds ``closed`` onto the held rows, by one Newton step.
+
+    Returns:
+        The largest error of a node before the step.
+    """
     tick, columns, follows = held[3], held[4], leads_promised(held)
     jerk, T = axes[0, TOP_JERK] < NO_LIMIT, stop.clock[ENDS_IN]
     per = F(0) if jerk else F(4) * h / (F(2) * T + h)
@@ -586,7 +591,7 @@ def bend_stop(held, variables, axes, stop, count, h):
         if not bound_node(tick, axes, columns, stop, part, progress(stop, t)[1], jerk, h):
             most = F(math.inf)
         most = max(most, left)
-        if most <= CLOSED * smallest_tolerance(held[0]):
+        if most <= closed:
             continue
         promised_step(held, follows)
         for j in range(columns.shape[0]):
@@ -607,14 +612,17 @@ def most_off(held, variables, stop, count, jerk):
 
 
 @apart
-def find_stop(held, body, axes, q, stop, h):
+def find_stop(held, body, axes, q, off, stop, h):
     """Find a stop of the whole body after the chosen velocities (``NEXT``); return whether one is found.
+
+    Its nodes need not be nearer to the held rows than its begin is, as no short stop could correct that.
 
     Args:
         held: See ``open_held``.
         body: Variables and limits of the skeleton.
         axes: The state of all axes.
         q: Joint values before the tick, (nq,), of the robot.
+        off: Error of the held rows where the stop begins, in tolerances.
         stop: Written.
         h: Time of the tick.
     """
@@ -634,6 +642,7 @@ def find_stop(held, body, axes, q, stop, h):
             stop.way[i] = F(0)
         return True
     smallest, follows, count = smallest_tolerance(held[0]), leads_promised(held), 1
+    closed = max(CLOSED, min(off, OFF_AT_NODES)) * smallest if jerk else CLOSED * smallest
     if follows:
         note_first_rows(held, stop.start)
     if jerk and holds_promised(held):
@@ -651,13 +660,13 @@ def find_stop(held, body, axes, q, stop, h):
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         if follows:
             write_lines(tick, held[4], stop)
-        left = bend_stop(held, variables, axes, stop, count, h)
+        left = bend_stop(held, variables, axes, stop, count, closed, h)
         if left > NEAR * smallest:
             continue
         off = most_off(held, variables, stop, count, jerk)
-        if left <= CLOSED * smallest and off <= OPEN * smallest:
+        if left <= closed and off <= OPEN * smallest:
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
-        if off > F(2) * OPEN * smallest or left <= CLOSED * smallest:
+        if off > F(2) * OPEN * smallest or left <= closed:
             if count == (MOST_NODES if jerk else NODES):
                 return False
             count = NODES if count == 1 else MOST_NODES
@@ -685,13 +694,13 @@ def plan_tick(variables, axes, known, tick, h):
 
 @device
 def put_back(held, variables, axes, q, h):
-    """Change the chosen velocities so that the next sample satisfies the held rows; return whether that succeeds."""
+    """Change the chosen velocities so that the next sample satisfies the held rows; return what is left, in tolerances."""
     tick, columns, smallest = held[3], held[4], smallest_tolerance(held[0])
     for n in range(3):
         move(variables, axes, q, tick.pose, h)
         left = promised_residual(held, tick.pose, F(-1))
         if left <= CLOSED * smallest or n == 2:
-            return left <= OPEN * smallest
+            return left / smallest
         for j in range(columns.shape[0]):
             row = axes[columns[j]]
             tick.least[j] = min(row[NEXT_LOWER] - row[NEXT], F(0)) * h / tick.unit[j]
@@ -700,7 +709,7 @@ def put_back(held, variables, axes, q, h):
         for j in range(columns.shape[0]):
             row = axes[columns[j]]
             row[NEXT] = min(max(row[NEXT] + tick.shift[j] / h, row[NEXT_LOWER]), row[NEXT_UPPER])
-    return False
+    return F(math.inf)
 
 
 @device
@@ -732,7 +741,8 @@ def tools_keep(held, variables, stop, jerk, q, h):
 @device
 def keep_tick(held, body, axes, known, found, q, h):
     """Correct the chosen velocities onto the held rows; return whether a stop is found, and store it as ``known``."""
-    if not (put_back(held, body[0], axes, q, h) and find_stop(held, body, axes, q, found, h)):
+    off = put_back(held, body[0], axes, q, h)
+    if not (off <= BEGINS_OPEN and find_stop(held, body, axes, q, off, found, h)):
         return False
     if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h) or not stays_apart(
         held, body, found, q
