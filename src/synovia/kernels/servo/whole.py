@@ -74,6 +74,7 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
 BENT = F(1.1)  # factor of accelerations and jerks of bends, which are evaluated at instants only
+UNSURE = F(0.05)  # 1/32, the error of a cubic polynomial per difference of its acceleration, and a margin
 PARTS = 4  # intervals per part of a stop, at whose ends motions with a limit of the jerk are evaluated
 SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velocities) uses
 INSTANTS = 12  # intervals of a stop that are searched for extremes, without a limit of the jerk
@@ -109,7 +110,7 @@ def _bends(nodes, count, power):
 BENDS = (_bends(NODES_AT[0], 3, 2), _bends(NODES_AT[1], 3, 3), _bends(NODES_AT[2], 5, 3))
 LONGER, MOST_LONGER = F(1.02), F(1.3)  # additional factor if the stop exceeds its limits; largest factor of a round
 ROUNDS = 16  # most rounds in which a stop is lengthened or bent
-CLOSED = F(0.02)  # tolerances: largest error at a node
+CLOSED, CLOSED_WITH_JERK = F(0.02), F(0.2)  # tolerances: largest error at a node; no short stop corrects less
 BEGINS_OPEN, OFF_AT_NODES = F(0.6), F(0.4)  # tolerances: errors that a stop may have at its begin, and keep at nodes
 NEAR = F(2)  # tolerances: with this error at nodes, the error between them tells whether more nodes are needed
 OPEN = F(0.5)  # tolerances: largest error between nodes
@@ -282,43 +283,49 @@ def moves_at(stop, i, mark):
 
 
 @device
-def turning_place(stop, i, before, after, mark):
-    """Return where axis i reverses between two instants; ``mark`` is scratch memory."""
-    rises = moves_at(stop, i, after)[1] > F(0)
-    low, high = before[8], after[8]
-    for _ in range(HALVINGS):
-        middle = F(0.5) * (low + high)
-        mark_at(stop, mark, middle)
-        if (moves_at(stop, i, mark)[1] > F(0)) == rises:
-            high = middle
-        else:
-            low = middle
-    return moves_at(stop, i, mark)[0]
+def turning_places(before, after, dt):
+    """Return the lowest and the highest position where an axis reverses between two instants.
+
+    The axis moves as the cubic polynomial with the positions and velocities at both instants. Positions are relative to
+    the first one; without a reversal both are 0. What accelerations differ from it bounds the error, and is a margin.
+
+    Args:
+        before: Position, velocity and acceleration at the first instant.
+        after: The same at the second one.
+        dt: Seconds between them.
+    """
+    speed = (after[0] - before[0]) / dt
+    b, c = F(3) * speed - F(2) * before[1] - after[1], before[1] + after[1] - F(2) * speed
+    off = max(abs(F(2) * b - before[2] * dt), abs(F(2) * b + F(6) * c - after[2] * dt))
+    low, high, square = F(0), F(0), b * b - F(3) * c * before[1]
+    if square < F(0):
+        return low, high
+    root = -(b + math.copysign(math.sqrt(square), b))
+    for n in range(2):
+        over, under = (root, F(3) * c) if n == 0 else (before[1], root)
+        if under != F(0) and F(0) < over / under < F(1):
+            part = over / under
+            turn = part * (before[1] + part * (b + part * c))
+            low, high = min(low, turn * dt - UNSURE * off * dt), max(high, turn * dt + UNSURE * off * dt)
+    return low, high
 
 
 @device
 def curved_extremes(stop, i, count):
     """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest position, with jerk."""
     speed, push, jolt, low, high = F(0), F(0), F(0), F(0), F(0)
-    x, v, a = F(0), F(0), F(0)
+    before = F(0), F(0), F(0)
     for n in range(count):
-        mark = stop.marks[n]
-        place, before, gained = x, v, a
-        x, v, a, pushes, jolts = moves_at(stop, i, mark)
+        x, v, a, pushes, jolts = moves_at(stop, i, stop.marks[n])
         low, high = min(low, x), max(high, x)
         speed, push, jolt = max(speed, abs(v)), max(push, pushes), max(jolt, jolts)
-        if n % (PARTS + 1) == 0:
-            continue
-        last = stop.marks[n - 1]
-        if v * before < F(0):
-            turn = turning_place(stop, i, last, mark, stop.marks[count])
-            low, high = min(low, turn), max(high, turn)
-        if a * gained < F(0):
-            peak = before + F(0.5) * gained * gained * (mark[8] - last[8]) / (gained - a)
-            speed = max(speed, abs(peak))
-            if peak * before < F(0) and v * before > F(0):  # it turns twice: a bound of the first turning place
-                turn = place + before * abs(before) / abs(gained)
-                low, high = min(low, turn), max(high, turn)
+        dt = stop.marks[n, 8] - stop.marks[n - 1, 8] if n % (PARTS + 1) > 0 else F(0)
+        if dt > F(0):
+            back, ahead = turning_places(before, (x, v, a), dt)
+            low, high = min(low, before[0] + back), max(high, before[0] + ahead)
+            if a * before[2] < F(0):
+                speed = max(speed, abs(before[1] + F(0.5) * before[2] * before[2] * dt / (before[2] - a)))
+        before = x, v, a
     return push, jolt, speed, low, high
 
 
@@ -642,7 +649,7 @@ def find_stop(held, body, axes, q, off, stop, h):
             stop.way[i] = F(0)
         return True
     smallest, follows, count = smallest_tolerance(held[0]), leads_promised(held), 1
-    closed = max(CLOSED, min(off, OFF_AT_NODES)) * smallest if jerk else CLOSED * smallest
+    closed = (min(max(off, CLOSED_WITH_JERK), OFF_AT_NODES) if jerk else CLOSED) * smallest
     if follows:
         note_first_rows(held, stop.start)
     if jerk and holds_promised(held):
