@@ -229,7 +229,7 @@ def add_lead(h, J, tick, together, goal_of_row, states, j):
 
 
 @device
-def write_row(h, J, tick, rates, i, mode, time):
+def write_row(h, J, tick, rates, i, mode, jerk, time):
     """Write row i of the levels, relative to the chosen velocities, from its residual at the next sample."""
     n = J.shape[1]
     ahead = F(0)
@@ -243,6 +243,8 @@ def write_row(h, J, tick, rates, i, mode, time):
         ahead += J[i, j] * way / tick.unit[j]
     if mode == FAR:
         h.e[i] = ahead
+    elif mode == HELD_STILL and jerk:  # corrected where the body stops, as it would go on from the next sample
+        h.e[i] -= (F(1) - time / tick.slope[0]) * rates[2, i]
     elif mode == FOLLOWED:
         h.e[i] += ahead + (tick.slope[0] - time) * rates[0, i]
 
@@ -320,7 +322,7 @@ def assemble(held, axes, together, q, time, levels, stays):
     for i in range(m):
         h.constrains[i] = F(1)
         mode = FOLLOWED if goal_of_row[i] < 0 else int(states[goal_of_row[i], MODE])
-        write_row(h, work.J, tick, rates, i, mode, time)
+        write_row(h, work.J, tick, rates, i, mode, axes[0, TOP_JERK] < NO_LIMIT, time)
         if mode == FAR and i >= holds:  # the joints go to the answer as far as goals above allow
             h.e[i] = F(0)
             for j in range(n):
@@ -663,7 +665,7 @@ def distance_of_answer(tick, axes, columns):
 
 @device
 def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
-    """Write the rates at which residuals grow as targets move; 0 for targets that jump.
+    """Write the rates at which residuals grow as targets move, 0 for targets that jump; then residuals now.
 
     ``tick.last`` has the targets of the tick before.
     """
@@ -674,6 +676,7 @@ def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
         rates[0, i] = -work.e[i]
     complete_targets(problem, work.frames, targets, tick.aimed)
     residual(problem, q, work.frames, tick.aimed, work.e)
+    copy(work.e, rates[2])
     for g in range(targets.shape[0]):
         size = change = F(0)
         for i in range(rates.shape[1]):

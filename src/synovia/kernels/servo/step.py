@@ -95,7 +95,7 @@ def servo_step(
         levels: Number of levels that apply.
         speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
         used: The used part of these limits, and 1 for end effectors that slow down the body, (2, tools); written.
-        rates: Rates of residuals as targets move, now and in the tick before, (2, residuals); written.
+        rates: Rates of residuals as targets move, now and in the tick before; residuals now, (3, residuals); written.
         pair_ints: A packed problem with the distances that the body keeps, each with a single slot; empty for none.
         pair_floats: Its numbers.
         pair_scratch: Its scratch memory.

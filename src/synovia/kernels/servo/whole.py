@@ -57,6 +57,7 @@ from synovia.kernels.servo.distances import keeps_apart, stays_apart
 from synovia.kernels.servo.levels import (
     has_promise,
     holds_promised,
+    is_held,
     leads_promised,
     limits_motion,
     limits_tools,
@@ -700,13 +701,29 @@ def plan_tick(variables, axes, known, tick, h):
 
 
 @device
+def correction_of(held, kept):
+    """Return the largest error of the held rows without a part of the errors before the tick; write these errors.
+
+    With a limit of the jerk, that part is corrected where the body stops, as it would go on after the next sample.
+    """
+    work, goal_of_row, states, (still, _), rates = held[1], held[5], held[6], held[7], held[9]
+    most = F(0)
+    for i in range(still):
+        if is_held(states, goal_of_row, i):
+            work.e[i] -= kept * rates[2, i]
+            most = max(most, abs(work.e[i]))
+    return most
+
+
+@device
 def put_back(held, variables, axes, q, h):
     """Change the chosen velocities so that the next sample satisfies the held rows; return what is left, in tolerances."""
     tick, columns, smallest = held[3], held[4], smallest_tolerance(held[0])
+    kept = F(1) - h / tick.slope[0] if axes[0, TOP_JERK] < NO_LIMIT else F(0)
     for n in range(3):
         move(variables, axes, q, tick.pose, h)
         left = promised_residual(held, tick.pose, F(-1))
-        if left <= CLOSED * smallest or n == 2:
+        if correction_of(held, kept) <= CLOSED * smallest or n == 2:
             return left / smallest
         for j in range(columns.shape[0]):
             row = axes[columns[j]]
