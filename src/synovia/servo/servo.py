@@ -280,16 +280,18 @@ class Servo(ChecksArguments):
     def _has_levels(self) -> bool:
         """Whether goals go level by level: without loops.
 
-        With a jerk limit, this requires only hinges and slides, no clearance goal, no speed limit of an end effector
-        and, with ``late="slow"``, one goal. With speed limits of end effectors, it requires ``late="deviate"``.
+        With a jerk limit, this requires no clearance goal, no speed limit of an end effector and, with ``late="slow"``,
+        one goal of a body of hinges and slides. With speed limits of end effectors, it requires ``late="deviate"``.
         """
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        is_arm = not clear and len(self.axes.numbers) == len(self.axes.table)
+        deviates = self.late == "deviate"
         named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
         limited = self._tools is not None and bool(self._tools.limits)
-        deviates = self.late == "deviate" or len(self.ik.goals) == 1
-        can = self._brakes_at_once or (is_arm and deviates and not limited)
-        return self._closed is None and can and (not limited or (self.late == "deviate" and named))
+        can = True
+        if self._limits_jerk:
+            is_arm = len(self.axes.numbers) == len(self.axes.table) and len(self.ik.goals) == 1
+            clear = any(goal.needs == "clearance" for goal in self.ik.goals)
+            can = not clear and not limited and (deviates or is_arm)
+        return self._closed is None and can and (not limited or (deviates and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return the tick of a body with loops, None without loops.

@@ -455,11 +455,11 @@ def promised_rows(problem, goal_of_row, states, motion):
     """Return before which residual row held goals are a promise, and before which row followed goals are.
 
     A held goal is a promise if all levels with a moving goal are below. A followed goal is a promise if all far goals
-    are below: it continues straight while the body brakes. A clearance goal that is nearer than asked moves the goals of
-    its level and below.
+    are below: it continues straight while the body brakes. A clearance goal that is nearer than asked moves the goals
+    of its level and below.
 
-    ``motion`` is whether the body stops, and whether it yields to far goals of the same level: a body that stops has no
-    moving goal, and one that does not yield keeps held goals of their level, too.
+    ``motion`` is whether the body stops, and whether it yields: a body that stops has no moving goal, and held goals are
+    a promise above far goals of their own level, too, unless the body yields.
     """
     stops, yields = motion
     last = int(problem.levels[problem.levels.shape[0] - 1])

@@ -5,10 +5,10 @@ sample q at τ = 0 to rest at τ = 1: without bends b, velocities fall evenly. d
 
 With a limit of the jerk, the cubic through the last three samples has a part of the last jerks, the same for all axes.
 It ends with velocities u and accelerations a - c u. From there on the body is at
-q ⊕ (u p(t) + a' g(t) + k p(t)² / 2 + r³ (b₀ + b₁ r + b₂ r²)), r = p / p(T), a' = a - k. p is the stop of one axis
-(``stop``) from the velocity 1 and the acceleration -c, and g is the stop from the acceleration 1. Each uses a part of the
-limits, so that both end together. k is the curvature of the held rows along u: without it, rows that are curved would be
-left by the order of t³, as g ends accelerations sooner than p ends velocities.
+q ⊕ (u p(t) + k p(t)² / 2 + (a - k) g(t) + r³ (b₀ + b₁ r + b₂ r²)), r = p / p(T). p is the stop of one axis (``stop``)
+from the velocity 1 and the acceleration -c, and g is the stop from the acceleration 1. Each uses a part of the limits,
+so that both end together. k is the acceleration with which a body of velocity u stays on the held rows. It ends as p'²
+does; g ends earlier, so that the body would leave curved rows.
 
 Bends put nodes of the stop onto the held rows, by Newton steps of least norm within the limits of positions. One node,
 the end, suffices for a short stop: the error of the rows in between has the order of d³. Otherwise there are three
@@ -75,7 +75,7 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
 BENT = F(1.1)  # factor of accelerations and jerks of bends, which are evaluated at instants only
-UNSURE = F(0.05)  # 1/32, the error of a cubic polynomial per difference of its acceleration, and a margin
+UNSURE = F(0.05)  # error of a cubic polynomial per difference of its acceleration: 1/32, and more for safety
 PARTS = 4  # intervals per part of a stop, at whose ends motions with a limit of the jerk are evaluated
 SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velocities) uses
 INSTANTS = 12  # intervals of a stop that are searched for extremes, without a limit of the jerk
@@ -88,9 +88,9 @@ NODES_AT = (
     (F(0.5242), F(0.8281), F(1), F(1), F(1)),
     (F(0.3106), F(0.5449), F(0.7512), F(0.9134), F(1)),
 )
-OFF_ONE = F(0.68), F(0.88), F(1)  # r at which the error is largest with one node
-MOST_OFF = (  # the same with all nodes of a set
-    (F(0.239), F(0.617), F(0.9155)),
+OFF_ONE = F(0.667), F(0.88)  # r at which the error is largest with one node
+MOST_OFF = (  # the same with all nodes of a set; the last ones count only with a limit of the jerk
+    (F(0.617), F(0.9155), F(1)),
     (F(0.337), F(0.689), F(0.934)),
     (F(0.191), F(0.427), F(0.6525)),
 )
@@ -113,7 +113,7 @@ LONGER, MOST_LONGER = F(1.02), F(1.3)  # additional factor if the stop exceeds i
 ROUNDS = 16  # most rounds in which a stop is lengthened or bent
 CLOSED, CLOSED_WITH_JERK = F(0.02), F(0.2)  # tolerances: largest error at a node; no short stop corrects less
 BEGINS_OPEN, OFF_AT_NODES = F(0.6), F(0.4)  # tolerances: errors that a stop may have at its begin, and keep at nodes
-NEAR = F(2)  # tolerances: with this error at nodes, the error between them tells whether more nodes are needed
+NEAR = F(2)  # tolerances: below this error at nodes, the error between them decides whether there are more
 OPEN = F(0.5)  # tolerances: largest error between nodes
 SHORT = F(0.003)  # radians, length units: stops of a shorter displacement need no curvature
 SHARES = 4  # weights of the tick against the known stop that are tried: 1, 1/2, 1/4, 1/8
@@ -288,7 +288,7 @@ def turning_places(before, after, dt):
     """Return the lowest and the highest position where an axis reverses between two instants.
 
     The axis moves as the cubic polynomial with the positions and velocities at both instants. Positions are relative to
-    the first one; without a reversal both are 0. What accelerations differ from it bounds the error, and is a margin.
+    the first one; without a reversal both are 0. Differences of its accelerations give the error, which is a margin.
 
     Args:
         before: Position, velocity and acceleration at the first instant.
@@ -612,7 +612,7 @@ def bend_stop(held, variables, axes, stop, count, closed, h):
 def most_off(held, variables, stop, count, jerk):
     """Return the largest error of promised rows between the nodes of a stop."""
     tick, kind, most = held[3], kind_of(count, jerk), F(0)
-    for n in range(3 if count > 1 else 2 if jerk else 1):
+    for n in range((1 if count == 1 else 2) + (1 if jerk else 0)):
         part = OFF_ONE[n] if count == 1 else MOST_OFF[kind][n]
         write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
         most = max(most, promised_residual(held, tick.pose, part))
@@ -669,7 +669,7 @@ def find_stop(held, body, axes, q, off, stop, h):
         if follows:
             write_lines(tick, held[4], stop)
         left = bend_stop(held, variables, axes, stop, count, closed, h)
-        if left > NEAR * smallest:
+        if left > (NEAR * smallest if jerk else closed):
             continue
         off = most_off(held, variables, stop, count, jerk)
         if left <= closed and off <= OPEN * smallest:
@@ -717,7 +717,7 @@ def correction_of(held, kept):
 
 @device
 def put_back(held, variables, axes, q, h):
-    """Change the chosen velocities so that the next sample satisfies the held rows; return what is left, in tolerances."""
+    """Change the chosen velocities so that the next sample satisfies the held rows; return the error, in tolerances."""
     tick, columns, smallest = held[3], held[4], smallest_tolerance(held[0])
     kept = F(1) - h / tick.slope[0] if axes[0, TOP_JERK] < NO_LIMIT else F(0)
     for n in range(3):
