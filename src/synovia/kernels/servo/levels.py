@@ -458,8 +458,8 @@ def promised_rows(problem, goal_of_row, states, motion):
     are below: it continues straight while the body brakes. A clearance goal that is nearer than asked moves the goals
     of its level and below.
 
-    ``motion`` is whether the body stops, and whether it yields: a body that stops has no moving goal, and held goals are
-    a promise above far goals of their own level, too, unless the body yields.
+    ``motion`` is whether the body stops, and whether it yields. A body that stops has no moving goal. Unless it yields,
+    held goals are a promise above far goals of their own level, too.
     """
     stops, yields = motion
     last = int(problem.levels[problem.levels.shape[0] - 1])
