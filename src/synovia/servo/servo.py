@@ -91,13 +91,12 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the previous solution. Then each joint moves towards its solution as fast as its limits
     allow, so that it can stop there. All joints arrive together. If targets move faster than a joint can follow, the
-    others compensate by the priorities of the goals; with a jerk limit, only if all joints are hinges and slides.
+    others compensate by the priorities of the goals.
 
     Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. This does not apply to bodies with ball joints, a free root, clearance goals or limits of end effectors
-    whose jerk is limited. With a jerk limit and several goals, it rarely fails for a moment, and limits of positions
-    hold within 1e-6 radians. With ``late="slow"``, priorities hold for twists: a ``Twist`` is late where the body
-    cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
+    priority. This does not apply to clearance goals or limits of end effectors with a jerk limit. With a jerk limit and
+    several goals, it rarely fails for a moment. With ``late="slow"``, priorities hold for twists: a ``Twist`` is late
+    where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
     the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
