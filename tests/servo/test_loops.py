@@ -97,6 +97,26 @@ def test_targets_are_reached(name: str, jerk: float | None) -> None:
         assert np.abs(last.velocity).max() < 1e-6
 
 
+@pytest.mark.compiled
+def test_a_held_goal_stays_while_a_lower_one_moves() -> None:
+    """The place of a platform stays in every tick in which it turns by a goal of lower priority, also after changes."""
+    body = MECHANISMS["stewart"][0]()
+    goals = [sy.PositionGoal("platform", name="place"), sy.RotationGoal("platform", priority=1, name="turn")]
+    servo = servo_of(body, goals)
+    commands = [servo.step(dt=0.0)]
+    there = commands[0].pose.position("platform")
+    for axis, angle in (("x", 0.25), ("y", -0.25), ("z", 0.3)):
+        turn = np.array(sy.Rotation.from_euler(axis, angle).as_matrix())
+        commands += [servo.step({"place": there, "turn": turn}) for _ in range(120)]
+        assert commands[-1].reached
+    slips = [np.linalg.norm(command.pose.position("platform") - there) for command in commands]
+    assert max(slips) <= servo.ik.tolerance[0]
+    for k in range(6):
+        servo.change(goals if k % 2 else goals[:1])
+        commands += [servo.step({"place": body.random_pose(k).position("platform")}) for _ in range(12)]
+    judged(servo, commands)
+
+
 def test_a_jump_is_reached_and_the_way_is_late() -> None:
     """On its way the command says LATE and what limits it; it arrives with closed loops."""
     body = four_bar()

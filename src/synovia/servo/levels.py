@@ -85,7 +85,7 @@ class TickLevels:
         start = sum(size_of(table, sizes) for table in TICK[: [table.name for table in TICK].index("last")])
         self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)[:aimed]
         self._speeds, self.tools = np.array(list(tools.values())).reshape(-1, 2), np.zeros((2, len(tools)))
-        self._rates = np.zeros((2, sizes["residuals"]))
+        self._rates = np.zeros((3, sizes["residuals"]))
         self._targets = np.zeros((goals, TARGET_WIDTH))
         self.states = np.zeros((aimed, GOAL_STATE_WIDTH))
         self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1

@@ -92,13 +92,12 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the previous solution. Then each joint moves towards its solution as fast as its limits
     allow, so that it can stop there. All joints arrive together. If targets move faster than a joint can follow, the
-    others compensate by the priorities of the goals; with a jerk limit, only if all joints are hinges and slides.
+    others compensate by the priorities of the goals.
 
     Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. This does not apply to bodies with ball joints, a free root, loops, clearance goals or limits of end
-    effectors whose jerk is limited. With a jerk limit and several goals, it rarely fails for a moment, and limits of
-    positions hold within 1e-6 radians. With ``late="slow"``, priorities hold for twists: a ``Twist`` is late where the
-    body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
+    priority. This does not apply to loops, clearance goals or limits of end effectors with a jerk limit. With a jerk
+    limit and several goals, it rarely fails for a moment. With ``late="slow"``, priorities hold for twists: a ``Twist``
+    is late where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
     the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
@@ -290,20 +289,22 @@ class Servo(ChecksArguments):
     def _has_levels(self) -> bool:
         """Whether goals go level by level.
 
-        With a jerk limit, this requires only hinges and slides, no loops, no clearance goal, no speed limit of an end
-        effector and, with ``late="slow"``, one goal. With speed limits of end effectors, it requires
+        With a jerk limit, this requires no loops, no clearance goal, no speed limit of an end effector and, with
+        ``late="slow"``, one goal of a body of hinges and slides. With speed limits of end effectors, it requires
         ``late="deviate"``. Bodies with loops must not have both clearance goals and such speed limits, nor a measured
         offset.
         """
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        is_arm = not clear and len(self.axes.numbers) == len(self.axes.table)
+        deviates = self.late == "deviate"
         named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
         limited = self._tools is not None and bool(self._tools.limits)
-        deviates = self.late == "deviate" or len(self.ik.goals) == 1
-        can = self._brakes_at_once or (is_arm and deviates and not limited)
+        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
+        can = True
         if self._closed is not None:
             can = not (self._limits_jerk or (clear and limited)) and self._feedback.offset is None
-        return can and (not limited or (self.late == "deviate" and named))
+        elif self._limits_jerk:
+            is_arm = len(self.axes.numbers) == len(self.axes.table) and len(self.ik.goals) == 1
+            can = not clear and not limited and (deviates or is_arm)
+        return can and (not limited or (deviates and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return the tick of a body with loops, None without loops.

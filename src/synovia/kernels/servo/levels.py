@@ -281,7 +281,7 @@ def add_lead(h, J, tick, together, goal_of_row, states, j):
 
 
 @device
-def write_row(h, J, tick, rates, i, mode, time):
+def write_row(h, J, tick, rates, i, mode, jerk, time):
     """Write row i of the levels, relative to the chosen velocities, from its residual at the next sample."""
     n = J.shape[1]
     ahead = F(0)
@@ -295,6 +295,8 @@ def write_row(h, J, tick, rates, i, mode, time):
         ahead += J[i, j] * way / tick.unit[j]
     if mode == FAR:
         h.e[i] = ahead
+    elif mode == HELD_STILL and jerk:  # corrected where the body stops, as it would go on from the next sample
+        h.e[i] -= (F(1) - time / tick.slope[0]) * rates[2, i]
     elif mode == FOLLOWED:
         h.e[i] += ahead + (tick.slope[0] - time) * rates[0, i]
 
@@ -364,16 +366,17 @@ def assemble(held, axes, together, q, time, levels, stays):
         h.v[REFERENCE, j] = per * ((tick.plan[axis_of[j]] if stays else tick.reference[j]) - w)
         h.v[STEP_STIFFNESS, j] = F(1)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
-    holds = 0
-    for i in range(m):
-        if is_held(states, goal_of_row, i):
-            holds = i + 1
+    holds = 0  # begin of the last level that has a held goal
+    for k in range(problem.levels.shape[0] - 1):
+        for i in range(problem.levels[k], problem.levels[k + 1]):
+            if is_held(states, goal_of_row, i):
+                holds = problem.levels[k]
     for i in range(m):
         h.constrains[i] = F(1)
         mode = FOLLOWED if goal_of_row[i] < 0 else int(states[goal_of_row[i], MODE])
         if goal_of_row[i] == TIED:
             mode = HELD_STILL
-        write_row(h, work.J, tick, rates, i, mode, time)
+        write_row(h, work.J, tick, rates, i, mode, axes[0, TOP_JERK] < NO_LIMIT, time)
         if mode == FAR and i >= holds:  # the joints go to the answer as far as goals above allow
             h.e[i] = F(0)
             for j in range(n):
@@ -504,15 +507,17 @@ def note_first_rows(held, pose):
 
 
 @device
-def promised_rows(problem, goal_of_row, states, counts):
+def promised_rows(problem, goal_of_row, states, motion):
     """Return before which residual row held goals are a promise, and before which row followed goals are.
 
-    Only the levels that apply count (see ``open_held``); loops are always a promise. A held goal is a promise if all
-    levels with a moving goal are below. A followed goal is a promise if all far goals are below: it continues straight
-    while the body brakes. A body that stops has no moving goal. A clearance goal that is nearer than asked moves the
-    goals of its level and below.
+    A held goal is a promise if all levels with a moving goal are below. A followed goal is a promise if all far goals
+    are below: it continues straight while the body brakes. A clearance goal that is nearer than asked moves the goals
+    of its level and below. Loops are always a promise.
+
+    ``motion`` is whether the body stops, whether it yields, and how many levels apply. A body that stops has no moving
+    goal. Unless it yields, held goals are a promise above far goals of their own level, too.
     """
-    stops, levels = counts
+    stops, yields, levels = motion
     count = min(int(levels), problem.levels.shape[0] - 1)
     last = int(problem.levels[count])
     if stops:
@@ -522,7 +527,8 @@ def promised_rows(problem, goal_of_row, states, counts):
         for i in range(problem.levels[k], problem.levels[k + 1]):
             g = goal_of_row[i]
             if g >= 0 and states[g, MODE] != F(HELD_STILL):
-                still = int(problem.levels[k])
+                kept = not yields and states[g, MODE] == F(FAR)
+                still = min(still, int(problem.levels[k + 1 if kept else k]))
             if g >= 0 and states[g, MODE] == F(FAR):
                 led = int(problem.levels[k])
     if problem.clear is not None:
@@ -580,8 +586,8 @@ def spare_of(held):
 
 
 @inline
-def open_held(problem, work, tick, columns, goal_of_row, states, live, counts):
-    """Return the data with which the levels of a tick are solved.
+def open_held(problem, work, tick, columns, goal_of_row, states, live, motion):
+    """Return the data with which the levels of a tick are solved; for ``motion`` see ``promised_rows``.
 
     It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart), the last three from
     ``live``. ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for ``rates``
@@ -591,7 +597,7 @@ def open_held(problem, work, tick, columns, goal_of_row, states, live, counts):
     tools, rates, apart = live
     slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
-    promised = promised_rows(problem, goal_of_row, states, counts)
+    promised = promised_rows(problem, goal_of_row, states, motion)
     return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart
 
 
@@ -717,7 +723,7 @@ def distance_of_answer(tick, axes, columns):
 
 @device
 def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
-    """Write the rates at which residuals grow as targets move; 0 for targets that jump.
+    """Write the rates at which residuals grow as targets move, 0 for targets that jump; then residuals now.
 
     ``tick.last`` has the targets of the tick before.
     """
@@ -728,6 +734,7 @@ def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
         rates[0, i] = -work.e[i]
     complete_targets(problem, work.frames, targets, tick.aimed)
     residual(problem, q, work.frames, tick.aimed, work.e)
+    copy(work.e, rates[2])
     for g in range(targets.shape[0]):
         size = change = F(0)
         for i in range(rates.shape[1]):

@@ -32,6 +32,7 @@ STOP_OF_BODY = (  # memory of a stop of the whole body
     *(Table("bends", (MOST_NODES, "axes")) if table.name == "bends" else table for table in WHOLE),
     Table("shapes", (2, 7)),  # stops of one axis: how the velocities and the accelerations end; the length of each
     Table("marks", (40, 9)),  # position, velocity, acceleration and jerk of both shapes at instants; the time
+    Table("curve", ("axes",)),  # curvature of held rows along the velocities, as accelerations
     Table("one", (AXIS_WIDTH,)),  # an axis along the course to the answer
 )
 Whole = record("Whole", STOP_OF_BODY)
@@ -94,7 +95,7 @@ def servo_step(
         levels: Number of levels that apply.
         speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
         used: The used part of these limits, and 1 for end effectors that slow down the body, (2, tools); written.
-        rates: Rates of residuals as targets move, now and in the tick before, (2, residuals); written.
+        rates: Rates of residuals as targets move, now and in the tick before; residuals now, (3, residuals); written.
         pair_ints: A packed problem with the distances that the body keeps, each with a single slot; empty for none.
         pair_floats: Its numbers.
         pair_scratch: Its scratch memory.
@@ -133,8 +134,8 @@ def servo_step(
     apart = pair_ints, pair_floats, pair_scratch, ways, touches
     if keeps_clear(problem.clear):
         note_pressed(problem, work, states, apart, n)
-    live = tools, rates, apart
-    held = open_held(problem, work, tick, columns, goal_of_row, states, live, (brakes, levels))
+    motion = brakes, not (jerk and parts & MEETS != 0), levels
+    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart), motion)
     touches[0] = F(0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
     is_arm = n == variables.shape[0] and is_alone(goal_of_row)  # each axis in its own time: no goal is held

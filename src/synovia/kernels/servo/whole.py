@@ -5,9 +5,10 @@ sample q at τ = 0 to rest at τ = 1: without bends b, velocities fall evenly. d
 
 With a limit of the jerk, the cubic through the last three samples has a part of the last jerks, the same for all axes.
 It ends with velocities u and accelerations a - c u. From there on the body is at
-q ⊕ (u p(t) + a g(t) + r³ (b₀ + b₁ r + b₂ r²)), r = p / p(T). p is the stop of one axis (``stop``) from the velocity 1
-and the acceleration -c, and g is the stop from the acceleration 1. Each uses a part of the limits, so that both end
-together. As u and a are motions of the body, a motion that leaves rows unchanged does so until the end.
+q ⊕ (u p(t) + k p(t)² / 2 + (a - k) g(t) + r³ (b₀ + b₁ r + b₂ r²)), r = p / p(T). p is the stop of one axis (``stop``)
+from the velocity 1 and the acceleration -c, and g is the stop from the acceleration 1. Each uses a part of the limits,
+so that both end together. k is the acceleration with which a body of velocity u stays on the held rows. It ends as p'²
+does; g ends earlier, so that the body would leave curved rows.
 
 Bends put nodes of the stop onto the held rows, by Newton steps of least norm within the limits of positions. One node,
 the end, suffices for a short stop: the error of the rows in between has the order of d³. Otherwise there are three
@@ -58,6 +59,7 @@ from synovia.kernels.servo.distances import keeps_apart, stays_apart
 from synovia.kernels.servo.levels import (
     has_promise,
     holds_promised,
+    is_held,
     leads_promised,
     limits_motion,
     limits_tools,
@@ -75,6 +77,7 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
 BENT = F(1.1)  # factor of accelerations and jerks of bends, which are evaluated at instants only
+UNSURE = F(0.05)  # error of a cubic polynomial per difference of its acceleration: 1/32, and more for safety
 PARTS = 4  # intervals per part of a stop, at whose ends motions with a limit of the jerk are evaluated
 SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velocities) uses
 INSTANTS = 12  # intervals of a stop that are searched for extremes, without a limit of the jerk
@@ -87,8 +90,12 @@ NODES_AT = (
     (F(0.5242), F(0.8281), F(1), F(1), F(1)),
     (F(0.3106), F(0.5449), F(0.7512), F(0.9134), F(1)),
 )
-OFF_ONE = (F(0.667), F(0.75), F(0.75))  # r at which the error is largest with one node
-MOST_OFF = ((F(0.617), F(0.9155)), (F(0.689), F(0.934)), (F(0.6525), F(0.967)))  # the same with all nodes of a set
+OFF_ONE = F(0.667), F(0.88)  # r at which the error is largest with one node
+MOST_OFF = (  # the same with all nodes of a set; the last ones count only with a limit of the jerk
+    (F(0.617), F(0.9155), F(1)),
+    (F(0.337), F(0.689), F(0.934)),
+    (F(0.191), F(0.427), F(0.6525)),
+)
 
 
 def _bends(nodes, count, power):
@@ -106,12 +113,15 @@ def _bends(nodes, count, power):
 BENDS = (_bends(NODES_AT[0], 3, 2), _bends(NODES_AT[1], 3, 3), _bends(NODES_AT[2], 5, 3))
 LONGER, MOST_LONGER = F(1.02), F(1.3)  # additional factor if the stop exceeds its limits; largest factor of a round
 ROUNDS = 16  # most rounds in which a stop is lengthened or bent
-CLOSED = F(0.02)  # tolerances: largest error at a node
+CLOSED, CLOSED_WITH_JERK = F(0.02), F(0.2)  # tolerances: largest error at a node; no short stop corrects less
+BEGINS_OPEN, OFF_AT_NODES = F(0.6), F(0.4)  # tolerances: errors that a stop may have at its begin, and keep at nodes
+NEAR = F(2)  # tolerances: below this error at nodes, the error between them decides whether there are more
 OPEN = F(0.5)  # tolerances: largest error between nodes
 SHUT = F(1e-11)  # length scales, radians: largest closure error of loops after a tick
 TIED_SHARE = F(0.08)  # part of the limits that closing loops may use on a stop
 WAVE, WAVES = F(100), F(1000)  # bounds of accelerations on a stop: times size / T², with one node and with several
 NODE = F(0.1)  # part of ``room_of`` by which loops may be open at a node
+SHORT = F(0.003)  # radians, length units: stops of a shorter displacement need no curvature
 SHARES = 4  # weights of the tick against the known stop that are tried: 1, 1/2, 1/4, 1/8
 MORE_SHARES = 8  # the same after the end of the known stop, where the body would rest otherwise
 SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
@@ -159,7 +169,13 @@ def place_of(stop, i, r, g, jerk):
     """Return the displacement of axis i on a stop."""
     b = stop.bends
     bent = r * (b[0, i] + r * (b[1, i] + r * (b[2, i] + r * (b[3, i] + r * b[4, i]))))
-    return r * (stop.way[i] + (r * bent if jerk else bent)) + g * stop.push[i]
+    return r * (stop.way[i] + (r * (bent + arch_of(stop, i)) if jerk else bent)) + g * stop.push[i]
+
+
+@inline
+def arch_of(stop, i):
+    """Return the displacement of axis i by the curvature of held rows, at the end of a stop."""
+    return F(0.5) * stop.curve[i] * stop.shapes[0, LENGTH] * stop.shapes[0, LENGTH]
 
 
 @inline
@@ -261,54 +277,62 @@ def moves_at(stop, i, mark):
         x3 = x3 * r + power * (power - F(1)) * (power - F(2)) * b
     x1, x2 = x1 * r * r, x2 * r
     push, jolt = x2 * r1 * r1 + x1 * r2, x3 * r1 * r1 * r1 + F(3) * x2 * r1 * r2 + x1 * r3
-    even = d * r2 + a * mark[6]
+    arch = F(2) * arch_of(stop, i)
+    rise, rise_jolt = arch * (r1 * r1 + r * r2), arch * (F(3) * r1 * r2 + r * r3)
+    even = d * r2 + a * mark[6] + rise
     return (
         place_of(stop, i, r, mark[4], True),
-        (d + x1) * r1 + a * mark[5],
+        (d + x1 + r * arch) * r1 + a * mark[5],
         even + push,
-        abs(even) + BENT * abs(push),
-        abs(d * r3 + a * mark[7]) + BENT * abs(jolt),
+        abs(even) + BENT * abs(push) + (BENT - F(1)) * abs(rise - stop.curve[i]),
+        abs(d * r3 + a * mark[7] + rise_jolt) + BENT * abs(jolt) + (BENT - F(1)) * abs(rise_jolt),
     )
 
 
 @device
-def turning_place(stop, i, before, after, mark):
-    """Return where axis i reverses between two instants; ``mark`` is scratch memory."""
-    rises = moves_at(stop, i, after)[1] > F(0)
-    low, high = before[8], after[8]
-    for _ in range(HALVINGS):
-        middle = F(0.5) * (low + high)
-        mark_at(stop, mark, middle)
-        if (moves_at(stop, i, mark)[1] > F(0)) == rises:
-            high = middle
-        else:
-            low = middle
-    return moves_at(stop, i, mark)[0]
+def turning_places(before, after, dt):
+    """Return the lowest and the highest position where an axis reverses between two instants.
+
+    The axis moves as the cubic polynomial with the positions and velocities at both instants. Positions are relative to
+    the first one; without a reversal both are 0. Differences of its accelerations give the error, which is a margin.
+
+    Args:
+        before: Position, velocity and acceleration at the first instant.
+        after: The same at the second one.
+        dt: Seconds between them.
+    """
+    speed = (after[0] - before[0]) / dt
+    b, c = F(3) * speed - F(2) * before[1] - after[1], before[1] + after[1] - F(2) * speed
+    off = max(abs(F(2) * b - before[2] * dt), abs(F(2) * b + F(6) * c - after[2] * dt))
+    low, high, square = F(0), F(0), b * b - F(3) * c * before[1]
+    if square < F(0):
+        return low, high
+    root = -(b + math.copysign(math.sqrt(square), b))
+    for n in range(2):
+        over, under = (root, F(3) * c) if n == 0 else (before[1], root)
+        if under != F(0) and F(0) < over / under < F(1):
+            part = over / under
+            turn = part * (before[1] + part * (b + part * c))
+            low, high = min(low, turn * dt - UNSURE * off * dt), max(high, turn * dt + UNSURE * off * dt)
+    return low, high
 
 
 @device
 def curved_extremes(stop, i, count):
     """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest position, with jerk."""
     speed, push, jolt, low, high = F(0), F(0), F(0), F(0), F(0)
-    x, v, a = F(0), F(0), F(0)
+    before = F(0), F(0), F(0)
     for n in range(count):
-        mark = stop.marks[n]
-        place, before, gained = x, v, a
-        x, v, a, pushes, jolts = moves_at(stop, i, mark)
+        x, v, a, pushes, jolts = moves_at(stop, i, stop.marks[n])
         low, high = min(low, x), max(high, x)
         speed, push, jolt = max(speed, abs(v)), max(push, pushes), max(jolt, jolts)
-        if n % (PARTS + 1) == 0:
-            continue
-        last = stop.marks[n - 1]
-        if v * before < F(0):
-            turn = turning_place(stop, i, last, mark, stop.marks[count])
-            low, high = min(low, turn), max(high, turn)
-        if a * gained < F(0):
-            peak = before + F(0.5) * gained * gained * (mark[8] - last[8]) / (gained - a)
-            speed = max(speed, abs(peak))
-            if peak * before < F(0) and v * before > F(0):  # it turns twice: a bound of the first turning place
-                turn = place + before * abs(before) / abs(gained)
-                low, high = min(low, turn), max(high, turn)
+        dt = stop.marks[n, 8] - stop.marks[n - 1, 8] if n % (PARTS + 1) > 0 else F(0)
+        if dt > F(0):
+            back, ahead = turning_places(before, (x, v, a), dt)
+            low, high = min(low, before[0] + back), max(high, before[0] + ahead)
+            if a * before[2] < F(0):
+                speed = max(speed, abs(before[1] + F(0.5) * before[2] * before[2] * dt / (before[2] - a)))
+        before = x, v, a
     return push, jolt, speed, low, high
 
 
@@ -344,9 +368,9 @@ def begin_shapes(stop, axes, h):
         a = acceleration_of(row, row[NEXT], h)
         j = part * jerk_of(row, a, h)
         a += j * c
-        stop.push[i], stop.way[i] = a, row[NEXT] + F(0.5) * h * a - j * h * h / F(6)
+        stop.push[i], stop.way[i] = a - stop.curve[i], row[NEXT] + F(0.5) * h * a - j * h * h / F(6)
         per = F(1) / (row[TOP_SPEED] * row[TOP_SPEED])
-        along += per * stop.way[i] * a
+        along += per * stop.way[i] * stop.push[i]
         total += per * stop.way[i] * stop.way[i]
     return -along / total if total > F(0) else F(0)
 
@@ -537,6 +561,25 @@ def bound_node(tick, axes, columns, stop, r, g, jerk, h):
     return inside
 
 
+@apart
+def curve_stop(held, variables, axes, stop, h, longer):
+    """Find the curvature of the held rows along the velocities with which a stop begins, and shape the stop with it."""
+    tick, columns, size = held[3], held[4], F(0)
+    for i in range(axes.shape[0]):
+        size = max(size, abs(stop.way[i]))
+        stop.push[i] = F(0)
+    if size > SHORT:
+        write_place(variables, stop, instant_of(stop, F(0.5)), True, tick.pose)
+        promised_residual(held, tick.pose, F(-1), F(0))
+        for j in range(columns.shape[0]):
+            tick.least[j], tick.most[j] = F(-math.inf), F(math.inf)
+        promised_step(held, False)
+        per = F(0.5) * stop.shapes[0, LENGTH]
+        for j in range(columns.shape[0]):
+            stop.curve[columns[j]] = F(2) * tick.shift[j] / (per * per)
+    shape_stop(stop, axes, h, longer)
+
+
 @inline
 def kind_of(count, jerk):
     """Return the set of nodes of a stop with ``count`` nodes."""
@@ -544,8 +587,12 @@ def kind_of(count, jerk):
 
 
 @apart
-def bend_stop(held, variables, axes, stop, count, h):
-    """Move the nodes of a stop onto the held rows, by one Newton step; return their largest error before it."""
+def bend_stop(held, variables, axes, stop, count, closed, h):
+    """Move nodes of a stop whose error exceeds ``closed`` onto the held rows, by one Newton step.
+
+    Returns:
+        The largest error of a node before the step.
+    """
     tick, columns, follows = held[3], held[4], leads_promised(held)
     jerk, T = axes[0, TOP_JERK] < NO_LIMIT, stop.clock[ENDS_IN]
     per = F(0) if jerk else F(4) * h / (F(2) * T + h)
@@ -559,7 +606,7 @@ def bend_stop(held, variables, axes, stop, count, h):
         if not bound_node(tick, axes, columns, stop, part, progress(stop, t)[1], jerk, h):
             most = F(math.inf)
         most = max(most, left)
-        if most <= CLOSED * smallest_tolerance(held[0]):
+        if most <= closed:
             continue
         promised_step(held, follows)
         for j in range(columns.shape[0]):
@@ -572,8 +619,8 @@ def bend_stop(held, variables, axes, stop, count, h):
 def most_off(held, variables, stop, count, jerk):
     """Return the largest error of promised rows between the nodes of a stop."""
     tick, kind, most = held[3], kind_of(count, jerk), F(0)
-    for n in range(1 if count == 1 else 2):
-        part = OFF_ONE[kind] if count == 1 else MOST_OFF[kind][n]
+    for n in range((1 if count == 1 else 2) + (1 if jerk else 0)):
+        part = OFF_ONE[n] if count == 1 else MOST_OFF[kind][n]
         write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
         most = max(most, promised_residual(held, tick.pose, part, F(0)))
     return most
@@ -643,14 +690,17 @@ def has_room(stop, row, i, moved, T, waves, h):
 
 
 @apart
-def find_stop(held, body, axes, q, stop, h):
+def find_stop(held, body, axes, q, off, stop, h):
     """Find a stop of the whole body after the chosen velocities (``NEXT``); return whether one is found.
+
+    Its nodes need not be nearer to the held rows than its begin is, as no short stop could correct that.
 
     Args:
         held: See ``open_held``.
         body: Variables and limits of the skeleton.
         axes: The state of all axes.
         q: Joint values before the tick, (nq,), of the robot.
+        off: Error of the held rows where the stop begins, in tolerances.
         stop: Written.
         h: Time of the tick.
     """
@@ -660,7 +710,7 @@ def find_stop(held, body, axes, q, stop, h):
     copy(tick.sample, stop.start)
     for n in range(MOST_NODES):
         for i in range(axes.shape[0]):
-            stop.bends[n, i] = F(0)
+            stop.bends[n, i] = stop.curve[i] = F(0)
     jerk, tied = axes[0, TOP_JERK] < NO_LIMIT, is_tied(held)
     longer, spare = F(1) if jerk else spare_of(held), F(1) / (F(1) - TIED_SHARE) if tied else F(1)
     shape_stop(stop, axes, h, longer)
@@ -670,8 +720,11 @@ def find_stop(held, body, axes, q, stop, h):
             stop.way[i] = F(0)
         return True
     smallest, follows, count = smallest_tolerance(held[0]), leads_promised(held), 1
+    closed = (min(max(off, CLOSED_WITH_JERK), OFF_AT_NODES) if jerk else CLOSED) * smallest
     if follows:
         note_first_rows(held, stop.start)
+    if jerk and holds_promised(held):
+        curve_stop(held, variables, axes, stop, h, longer)
     for _ in range(ROUNDS):
         begin_ways(stop, axes, h)
         worst, keeps = excess_of(stop, axes, h)
@@ -686,14 +739,17 @@ def find_stop(held, body, axes, q, stop, h):
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         if follows:
             write_lines(tick, held[4], stop)
-        if bend_stop(held, variables, axes, stop, count, h) > CLOSED * smallest:
+        left = bend_stop(held, variables, axes, stop, count, closed, h)
+        if left > (NEAR * smallest if jerk else closed):
             continue
+        off = most_off(held, variables, stop, count, jerk)
         closes = not tied or stays_closed(held, variables, axes, stop, count, h)
-        if closes and most_off(held, variables, stop, count, jerk) <= OPEN * smallest:
+        if left <= closed and off <= OPEN * smallest and closes:
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
-        if count == (MOST_NODES if jerk else NODES):
-            return False
-        count = NODES if count == 1 else MOST_NODES
+        if off > F(2) * OPEN * smallest or left <= closed:
+            if count == (MOST_NODES if jerk else NODES):
+                return False
+            count = NODES if count == 1 else MOST_NODES
     return False
 
 
@@ -721,15 +777,33 @@ def plan_tick(held, variables, axes, known, q, h):
 
 
 @device
+def correction_of(held, kept):
+    """Return the largest error of the held rows without a part of the errors before the tick; write these errors.
+
+    With a limit of the jerk, that part is corrected where the body stops, as it would go on after the next sample.
+    """
+    work, goal_of_row, states, (still, _), rates = held[1], held[5], held[6], held[7], held[9]
+    most = F(0)
+    for i in range(still):
+        if is_held(states, goal_of_row, i):
+            work.e[i] -= kept * rates[2, i]
+            most = max(most, abs(work.e[i]))
+    return most
+
+
+@device
 def put_back(held, variables, axes, q, h):
-    """Change the chosen velocities so that the next sample satisfies the held rows; return whether that succeeds."""
+    """Change the chosen velocities so that the next sample satisfies the held rows; return the error, in tolerances."""
     tick, columns, smallest = held[3], held[4], smallest_tolerance(held[0])
+    jerk = axes[0, TOP_JERK] < NO_LIMIT
     ties, rounds = (CLOSED * smallest / SHUT, 5) if is_tied(held) else (F(0), 2)
+    kept = F(1) - h / tick.slope[0] if jerk else F(0)
     for n in range(rounds + 1):
         move(variables, axes, q, tick.pose, h)
         left = promised_residual(held, tick.pose, F(-1), ties)
-        if left <= CLOSED * smallest or n == rounds:
-            return left <= OPEN * smallest
+        open_by = correction_of(held, kept) if jerk else left
+        if open_by <= CLOSED * smallest or n == rounds:
+            return left / smallest
         for j in range(columns.shape[0]):
             row = axes[columns[j]]
             tick.least[j] = min(row[NEXT_LOWER] - row[NEXT], F(0)) * h / tick.unit[j]
@@ -738,7 +812,7 @@ def put_back(held, variables, axes, q, h):
         for j in range(columns.shape[0]):
             row = axes[columns[j]]
             row[NEXT] = min(max(row[NEXT] + tick.shift[j] / h, row[NEXT_LOWER]), row[NEXT_UPPER])
-    return False
+    return F(math.inf)
 
 
 @device
@@ -770,7 +844,8 @@ def tools_keep(held, variables, stop, jerk, q, h):
 @device
 def keep_tick(held, body, axes, known, found, q, h):
     """Correct the chosen velocities onto the held rows; return whether a stop is found, and store it as ``known``."""
-    if not (put_back(held, body[0], axes, q, h) and find_stop(held, body, axes, q, found, h)):
+    off = put_back(held, body[0], axes, q, h)
+    if not (off <= BEGINS_OPEN and find_stop(held, body, axes, q, off, found, h)):
         return False
     if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h) or not stays_apart(
         held, body, found, q
@@ -779,6 +854,7 @@ def keep_tick(held, body, axes, known, found, q, h):
     copy(found.start, known.start)
     copy(found.way, known.way)
     copy(found.push, known.push)
+    copy(found.curve, known.curve)
     for n in range(MOST_NODES):
         copy(found.bends[n], known.bends[n])
     for k in range(2):
