@@ -289,6 +289,36 @@ def test_heads_turn_with_their_last_hinge():
     assert sy.Skeleton(joints).roles["head"] == "head_2_joint"
 
 
+def test_the_link_named_head_is_the_head_and_not_what_spins_on_it():
+    """Joints with other names carry a link "head" over a fixed joint; a scanner turns on it (Valkyrie)."""
+    arms = *SHOULDER, ("elbow", (0, 0, -0.2), (0, 1, 0)), ("hand", (0, 0, -0.2), (0, 1, 0))
+    joints = [*arm_of_hinges(*arms).joints]
+    for name, above, z, kind, link in (("nod", "base", 0.6, sy.Kind.HINGE, None), ("root", "nod", 0.05, sy.Kind.FIXED, "head"),
+                                       ("scanner", "root", 0.1, sy.Kind.HINGE, None)):  # fmt: skip
+        rest = np.eye(4)
+        rest[2, 3] = z
+        joints.append(sy.Joint(name, above, kind, rest, axis=(0, 1, 0), body=link))
+    assert sy.Skeleton(joints).roles["head"] == "nod"
+
+
+@pytest.mark.parametrize("head", ["C_head01_bind_JNT", "crown"])
+def test_bones_of_the_face_are_not_the_head(head):
+    """Eyes on fixed bones below the head, with words of riggers in the names, or with no word for the head."""
+    body = mixamo()
+    renamed = {name: head if name == MIXAMO["head"] else f"b{row}" for row, name in enumerate(body.joint_names)}
+    joints = [dataclasses.replace(joint, name=renamed[joint.name], parent=joint.parent and renamed[joint.parent])
+              for joint in body.joints]  # fmt: skip
+    for side, x in (("L", 0.03), ("R", -0.03)):
+        rest = np.eye(4)
+        rest[:3, 3] = x, 0.1, 0.1
+        joints.append(sy.Joint(f"{side}_face_base", head, sy.Kind.FIXED, rest))
+        for part, y in (("brow", 0.12), ("socket", 0.02)):
+            rest = np.eye(4)
+            rest[:3, 3] = x, y, 0.05
+            joints.append(sy.Joint(f"{side}_{part}", f"{side}_face_base", sy.Kind.BALL, rest))
+    assert sy.Skeleton(joints, up="y", forward="z").roles["head"] == head
+
+
 def beside(body, x, second, first="", nested=False):
     """A scene: the body, and the same body again, ``x`` to the left, with another prefix of its names."""
     joints = [sy.Joint("scene")]

@@ -66,7 +66,27 @@ _PREFIX: Final = re.compile(
 )
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _MOTION: Final = frozenset(
-    {"pitch", "roll", "yaw", "joint", "link", "jnt", "bone", "x", "y", "z", "c", "rot", "bip", "bend", "prosup"}
+    {
+        "pitch",
+        "roll",
+        "yaw",
+        "joint",
+        "link",
+        "jnt",
+        "jt",
+        "bone",
+        "x",
+        "y",
+        "z",
+        "c",
+        "rot",
+        "bip",
+        "bend",
+        "prosup",
+        "bind",
+        "bnd",
+        "skin",
+    }
 )
 _LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
 _REMEMBERED: Final = 4096  # number of cached names, enough for a few skeletons
