@@ -293,10 +293,14 @@ def test_the_link_named_head_is_the_head_and_not_what_spins_on_it():
     """Joints with other names carry a link "head" over a fixed joint; a scanner turns on it (Valkyrie)."""
     arms = *SHOULDER, ("elbow", (0, 0, -0.2), (0, 1, 0)), ("hand", (0, 0, -0.2), (0, 1, 0))
     joints = [*arm_of_hinges(*arms).joints]
-    for name, above, z, kind, link in (("nod", "base", 0.6, sy.Kind.HINGE, None), ("root", "nod", 0.05, sy.Kind.FIXED, "head"),
-                                       ("scanner", "root", 0.1, sy.Kind.HINGE, None)):  # fmt: skip
+    for name, above, z, link in (
+        ("nod", "base", 0.6, None),
+        ("root", "nod", 0.05, "head"),
+        ("scan", "root", 0.1, None),
+    ):
         rest = np.eye(4)
         rest[2, 3] = z
+        kind = sy.Kind.FIXED if link else sy.Kind.HINGE
         joints.append(sy.Joint(name, above, kind, rest, axis=(0, 1, 0), body=link))
     assert sy.Skeleton(joints).roles["head"] == "nod"
 
