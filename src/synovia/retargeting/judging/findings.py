@@ -549,10 +549,9 @@ def _jumps(figures: Figures) -> Iterator[Finding]:
     ends = _end_jumps(figures)
     limbs = {step.joint: step.limb or step.joint for step in figures.steps} | {"hips": "hips"}
     by_frame: dict[int, list[str]] = {}
-    for joint, frames in figures.jumps.own.items():
-        for frame in frames:
-            if frame not in ends:
-                by_frame.setdefault(frame, []).append(limbs[joint])
+    for joint, jumped in figures.jumps.own.items():
+        for frame in {*jumped} - ends:
+            by_frame.setdefault(frame, []).append(limbs[joint])
     by_limb: dict[str, list[int]] = {}
     for frame, parts in by_frame.items():
         for limb in ["body"] if len(set(parts)) >= _MANY else dict.fromkeys(parts):
@@ -569,12 +568,12 @@ def _jumps(figures: Figures) -> Iterator[Finding]:
     if ends:
         text = "the clip begins or ends with another pose, such as a T-pose, and jumps from or to it"
         yield Finding("body", "calibration pose", "note", tuple(sorted(ends)), text)
-    shared = {role: {*frames} - ends for role, frames in figures.jumps.shared.items()}
-    roles = sorted(role for role, frames in shared.items() if frames)
-    if roles:
+    inside = {(role, frame) for role, frames in figures.jumps.shared.items() for frame in frames if frame not in ends}
+    if inside:
+        roles = sorted({role for role, _ in inside})
         text = "the source jumps here, and the result with it"
-        inside = tuple(sorted(set().union(*shared.values())))
-        yield Finding(roles[0] if len(roles) < _MANY else "body", "jump", "look", inside, text)
+        frames = tuple(sorted({frame for _, frame in inside}))
+        yield Finding(roles[0] if len(roles) < _MANY else "body", "jump", "look", frames, text)
 
 
 def _steps(figures: Figures) -> Iterator[Finding]:
