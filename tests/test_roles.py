@@ -289,6 +289,23 @@ def test_heads_turn_with_their_last_hinge():
     assert sy.Skeleton(joints).roles["head"] == "head_2_joint"
 
 
+def test_hinges_named_by_anatomy_are_those_of_the_limb():
+    """Names tell the legs of a bird (Digit), whose shape shows other parts; the last hinge carries the bone."""
+    joints = [sy.Joint("torso", None, sy.Kind.FREE)]
+    legs = (("hip_abduction", 0.1, 0.0), ("hip_rotation", 0.0, 0.0), ("hip_flexion", 0.0, 0.0),
+            ("knee_joint", 0.0, -0.1), ("shin_to_tarsus", 0.0, -0.35), ("toe_pitch", 0.0, -0.4), ("toe_roll", 0.0, 0.0))  # fmt: skip
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        above = "torso"
+        for part, y, z in legs:
+            rest = np.eye(4)
+            rest[:3, 3] = 0.0, sign * y, z
+            joints.append(sy.Joint(f"{part}_{side}", above, sy.Kind.HINGE, rest, axis=(0, 1, 0)))
+            above = joints[-1].name
+    roles = sy.Skeleton(joints, up="z").roles
+    assert roles["hips"] == "torso"
+    assert (roles["left_upper_leg"], roles["right_lower_leg"]) == ("hip_flexion_left", "knee_joint_right")
+
+
 def test_the_link_named_head_is_the_head_and_not_what_spins_on_it():
     """Joints with other names carry a link "head" over a fixed joint; a scanner turns on it (Valkyrie)."""
     arms = *SHOULDER, ("elbow", (0, 0, -0.2), (0, 1, 0)), ("hand", (0, 0, -0.2), (0, 1, 0))

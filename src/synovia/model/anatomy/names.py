@@ -65,29 +65,10 @@ _PREFIX: Final = re.compile(
     re.IGNORECASE,
 )
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_MOTION: Final = frozenset(
-    {
-        "pitch",
-        "roll",
-        "yaw",
-        "joint",
-        "link",
-        "jnt",
-        "jt",
-        "bone",
-        "x",
-        "y",
-        "z",
-        "c",
-        "rot",
-        "bip",
-        "bend",
-        "prosup",
-        "bind",
-        "bnd",
-        "skin",
-    }
-)
+_MOTION: Final = frozenset({
+    "pitch", "roll", "yaw", "joint", "link", "jnt", "jt", "bone", "x", "y", "z", "c", "rot", "bip", "bend", "prosup",
+    "bind", "bnd", "skin", "abduction", "adduction", "flexion", "extension", "rotation",
+})  # fmt: skip
 _LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
 _REMEMBERED: Final = 4096  # number of cached names, enough for a few skeletons
 _FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # first word of a name, with its separator
