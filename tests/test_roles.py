@@ -293,7 +293,8 @@ def test_hinges_named_by_anatomy_are_those_of_the_limb():
     """Names tell the legs of a bird (Digit), whose shape shows other parts; the last hinge carries the bone."""
     joints = [sy.Joint("torso", None, sy.Kind.FREE)]
     legs = (("hip_abduction", 0.1, 0.0), ("hip_rotation", 0.0, 0.0), ("hip_flexion", 0.0, 0.0),
-            ("knee_joint", 0.0, -0.1), ("shin_to_tarsus", 0.0, -0.35), ("toe_pitch", 0.0, -0.4), ("toe_roll", 0.0, 0.0))  # fmt: skip
+            ("knee_joint", 0.0, -0.1), ("shin_to_tarsus", 0.0, -0.35), ("toe_pitch", 0.0, -0.4),
+            ("toe_roll", 0.0, 0.0))  # fmt: skip
     for side, sign in (("left", 1.0), ("right", -1.0)):
         above = "torso"
         for part, y, z in legs:
