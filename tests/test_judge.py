@@ -277,6 +277,20 @@ def test_a_first_frame_in_a_t_pose_is_a_note(walk):
     assert any((one.cause, one.frames) == ("calibration pose", (1,)) for one in found.findings)
 
 
+def test_what_jumps_with_the_whole_source_at_an_end_is_no_finding(walk):
+    """The hips of the source stay in the T-pose, those of the result are elsewhere in its own."""
+    q = walk.q.copy()
+    root = walk.skeleton.q_slice("hips")
+    q[0] = walk.skeleton.rest_q
+    q[0, root] = walk.q[1, root]
+    source = sy.Motion(walk.skeleton, q, walk.fps)
+    result = sy.retarget(source, sy.bundled("humanoid"), hold_feet=False).motion
+    moved_there = moved(result, lambda p: p + 0.2 * (np.arange(len(p)) == 0)[:, None])
+    assert not [one for one in sy.judge(moved_there, source).findings if one.cause == "jump"]
+    later = moved(result, lambda p: p + 0.2 * (np.arange(len(p)) == 30)[:, None])
+    assert [one.frames for one in sy.judge(later, source).findings if one.cause == "jump"] == [(30, 31)]
+
+
 def test_fast_motion_is_no_jump():
     t = np.linspace(0.0, 1.0, 30)
     angle = 2.5 / (1.0 + np.exp(-20.0 * (t - 0.5)))  # a punch: 24 degrees in its fastest frame

@@ -505,6 +505,36 @@ def in_line(humanoid):
     return sy.Skeleton(joints, name="in line")
 
 
+def test_arms_that_point_ahead_on_a_trunk_that_holds_the_hips():
+    """A robot whose root is its torso, with the hips on a hinge below it, and arms ahead at zero (Romeo)."""
+    joints = [sy.Joint("torso", None, sy.Kind.FREE)]
+
+    def add(name, above, way, kind=sy.Kind.BALL):
+        rest = np.eye(4)
+        rest[:3, 3] = way
+        joints.append(sy.Joint(name, above, kind, rest, axis=(0, 0, 1)))
+
+    add("waist", "torso", (0.0, 0.0, -0.2), sy.Kind.HINGE)
+    add("neck", "torso", (0.0, 0.0, 0.2))
+    add("head", "neck", (0.0, 0.0, 0.1))
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        parts = [("upper_leg", (0.0, 0.1, -0.1)), ("lower_leg", (0.0, 0.0, -0.3)), ("foot", (0.0, 0.0, -0.3)),
+                 ("toes", (0.1, 0.0, -0.04)), ("upper_arm", (0.0, 0.2, 0.15)), ("lower_arm", (0.25, 0.0, 0.0)),
+                 ("hand", (0.25, 0.0, 0.0)), ("hand_end", (0.1, 0.0, 0.0))]  # fmt: skip
+        above = ""
+        for part, (x, y, z) in parts:
+            first = {"upper_leg": "waist", "upper_arm": "torso"}.get(part, above)
+            above = f"{side}_{part}"
+            add(above, first, (x, sign * y, z))
+    body = sy.Skeleton(joints, up="z", forward="x")
+    assert body.roles["hips"] == "waist"
+    target, rest = standing_target(Body.of(body))
+    assert rest.name == "tpose"
+    assert rest.certainty > 0.6
+    np.testing.assert_allclose(bone(target, "left_lower_arm", rest.frames), (0.0, 1.0, 0.0), atol=1e-9)
+    np.testing.assert_allclose(target.rest_position("head") - target.rest_position("hips"), (0.0, 0.0, 0.5), atol=1e-9)
+
+
 def test_command_line(humanoid, clip, tmp_path):
     source = tmp_path / "clip.npz"
     sy.save_motion(rerigged(clip, 9), source)

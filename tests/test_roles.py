@@ -289,6 +289,58 @@ def test_heads_turn_with_their_last_hinge():
     assert sy.Skeleton(joints).roles["head"] == "head_2_joint"
 
 
+def test_hinges_named_by_anatomy_are_those_of_the_limb():
+    """Names tell the legs of a bird (Digit), whose shape shows other parts; the last hinge carries the bone."""
+    joints = [sy.Joint("torso", None, sy.Kind.FREE)]
+    legs = (("hip_abduction", 0.1, 0.0), ("hip_rotation", 0.0, 0.0), ("hip_flexion", 0.0, 0.0),
+            ("knee_joint", 0.0, -0.1), ("shin_to_tarsus", 0.0, -0.35), ("toe_pitch", 0.0, -0.4),
+            ("toe_roll", 0.0, 0.0))  # fmt: skip
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        above = "torso"
+        for part, y, z in legs:
+            rest = np.eye(4)
+            rest[:3, 3] = 0.0, sign * y, z
+            joints.append(sy.Joint(f"{part}_{side}", above, sy.Kind.HINGE, rest, axis=(0, 1, 0)))
+            above = joints[-1].name
+    roles = sy.Skeleton(joints, up="z").roles
+    assert roles["hips"] == "torso"
+    assert (roles["left_upper_leg"], roles["right_lower_leg"]) == ("hip_flexion_left", "knee_joint_right")
+
+
+def test_the_link_named_head_is_the_head_and_not_what_spins_on_it():
+    """Joints with other names carry a link "head" over a fixed joint; a scanner turns on it (Valkyrie)."""
+    arms = *SHOULDER, ("elbow", (0, 0, -0.2), (0, 1, 0)), ("hand", (0, 0, -0.2), (0, 1, 0))
+    joints = [*arm_of_hinges(*arms).joints]
+    for name, above, z, link in (
+        ("nod", "base", 0.6, None),
+        ("root", "nod", 0.05, "head"),
+        ("scan", "root", 0.1, None),
+    ):
+        rest = np.eye(4)
+        rest[2, 3] = z
+        kind = sy.Kind.FIXED if link else sy.Kind.HINGE
+        joints.append(sy.Joint(name, above, kind, rest, axis=(0, 1, 0), body=link))
+    assert sy.Skeleton(joints).roles["head"] == "nod"
+
+
+@pytest.mark.parametrize("head", ["C_head01_bind_JNT", "crown"])
+def test_bones_of_the_face_are_not_the_head(head):
+    """Eyes on fixed bones below the head, with words of riggers in the names, or with no word for the head."""
+    body = mixamo()
+    renamed = {name: head if name == MIXAMO["head"] else f"b{row}" for row, name in enumerate(body.joint_names)}
+    joints = [dataclasses.replace(joint, name=renamed[joint.name], parent=joint.parent and renamed[joint.parent])
+              for joint in body.joints]  # fmt: skip
+    for side, x in (("L", 0.03), ("R", -0.03)):
+        rest = np.eye(4)
+        rest[:3, 3] = x, 0.1, 0.1
+        joints.append(sy.Joint(f"{side}_face_base", head, sy.Kind.FIXED, rest))
+        for part, y in (("brow", 0.12), ("socket", 0.02)):
+            rest = np.eye(4)
+            rest[:3, 3] = x, y, 0.05
+            joints.append(sy.Joint(f"{side}_{part}", f"{side}_face_base", sy.Kind.BALL, rest))
+    assert sy.Skeleton(joints, up="y", forward="z").roles["head"] == head
+
+
 def beside(body, x, second, first="", nested=False):
     """A scene: the body, and the same body again, ``x`` to the left, with another prefix of its names."""
     joints = [sy.Joint("scene")]

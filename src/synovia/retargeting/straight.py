@@ -40,8 +40,10 @@ def straightened(body: Body, up: Array, forward: Array) -> Array:
     R = np.empty((len(skeleton), 3, 3))
     out = np.zeros((len(skeleton), 12))
     world = np.array([np.cross(up, forward), up, forward]).T
+    # A trunk that holds the hips stands as in the file: no bone of it shows where it points.
+    start = body.basis.T if _hang_below_the_trunk(body) else np.eye(3)
     for row, parent in enumerate(skeleton.parents):
-        R[row] = R[parent] @ stored[parent].T @ stored[row] if parent >= 0 else stored[row]
+        R[row] = R[parent] @ stored[parent].T @ stored[row] if parent >= 0 else start @ stored[row]
         if row in crossed:
             left, top = (stored[row].T @ way for way in crossed[row])
             top = top - (top @ left) * left
@@ -55,6 +57,12 @@ def straightened(body: Body, up: Array, forward: Array) -> Array:
             offset = stored[parent].T @ (places[row] - places[parent])
             out[row, 9:] = out[parent, 9:] + world @ R[parent] @ offset
     return out
+
+
+def _hang_below_the_trunk(body: Body) -> bool:
+    """Return whether the hips hang below the trunk, as those of a robot whose root is its torso, and not above it."""
+    arm = body.roles.get("left_upper_arm", body.roles.get("right_upper_arm"))
+    return arm is not None and "hips" in body.roles and body.roles["hips"] not in ancestors(body.skeleton.parents, arm)
 
 
 def _turn(line: Array, way: Array) -> Array:

@@ -351,9 +351,14 @@ class Shape:
         best = max(lines, key=lambda line: sum(float(tree.lengths[row]) for row in line))
         if len(best) > 2 and self._is_crown(best[-2], best[-1]):
             best = best[:-1]
-        ends = (row for row in best if sum(tree.joints[child].kind in _MOVES for child in tree.children[row]) > 1)
-        head = next(ends, best[-1])  # the first joint with several moving children, for example eyes
+        ends = (row for row in best if self._moving_below(row) > 1)
+        head = next(ends, best[-1])  # the first joint that carries several moving ones, such as eyes
         return {"head": head} if head == best[0] else {"neck": best[0], "head": head}
+
+    def _moving_below(self, row: int) -> int:
+        """Return the number of moving joints that a joint carries, also through fixed ones."""
+        children = self._tree.children[row]
+        return sum(1 if self._tree.joints[k].kind in _MOVES else self._moving_below(k) for k in children)
 
     def _is_crown(self, head: int, top: int) -> bool:
         """Return whether a joint is the top of a head: a leaf with a bone longer than the neck."""

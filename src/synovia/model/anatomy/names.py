@@ -66,12 +66,12 @@ _PREFIX: Final = re.compile(
     re.IGNORECASE,
 )
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_MOTION: Final = frozenset(
-    {"pitch", "roll", "yaw", "joint", "link", "jnt", "bone", "x", "y", "z", "c", "rot", "bip", "bend", "prosup"}
-)
-# side by prefix, as in LLEG_HIP_R: the left leg, roll
-_LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}
-_REMEMBERED: Final = 4096  # number of parsed names that are cached; enough for a few skeletons
+_MOTION: Final = frozenset({
+    "pitch", "roll", "yaw", "joint", "link", "jnt", "jt", "bone", "x", "y", "z", "c", "rot", "bip", "bend", "prosup",
+    "bind", "bnd", "skin", "abduction", "adduction", "flexion", "extension", "rotation",
+})  # fmt: skip
+_LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
+_REMEMBERED: Final = 4096  # number of cached names, enough for a few skeletons
 _FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # first word of a name, with its separator
 _COMMON: Final = 0.8  # share of joints with one first word; for a larger share, the word is a prefix
 _FINGER_BONE: Final = re.compile(r"(finger|metacarpal|proximal|intermediate|distal|phalanx)+$")

@@ -92,6 +92,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
                     break
     for part, aliases in CENTRE.items():
         _fill_center(tree, words, found, part, aliases)
+    _fill_carried_head(tree, found)
     _drop_disordered(tree, found, declared)
     if not all(role in found for role in _CORE):
         known = {role: rows[0] for role, rows in found.items()}
@@ -214,6 +215,21 @@ def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: 
     rows = [row for row, word in enumerate(words) if word and not word.side and word.word in aliases]
     if rows and part not in found:
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]
+
+
+def _fill_carried_head(tree: JointTree, found: Found) -> None:
+    """Add the head of a robot whose joints have other names: the last moving joint above the link "head"."""
+    if "head" in found:
+        return
+    limbs = [row for role, rows in found.items() if role.startswith(SIDES) for row in rows]
+    for row, joint in enumerate(tree.joints):
+        word = read_name(joint.body) if joint.body else None
+        if word is None or word.side or word.word not in CENTRE["head"]:
+            continue
+        above = next((k for k in ancestors(tree.parents, row) if tree.joints[k].kind is not Kind.FIXED), None)
+        if above is not None and not any(above in ancestors(tree.parents, limb) for limb in limbs):
+            found["head"] = [above]
+            return
 
 
 def _lower_to_last_hinges(tree: JointTree, words: list[Word | None], found: Found, declared: Collection[str]) -> None:

@@ -534,13 +534,23 @@ def _unchecked(figures: Figures) -> Iterator[Finding]:
         yield Finding("body", "overlap", "note", (), text)
 
 
+def _end_jumps(figures: Figures) -> set[int]:
+    """Return the frames at both ends in which the whole source jumps, to or from a pose such as a T-pose."""
+    found = [frame for frames in figures.jumps.shared.values() for frame in set(frames)]
+    last = len(figures.motion) - _FIRST
+    return {frame for frame in found if found.count(frame) >= _MANY and (frame <= _FIRST or frame >= last)}
+
+
 def _jumps(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about jumps; parts that jump at once are one finding about the body if they are many."""
-    count = len(figures.motion)
+    """Yield findings about jumps; parts that jump at once are one finding about the body if they are many.
+
+    Where the whole source jumps at one of its ends, each part of the result jumps as the rest poses make it.
+    """
+    ends = _end_jumps(figures)
     limbs = {step.joint: step.limb or step.joint for step in figures.steps} | {"hips": "hips"}
     by_frame: dict[int, list[str]] = {}
-    for joint, frames in figures.jumps.own.items():
-        for frame in frames:
+    for joint, jumped in figures.jumps.own.items():
+        for frame in {*jumped} - ends:
             by_frame.setdefault(frame, []).append(limbs[joint])
     by_limb: dict[str, list[int]] = {}
     for frame, parts in by_frame.items():
@@ -555,20 +565,15 @@ def _jumps(figures: Figures) -> Iterator[Finding]:
         if figures.origin is None:
             text = f"jumps by up to {degrees(size)} in one frame"
         yield Finding(limb, "jump", "look", tuple(sorted(frames)), text)
-    shared: dict[int, list[str]] = {}
-    for role, frames in figures.jumps.shared.items():
-        for frame in frames:
-            shared.setdefault(frame, []).append(role)
-    ends = [frame for frame, roles in shared.items()
-            if len(roles) >= _MANY and (frame <= _FIRST or frame >= count - _FIRST)]  # fmt: skip
     if ends:
         text = "the clip begins or ends with another pose, such as a T-pose, and jumps from or to it"
         yield Finding("body", "calibration pose", "note", tuple(sorted(ends)), text)
-    inside = {frame: roles for frame, roles in shared.items() if frame not in ends}
+    inside = {(role, frame) for role, frames in figures.jumps.shared.items() for frame in frames if frame not in ends}
     if inside:
-        roles = sorted({role for roles in inside.values() for role in roles})
+        roles = sorted({role for role, _ in inside})
         text = "the source jumps here, and the result with it"
-        yield Finding(roles[0] if len(roles) < _MANY else "body", "jump", "look", tuple(sorted(inside)), text)
+        frames = tuple(sorted({frame for _, frame in inside}))
+        yield Finding(roles[0] if len(roles) < _MANY else "body", "jump", "look", frames, text)
 
 
 def _steps(figures: Figures) -> Iterator[Finding]:
@@ -578,7 +583,8 @@ def _steps(figures: Figures) -> Iterator[Finding]:
             continue
         padded = np.pad(step.source, 1, mode="edge")
         near = np.max([padded[:-2], padded[1:-1], padded[2:]], axis=0)
-        levels = [step.angles > times * near + np.radians(more) for times, more in _STEP]
+        ends = np.isin(np.arange(1, len(step.angles) + 1), [*_end_jumps(figures)])
+        levels = [(step.angles > times * near + np.radians(more)) & ~ends for times, more in _STEP]
         if not levels[0].any():
             continue
         level = "failed" if levels[1].any() else "look"
