@@ -106,8 +106,10 @@ def test_a_command_owns_its_arrays_and_knows_its_motion():
     np.testing.assert_array_equal(first.q, before)
     np.testing.assert_allclose(second.velocity, (second.q - first.q) * 100.0, atol=1e-12)
     np.testing.assert_allclose(second.acceleration, (second.velocity - first.velocity) * 100.0, atol=1e-9)
-    second.q[:] = 7.0
-    assert np.abs(servo.step({"tool": NEAR}).q).max() < 4.0
+    second.velocity[:] = second.acceleration[:] = 7.0
+    assert np.abs(servo.step({"tool": NEAR}).velocity).max() < 4.0
+    with pytest.raises(ValueError, match="read-only"):
+        second.q[:] = 7.0
     assert len(second.velocity) == len(servo.skeleton.dof_names)
 
 
