@@ -25,6 +25,7 @@ from synovia.kernels.layout import (
     MAX_STEPS,
     MISSED,
     MOST_WORK,
+    REACHED,
     REST_WEIGHT,
     SCALAR,
     SEED,
@@ -172,7 +173,7 @@ class Answers:
         self._posture[:] = weights
         there = row[self._ik.places]
         gain = home.distance(self.q) - home.distance(there)
-        if row[STATUS] == Status.REACHED and gain > _GAIN * self._stride:
+        if row[STATUS] == REACHED and gain > _GAIN * self._stride:
             self.row, self.before, self.q = row, there, there
             self._good, self._stride = there, min(2.0 * self._stride, _STRIDE)
         else:

@@ -377,3 +377,9 @@ def _pair(value: Any, name: str, what: str) -> Array:
     if not ((pair > 0.0) & (pair <= _MOST)).all():
         raise InputError(what, value=value, expected=f"above 0 and at most {_MOST:g}, {unit}")
     return pair
+
+
+def _as_slice(rows: NDArray[np.int64]) -> NDArray[np.int64] | slice:
+    """Return the slice with the same elements as an array of increasing indices, if there is one, else the array."""
+    first, count = (int(rows[0]), len(rows)) if len(rows) else (0, 0)
+    return slice(first, first + count) if np.array_equal(rows, np.arange(first, first + count)) else rows

@@ -98,7 +98,7 @@ class LiveTargets:
         """
         workspace, self._given = self._workspace, targets
         self._ik.writer.fill(targets, workspace)
-        new = workspace.table[0]
+        new, table = workspace.table[0], self.table.copy()
         if new[:, TRANSFORM_WIDTH - 4 : TRANSFORM_WIDTH].tolist() != self._ends:
             self.refuse()
         if workspace.all_given:

@@ -962,8 +962,7 @@ class Servo(ChecksArguments):
         """Solve the goals for these targets, from the previous solution; unchanged targets keep the solution."""
         if self._driven or self._goalless:
             return
-        same = np.array_equal(table, self._live.table)
-        if same and self._answers.settled():
+        if not np.count_nonzero(table != self._live.table) and self._answers.settled():
             self._answers.go_home(table, self._feedback.body(self._q))
         elif self._path is not None:
             if table is not self._live.table:

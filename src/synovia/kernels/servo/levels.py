@@ -214,7 +214,7 @@ def time_of_rows(held, axes, h):
     the accelerations of the axes, that changes the errors of goals as the chosen velocities do, less the motion of the
     targets. Rows are made orthonormal by the modified Gram-Schmidt method. Frames are those of the next sample.
     """
-    problem, work, levels, tick, columns, goal_of_row, states, _, _, rates, _ = held
+    problem, work, levels, tick, columns, goal_of_row, _, _, _, rates, _ = held
     m, n = work.J.shape
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, levels)
     rows, parts = levels.G, levels.e
