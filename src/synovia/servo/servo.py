@@ -241,6 +241,7 @@ class Servo(ChecksArguments):
         """Make the parts that depend on the goals."""
         self._live = LiveTargets(self.problem)
         self._relative = np.array([goal.within_other for goal in self.ik.goals], bool)
+        self._relates = bool(self._relative.any())
         self.probe = Probe(self.problem)
         self._answers = Answers(self.problem, self.axes, self.deadline)
         answers = self._answers
@@ -1255,13 +1256,13 @@ class Servo(ChecksArguments):
     def _aimed(self) -> Bools:
         """Which goals have a target now: their own, one that has come, or a place relative to a joint that is led."""
         aimed = (self._live.seen > -np.inf) | self._live.own
-        return aimed | self._relative if self._relative.any() and aimed.any() else aimed
+        return aimed | self._relative if self._relates and np.count_nonzero(aimed) else aimed
 
     def _command(self) -> Tick:
         """Return the command of the present state."""
         axes, q, aimed, unseen = self.axes, self._q.copy(), self._aimed, self._inputs.unseen
         holding = self._held
-        if not (holding or aimed.any() or self._answers.drifts) and unseen.any():
+        if np.count_nonzero(unseen) and not (holding or aimed.any() or self._answers.drifts):
             holding = _UNKNOWN
         details = ServoDetails(
             self._view,

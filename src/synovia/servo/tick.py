@@ -16,7 +16,7 @@ from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.ik.solution import length_text, unseen_by_clearance
-from synovia.kernels.layout import STATUS
+from synovia.kernels.layout import REACHED, STATUS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools
 from synovia.servo.behind import Behind
@@ -330,7 +330,9 @@ class ServoDetails:
 
         A goal is not met either as long as all its targets have had NaN.
         """
-        unknown = {*self.waiting, *np.flatnonzero(self.lost & ~self.aimed).tolist()}
+        unknown = {*self.waiting}
+        if np.count_nonzero(self.lost):
+            unknown.update(np.flatnonzero(self.lost & ~self.aimed).tolist())
         ik = self.view.problem
         most, most_angle = ik.tolerance
         met = (
@@ -371,7 +373,7 @@ class ServoDetails:
             if "late" in states or "missed" not in states:
                 return Status.LATE if "late" in states else Status.REACHED
             return Status.CONFLICT if self._blocking else Status.LIMITED
-        if self.row is None or self.waiting or not self._arrived or self.row[STATUS] == Status.REACHED:
+        if self.row is None or self.waiting or not self._arrived or self.row[STATUS] == REACHED:
             return Status.LATE
         status = Status(int(self.view.classified(self.row, self.places)[STATUS]))
         return Status.LATE if status is Status.REACHED else status  # another pose meets the goals, but not this one
