@@ -1,5 +1,7 @@
 """Inputs of a servo that are probably slips, and targets without numbers."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -127,3 +129,17 @@ def test_a_pose_a_joint_and_a_clutch_with_nan():
     assert np.abs(still[-1].velocity).max() < 1e-9
     with pytest.raises(sy.errors.UnknownNameError, match="tol"):
         servo.step({"tol": bad})
+
+
+def test_the_device_of_a_clutch_may_be_anywhere():
+    """Only its motion counts, so its places are not questioned."""
+    servo = servo_of()
+    clutch = servo.clutch("tool")
+    clutch.engage()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in (400.0, 400.001):
+            T = np.eye(4)
+            T[:3, 3] = x, 100.0, 500.0
+            servo.step({"tool": T})
+    assert np.abs(servo.step().velocity).max() < 1.0

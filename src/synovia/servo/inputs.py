@@ -228,8 +228,10 @@ class Inputs:
         return News(table, given, twists, at, unseen)
 
     def _question(self, table: Array, given: Bools) -> None:
-        """Question targets that jump far beyond the reach of the body."""
+        """Question targets that jump far beyond the reach of the body; a clutch reads places of another device."""
         for g in np.flatnonzero(given).tolist():
+            if g in self._clutches:
+                continue
             goal, place, last = self._ik.goals[g], *(self._frame(one, g)[:3, 3] for one in (table, self._live.table))
             if goal.takes & POSITION and goal.vector == "position":
                 question_place(goal.label, place, last, self._ik.reach)
