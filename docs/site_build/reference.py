@@ -1,7 +1,9 @@
 """The API reference: public names where docstrings and signatures name the modules that define them."""
 
 import inspect
+import math
 import re
+import sys
 
 from docutils import nodes
 from sphinx.util.inspect import stringify_signature
@@ -17,6 +19,7 @@ NAMES = {f"{module}.{name}": f"synovia.{name}" for name, module in synovia._home
     for name, thing in PUBLIC.items()
     if inspect.isclass(thing) or inspect.isfunction(thing)
 }
+NUMBERS = {repr(math.pi): "pi", repr(math.pi / 4): "pi / 4", repr(sys.float_info.max): "inf"}  # as signatures show them
 
 
 def resolve(app, env, node, contnode):
@@ -46,6 +49,8 @@ def plain_signature(app, what, name, thing, options, signature, returned):
         signature = stringify_signature(arguments, unqualified_typehints=True)
 
     def short(text):
+        for number, name in NUMBERS.items():
+            text = text and text.replace(number, name)
         return text and re.sub(r"\b(?:synovia|numpy|collections|scipy|typing|PIL)(?:\.\w+)*\.(?=\w)", "", text)
 
     return short(signature), short(returned)
