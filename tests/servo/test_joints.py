@@ -259,3 +259,16 @@ def test_fingers_at_the_end_of_their_range_hold_no_goal_back(rest):
     assert driven[-1].limited["finger1"] == "position"
     released = [servo.step({"tool": place - np.array((0.1, 0.0, 0.0))}) for _ in range(200)]
     assert "finger1" not in released[-1].limited
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("rate", [100, 250, 500])
+def test_a_jog_beside_a_held_pose_goes_on_with_a_limit_of_the_jerk(rate):
+    """The joint does not swing to and fro while its reference waits for the other joints."""
+    arm = sy.bundled("arm7")
+    start = sy.Pose(arm, np.radians([10.0, 40.0, 10.0, -80.0, 10.0, 40.0, 10.0]))
+    servo = sy.Servo(arm, sy.PoseGoal("tool"), rate=rate, velocity=1.5, acceleration=8.0, jerk=100.0)
+    servo.reset(start)
+    held = start.transform("tool")
+    speeds = [servo.step({"tool": held}, jog={"joint3": 0.2}).velocity[2] for _ in range(int(1.5 * rate))]
+    assert min(speeds[rate:]) > 0.1 and abs(np.mean(speeds[rate:]) - 0.2) < 0.03

@@ -47,6 +47,7 @@ _MOST: Final = 1e6  # largest value and velocity
 _AT: Final = 1e-9  # radians, length units, and per second: smaller differences count as zero
 _KEEPS_UP: Final = 1e-6  # fraction of its velocity by which a joint may be slower
 _BLOCKED: Final = 0.2  # seconds for which a joint counts as blocked by goals
+_LAG: Final = 0.25  # with a limit of the jerk, part of the time to top speed by which a joint may be late
 _WAITS: Final = 0.5  # seconds at top speed: a reference that is farther ahead of its joint waits
 
 
@@ -147,7 +148,7 @@ class Drives:
         self._ended: dict[int, Order] = {}
         self._now = 0.0
         self.unseen: tuple[int, ...] = ()
-        self._pace, self._waits = Pace(self._axes.table), False
+        self._pace, self._waits = Pace(self._axes.table, _LAG), False
         self._states: dict[str, str] = {}
 
     @property

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.kernels.layout import TOP_ACCELERATION, TOP_SPEED
+from synovia.kernels.layout import TOP_ACCELERATION, TOP_JERK, TOP_SPEED
 from synovia.model.geometry import Array
 
 _BEHIND: Final = 1.0  # ticks at top speed: with this lag of the body, the look-ahead runs at half pace
@@ -26,14 +26,16 @@ class Pace:
 
     Args:
         table: The axes of the body, see ``kernels.layout``.
+        lag: With a limit of the jerk, part of the time from rest to top speed by which a body that follows may be late.
+            If the pace reacted sooner, the body and its look-ahead would oscillate.
 
     Attributes:
         share: The pace: seconds of the look-ahead per second, at most 1.
     """
 
-    def __init__(self, table: Array) -> None:
+    def __init__(self, table: Array, lag: float = 0.0) -> None:
         """Begin at full pace."""
-        self._table = table
+        self._table, self._lag = table, lag
         self.share = 1.0
         self._slope = np.zeros(len(table))
 
@@ -48,8 +50,11 @@ class Pace:
                 path.
         """
         speed, acceleration = self._table[:, TOP_SPEED], self._table[:, TOP_ACCELERATION]
-        ticks = float((np.abs(behind) / (speed * h)).max(initial=0.0))
-        wanted = min(1.0 / (1.0 + (ticks / _BEHIND) ** 2), most * self.share)
+        jerk, allowed = self._table[:, TOP_JERK], _BEHIND * h
+        if self._lag and np.isfinite(jerk).all():
+            allowed = max(allowed, self._lag * float((acceleration / jerk + speed / acceleration).max(initial=0.0)))
+        late = float((np.abs(behind) / speed).max(initial=0.0))
+        wanted = min(1.0 / (1.0 + (late / allowed) ** 2), most * self.share)
         slew = fall = _SLEW * h * float((acceleration / speed).min(initial=np.inf))
         if led is not None:
             slope = led / (h * self.share)
