@@ -16,6 +16,7 @@ from synovia.errors import FormatError, InputError, SynoviaError
 from synovia.io.base import Format, as_path, check_writable, read_bytes
 from synovia.io.load import endings, format_of, formats, guarded
 from synovia.io.nodes.lengths import in_unit
+from synovia.io.trajectory import STILL
 from synovia.io.verify import FileCheck, check_motion
 from synovia.model import Kind, Skeleton
 from synovia.model.motion import Motion
@@ -94,10 +95,13 @@ def write_motion(
     """Write a motion and return sentences about differences between the file and the motion; see ``save_motion``."""
     where = as_path(path)
     fmt, write = writer_of(where)
+    notes: list[str] = []
     if joints is not None:
         rows = _chosen(motion.skeleton, joints, fmt, where)
+        moving = _moving_except(motion, rows)
+        notes += [f"The file leaves out {listed(moving)}, whose values change."] if moving else []
         motion, write = _at_rest_except(motion, rows), partial(write, joints=rows)
-    notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
+    notes += [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
     if source is not None and (not fmt.makes_new or is_of(fmt, as_path(source))):
         said = write(motion, where, into=source, force=force)
@@ -148,6 +152,19 @@ def _chosen(skeleton: Skeleton, joints: Iterable[str | int], fmt: Format, where:
     if not rows:
         raise InputError("joints", value=[], expected="one joint or more, or None for all")
     return rows
+
+
+def _moving_except(motion: Motion, rows: Sequence[int]) -> list[str]:
+    """Return the names of the joints, without some rows and without mimic joints, whose values change in a motion."""
+    skeleton = motion.skeleton
+    return [
+        skeleton.joint_keys[row]
+        for row, joint in enumerate(skeleton.joints)
+        if row not in rows
+        and joint.mimic is None
+        and joint.kind is not Kind.FIXED
+        and float(np.ptp(motion.q[:, skeleton.q_slice(row)], axis=0).max(initial=0.0)) > STILL
+    ]
 
 
 def _at_rest_except(motion: Motion, rows: Sequence[int]) -> Motion:

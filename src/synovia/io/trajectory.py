@@ -33,7 +33,7 @@ from synovia.text import counted, listed
 _ENDINGS: Final = (".trajectory.json", ".trajectory.yaml")
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
 _NANO: Final = 1_000_000_000
-_STILL: Final = 1e-6  # radians or length units; a joint that moves less counts as at rest
+STILL: Final = 1e-6  # radians or length units; a joint that moves less counts as at rest
 _ENDING: Final = 0.01  # fraction of a joint's highest velocity; a slower joint counts as at rest at the end of a clip
 _LINE: Final = re.compile(r"(header|joint_names|points): ?(.*)|- (\{.*\})")
 
@@ -95,7 +95,7 @@ def _driven(motion: Motion, where: str) -> list[int]:
     moving = [
         joint.name
         for row, joint in enumerate(skeleton.joints)
-        if joint.kind in (Kind.BALL, Kind.FREE) and np.ptp(motion.q[:, skeleton.q_slice(row)], axis=0).max() > _STILL
+        if joint.kind in (Kind.BALL, Kind.FREE) and np.ptp(motion.q[:, skeleton.q_slice(row)], axis=0).max() > STILL
     ]
     if moving:
         raise UnsupportedError(
@@ -252,7 +252,7 @@ def _lacks(motion: Motion) -> Sequence[str]:
     away = [
         joint.name
         for row, joint in enumerate(skeleton.joints)
-        if joint.kind in (Kind.BALL, Kind.FREE) and _off_rest(motion, row) > _STILL
+        if joint.kind in (Kind.BALL, Kind.FREE) and _off_rest(motion, row) > STILL
     ]
     notes = [f"The trajectory leaves out {listed(away)}, whose values differ from rest."] if away else []
     rates = np.abs(velocities(motion))
