@@ -273,3 +273,14 @@ def test_a_jog_beside_a_held_pose_goes_on_with_a_limit_of_the_jerk(rate):
     speeds = [servo.step({"tool": held}, jog={"joint3": 0.2}).velocity[2] for _ in range(int(1.5 * rate))]
     assert min(speeds[rate:]) > 0.1
     assert abs(np.mean(speeds[rate:]) - 0.2) < 0.03
+
+
+@pytest.mark.parametrize("jerk", [None, 100.0, 500.0])
+@pytest.mark.parametrize("rate", [100, 250])
+def test_a_joint_goes_to_a_value_without_overshoot(rate, jerk):
+    arm = sy.bundled("arm7")
+    servo = sy.Servo(arm, (), rate=rate, velocity=2.0, acceleration=8.0, jerk=jerk)
+    servo.reset(arm.rest_pose())
+    values = [servo.step(joints={"joint3": 0.5}).q[2] for _ in range(2 * rate)]
+    assert max(values) < 0.501
+    assert abs(values[-1] - 0.5) < 1e-5

@@ -181,6 +181,16 @@ class Drives:
         """Reference values of driven joints, in the order of ``at``."""
         return np.array([drive.place[0] for drive in self._drives.values()])
 
+    def lead_straight(self, q: Array, before: Array) -> None:
+        """Replace the references of joints that go to a value by that value, in q (nq,) and in that of the tick before.
+
+        A joint that moves alone goes there by itself, and does not overshoot as it might behind a reference.
+        """
+        for axis, drive in self._drives.items():
+            value = drive.order.value
+            if value is not None and not drive.lost:
+                q[self._q[axis]] = before[self._q[axis]] = min(max(value, drive.low), drive.high)
+
     def read(self, joints: Any, jog: Any) -> Orders | None:
         """Read and check the orders of a tick, without a change of the state.
 

@@ -1018,8 +1018,12 @@ class Servo(ChecksArguments):
 
     def _go_driven(self, out: Array, h: float) -> None:
         """Take a tick in which only driven joints move; write ``out`` (nq,)."""
-        there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
-        self._aim = there, before
+        led, before = self._answers.q, self._answers.before
+        if self._closed is None and self._guard is None:
+            led, before = led.copy(), before.copy()
+            self._drives.lead_straight(led, before)
+            led, before = self.skeleton.follow(led), self.skeleton.follow(before)
+        self._aim = there, before = self._feedback.command(led), self._feedback.command(before)
         if self._levels is not None and self._closed is not None:
             self._go_by_levels(self._levels, out, h, 0, self._levels.above)
             return
