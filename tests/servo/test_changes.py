@@ -158,6 +158,14 @@ def test_a_velocity_near_its_limit_is_kept_by_changes(name, seed):
     run.judge()
 
 
+@pytest.mark.compiled
+def test_a_limited_ball_stops_inside_its_limits_with_a_limit_of_the_jerk():
+    """In this run, a shoulder comes to the end of its swing at speed."""
+    run = Run("humanoid", 330, True)
+    run.go(200)
+    run.judge()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_feet_stay_whatever_changes_below_them(seed):
     run = Run("humanoid", seed, False, keeps=("left_foot", "right_foot"))

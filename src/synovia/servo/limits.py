@@ -25,6 +25,7 @@ from synovia.kernels.layout import (
     FIRST_Q,
     GAP,
     IS_ANGLE,
+    IS_LIMITED,
     LOWER,
     REASON,
     RECOVERING,
@@ -76,6 +77,7 @@ class Axes:
         joints: Joint of each axis, rows of the skeleton.
         firsts: First axis of each variable.
         lengths: Whether the coordinate of each axis is a length, not an angle.
+        limits_turns: Whether a rotation has limits.
         axis: Axis of each velocity of the skeleton; ``factor`` has the ratio of a mimic joint to its axis.
         rows: Limits of all joints, (joints, 2), by name of the limit.
         followers: Row of each mimic joint, the axis of its leader, and the ratio.
@@ -98,6 +100,7 @@ class Axes:
         self.numbers, self.number_q = firsts[numbers], at_q[numbers]
         self._at, self._at_q = _as_slice(self.numbers), _as_slice(self.number_q)
         self.low, self.high = t.limits[numbers, LOWER], t.limits[numbers, UPPER]
+        self.limits_turns = bool(t.limits[~numbers, IS_LIMITED].any())
         self._turns, self._turn_q = firsts[~numbers, None] + np.arange(3), at_q[~numbers, None] + np.arange(4)
         part = np.arange(len(self.joints)) - firsts[self.variable]
         column = t.variables[self.variable, BLOCK_COLUMN] + part

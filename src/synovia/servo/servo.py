@@ -95,9 +95,10 @@ class Servo(ChecksArguments):
     others compensate by the priorities of the goals.
 
     Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. This does not apply to loops, clearance goals or limits of end effectors with a jerk limit. With a jerk
-    limit and several goals, it rarely fails for a moment. With ``late="slow"``, priorities hold for twists: a ``Twist``
-    is late where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
+    priority. With a jerk limit, this does not apply to loops, limited ball joints, clearance goals or limits of end
+    effectors, and with several goals it rarely fails for a moment. With ``late="slow"``, priorities hold for twists: a
+    ``Twist`` is late where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of
+    rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
     the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
@@ -290,10 +291,10 @@ class Servo(ChecksArguments):
     def _has_levels(self) -> bool:
         """Whether goals go level by level.
 
-        With a jerk limit, this requires no loops, no clearance goal, no speed limit of an end effector and, with
-        ``late="slow"``, one goal of a body of hinges and slides. With speed limits of end effectors, it requires
-        ``late="deviate"``. Bodies with loops must not have both clearance goals and such speed limits, nor a measured
-        offset.
+        With a jerk limit, this requires no loops, no limited ball joint, no clearance goal, no speed limit of an end
+        effector and, with ``late="slow"``, one goal of a body of hinges and slides. With speed limits of end effectors,
+        it requires ``late="deviate"``. Bodies with loops must not have both clearance goals and such speed limits, nor
+        a measured offset.
         """
         deviates = self.late == "deviate"
         named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
@@ -304,7 +305,7 @@ class Servo(ChecksArguments):
             can = not (self._limits_jerk or (clear and limited)) and self._feedback.offset is None
         elif self._limits_jerk:
             is_arm = len(self.axes.numbers) == len(self.axes.table) and len(self.ik.goals) == 1
-            can = not clear and not limited and (deviates or is_arm)
+            can = not clear and not limited and not self.axes.limits_turns and (deviates or is_arm)
         return can and (not limited or (deviates and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
