@@ -29,7 +29,7 @@ from synovia.retargeting.judging.causes import (
     whole_limbs,
 )
 from synovia.retargeting.judging.ground import held_frames, on_the_spot, path_factor, speeds
-from synovia.retargeting.judging.measure import Figures, Limb
+from synovia.retargeting.judging.measure import PATH, Figures, Limb
 from synovia.text import DOUBT, counted, listed
 
 Bools = NDArray[np.bool_]
@@ -547,7 +547,7 @@ def _jumps(figures: Figures) -> Iterator[Finding]:
     Where the whole source jumps at one of its ends, each part of the result jumps as the rest poses make it.
     """
     ends = _end_jumps(figures)
-    limbs = {step.joint: step.limb or step.joint for step in figures.steps} | {"hips": "hips"}
+    limbs = {step.joint: step.limb or step.joint for step in figures.steps} | {PATH: PATH}
     by_frame: dict[int, list[str]] = {}
     for joint, jumped in figures.jumps.own.items():
         for frame in {*jumped} - ends:
@@ -557,14 +557,16 @@ def _jumps(figures: Figures) -> Iterator[Finding]:
         for limb in ["body"] if len(set(parts)) >= _MANY else dict.fromkeys(parts):
             by_limb.setdefault(limb, []).append(frame)
     for limb, frames in by_limb.items():
-        size = max(
-            (float(step.angles[frame - 1]) for step in figures.steps for frame in frames
-             if limb in ("body", step.limb, step.joint)), default=0.0,
-        )  # fmt: skip
-        text = f"jumps by up to {degrees(size)} in one frame, which the source does not"
-        if figures.origin is None:
-            text = f"jumps by up to {degrees(size)} in one frame"
-        yield Finding(limb, "jump", "look", tuple(sorted(frames)), text)
+        if limb == PATH and figures.result is not None:
+            steps = np.linalg.norm(np.diff(figures.result.hips, axis=0), axis=1)
+            size = length_text(float(steps[np.array(frames) - 1].max()), figures.motion.skeleton.meters_per_unit)
+        else:
+            size = degrees(max(
+                (float(step.angles[frame - 1]) for step in figures.steps for frame in frames
+                 if limb in ("body", step.limb, step.joint)), default=0.0,
+            ))  # fmt: skip
+        text = f"jumps by up to {size} in one frame" + (", which the source does not" if figures.origin else "")
+        yield Finding("hips" if limb == PATH else limb, "jump", "look", tuple(sorted(frames)), text)
     if ends:
         text = "the clip begins or ends with another pose, such as a T-pose, and jumps from or to it"
         yield Finding("body", "calibration pose", "note", tuple(sorted(ends)), text)

@@ -48,6 +48,7 @@ from synovia.retargeting.judging.steps import (
 
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]
+PATH: Final = "path of the hips"  # stands for the path among the joints that jump
 _CROSSED: Final = 0.03  # fraction of a leg length: least overlap of crossed ankles
 _SPARE: Final = 0.5  # fraction of a limb's length: a longer branch without parts may be the limb of the other side
 _TRUNK: Final = ("spine", "chest", "upper_chest")
@@ -87,7 +88,7 @@ class Jumps:
     """Frames in which jumps end.
 
     Args:
-        own: Frames of jumps of the result alone, by joint; ``"hips"`` for the path.
+        own: Frames of jumps of the result alone, by joint; ``PATH`` for the path of the hips.
         shared: Frames of jumps of the source, by part; ``"path"`` for the path.
     """
 
@@ -313,7 +314,7 @@ class Figures:
         if self.result is not None and self.whole:
             other: list[int] = [] if self.origin is None else hip_jumps(self.origin).tolist()
             if here := [frame for frame in hip_jumps(self.result).tolist() if frame not in other]:
-                own["hips"] = tuple(here)
+                own[PATH] = tuple(here)
             if other:
                 shared["path"] = tuple(other)
         return Jumps(own, shared)
