@@ -21,6 +21,7 @@ from synovia.comparison import Comparison
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "solvers" / "choose.md"
 HEAD = ["solver", "reached", "steps", "attempts", "median", "99 %", "from rest", "tracked", "largest step", "roughness"]
+ON_PAGE = [0, 1, 3, 4, 5, 7, 8]  # the columns that the page shows
 MARK = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -88,10 +89,13 @@ def main() -> None:
     arguments = parser.parse_args()
     where = machine()
     tables: dict[str, str] = {}
+    shown: dict[str, str] = {}
     record: dict[str, object] = {}
     for name, (problems, options) in cases(arguments.problems).items():
         result = sy.comparison.compare(problems, budget=arguments.budget, **options)
-        tables[name] = table(HEAD, rows(result))
+        found = rows(result)
+        tables[name] = table(HEAD, found)
+        shown[name] = table([HEAD[k] for k in ON_PAGE], [[row[k] for k in ON_PAGE] for row in found])
         record[name] = [
             {"solver": row.solver, "refused": row.refused}
             if row.refused is not None
@@ -116,7 +120,7 @@ def main() -> None:
     save("choose", "every solver side by side", {"cases": record}, text, where)
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(
-        MARK.sub(lambda found: f"<!-- table {found[1]} -->\n{tables[found[1]]}\n<!-- end -->", page), encoding="utf-8"
+        MARK.sub(lambda found: f"<!-- table {found[1]} -->\n{shown[found[1]]}\n<!-- end -->", page), encoding="utf-8"
     )
 
 
