@@ -92,16 +92,49 @@ def test_lost_points_hold_and_return_without_a_jump(body: sy.Skeleton) -> None:
     assert live.step(points[10], confidence).status is sy.Status.HOLDING
 
 
-def test_the_first_whole_frame_is_waited_for(body: sy.Skeleton) -> None:
-    live = sy.hands.LiveHand(body, rate=RATE, side="right")
-    some = open_points(body)
-    some[12] = np.nan
-    assert live.step(some).status is sy.Status.HOLDING
+def test_it_starts_with_the_fingers_that_are_seen(body: sy.Skeleton) -> None:
+    """The others follow from the first frame that shows them, without a jump."""
+    live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right")
+    whole = bent(body, 0.8)
+    thumb = whole.copy()
+    thumb[5:] = np.nan
+    assert live.step(thumb).status is sy.Status.HOLDING
     assert live.fingers == ()
-    assert live.step(open_points(body)).status is sy.Status.REACHED
-    assert live.fingers[0] == "thumb"
+    some = whole.copy()
+    some[[12, 17, 18, 19, 20]] = np.nan  # also without the knuckle of the little finger
+    first = [live.step(some) for _ in range(30)]
+    assert first[-1].status is sy.Status.REACHED
+    assert live.fingers == ("thumb", "index", "ring")
+    then = [live.step(whole) for _ in range(30)]
+    assert live.fingers == ("thumb", "index", "middle", "ring", "little")
+    assert then[-1].status is sy.Status.REACHED
+    assert speeds(np.array([pose.q for pose in (*first, *then)])).max() <= 15.0 + 1e-6
+    points = [sy.hands.hand_landmarks(pose, "right") for pose in (first[-1], then[-1])]
+    moved = np.linalg.norm(points[1] - points[0], axis=1)
+    assert moved[[4, 8, 16]].max() < 0.01 < moved[[12, 20]].min()  # metres
     live.reset()
     assert live.fingers == ()
+
+
+def test_hidden_knuckles_are_where_the_palm_has_them(body: sy.Skeleton) -> None:
+    points = closing(body)
+    two = [sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right") for _ in range(2)]
+    for k, frame in enumerate(points):
+        turned = frame @ sy.Rotation.from_euler("xyz", (0.02 * k, 0.03 * k, 0.05 * k)).as_matrix().T
+        hidden = turned.copy()
+        if k > 3:
+            hidden[[9, 17] if k % 2 else [5]] = np.nan
+        one, other = two[0].step(turned), two[1].step(hidden)
+        assert other.status is one.status
+        np.testing.assert_allclose(other.q, one.q, atol=1e-6)
+
+
+def test_mirrored_points_are_told(body: sy.Skeleton) -> None:
+    live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right")
+    points = bent(body, 0.8)
+    assert not any("mirrored" in line for line in live.step(points).explain())
+    told = live.step(points * (-1.0, 1.0, 1.0)).explain()
+    assert any("left hand" in line and "mirrored" in line for line in told)
 
 
 def test_what_holds_a_hand_back_is_told(body: sy.Skeleton) -> None:

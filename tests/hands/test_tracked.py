@@ -38,7 +38,7 @@ def tracked_of(body: sy.Skeleton, points: Array, side: str, frame: str = "palm")
     """Return a hand of the body that follows a right hand."""
     recording = read_recording(points[:1], None, "right", RATE)
     aims = aims_of(recording, body, sy.hand_of(body, side), frame, None, 1.1)
-    follower = HandFollower(body, aims.fingers, RATE, None)
+    follower = HandFollower(body, aims.moving, RATE, None)
     tracked = TrackedHand(follower, aims, recording, RATE, on_palm=frame == "palm")
     tracked.q[[FREE_Q, HAND_Q]] = body.rest_pose().q
     return tracked
@@ -78,16 +78,18 @@ def test_errors_are_distances_from_the_targets(body: sy.Skeleton) -> None:
     [(0, math.nan), (5, math.inf), (9, math.nan), (13, -math.inf), (17, math.nan)],
 )
 def test_without_a_palm_nothing_moves(body: sy.Skeleton, point: int, value: float) -> None:
+    """A palm has a wrist and two knuckles."""
     points = moved(sy.hands.hand_landmarks(body.rest_pose(), "right"), 5)
     tracked = tracked_of(body, points, "right")
     tracked.step(points[0], np.ones(21))
     before = tracked.q.copy()
     lost, unseen = points[1].copy(), np.ones(21)
-    lost[point, 1] = value
+    others = [k for k in (5, 9, 13, 17) if k != point][:2] if point else []
+    lost[[point, *others], 1] = value
     assert tracked.step(lost, np.ones(21)) == NO_PALM
-    unseen[point] = 0.0
+    unseen[[point, *others]] = 0.0
     assert tracked.step(points[1], unseen) == NO_PALM
-    unseen[point] = math.nan
+    unseen[[point, *others]] = math.nan
     assert tracked.step(points[1], unseen) == NO_PALM
     assert tracked.step(np.outer(np.arange(21.0), (1.0, 2.0, 3.0)), np.ones(21)) == NO_PALM  # in line
     np.testing.assert_array_equal(tracked.q, before)

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 
 import synovia as sy
-from synovia.retargeting.hands.follower import HandFollower
+from synovia.retargeting.hands.follower import HandFollower, Moving
 
 
 def _at(*place):
@@ -36,7 +36,7 @@ def _hand(limit=1.4):
 @pytest.fixture(scope="module")
 def follower():
     skeleton = _hand()
-    return HandFollower(skeleton, sy.hand_of(skeleton).fingers, 30.0, None)
+    return HandFollower(skeleton, Moving(sy.hand_of(skeleton).fingers), 30.0, None)
 
 
 def _cost(follower, q, tips):
@@ -89,7 +89,7 @@ def test_the_first_level_holds_where_it_can_and_is_nearest_where_not(follower):
 
 def test_no_joint_moves_farther_in_a_frame_than_it_may():
     skeleton = _hand()
-    follower = HandFollower(skeleton, sy.hand_of(skeleton).fingers, 30.0, 3.0)
+    follower = HandFollower(skeleton, Moving(sy.hand_of(skeleton).fingers), 30.0, 3.0)
     rng = np.random.default_rng(2)
     tips = follower.tips_at(np.array(skeleton.rest_q)[None])[0] + rng.normal(0.0, 0.05, (40, follower.count, 3))
     table, weights = _aims(follower, tips)
@@ -130,7 +130,7 @@ def test_a_linear_problem_is_solved_in_one_step():
         joints.append(sy.Joint(f"{finger}_tip", f"{finger}_2", kind=sy.Kind.FIXED, rest=_at(0, 0.1, 0)))
     skeleton = sy.Skeleton(joints, name="gripper")
     fingers = sy.hand_of(skeleton).fingers
-    follower = HandFollower(skeleton, fingers, 1.0, 1e6)
+    follower = HandFollower(skeleton, Moving(fingers), 1.0, 1e6)
     rest = np.array(skeleton.rest_q)
     start = follower.tips_at(rest[None])[0]
     tips = start + np.array([0.09, 0.02, 0.0])

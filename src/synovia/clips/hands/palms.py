@@ -81,6 +81,18 @@ def palms_of(points: Array, palm: list[int], side: str) -> Palms | None:
     return Palms(places, frames, turns @ axes, shifts + turns @ shape[0])
 
 
+def completed_palm(shape: Array, own: Array) -> Array:
+    """Return points (P, 3) of a palm with those that are hidden (NaN) where a shape (P, 3) has them, if others show it.
+
+    Args:
+        shape: The palm in a frame in which all its points are known.
+        own: The palm in another frame.
+    """
+    seen = np.isfinite(own[:, 0])
+    frames, turns, shifts = _laid(shape, own[None], seen[None])
+    return own if not len(frames) else np.where(seen[:, None], own, shape @ turns[0].T + shifts[0])
+
+
 def _first(own: Array, seen: NDArray[np.bool_]) -> Array | None:
     """Return the points (P, 3) of a palm in the frame that shows most, NaN where hidden; None if all are on a line."""
     for frame in np.argsort(-seen.sum(1), kind="stable").tolist():

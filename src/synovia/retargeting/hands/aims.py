@@ -15,7 +15,9 @@ from synovia.model.anatomy.hands.landmarks import FINGER_POINTS, KNUCKLES, WRIST
 from synovia.model.anatomy.hands.pointed import landmarks_in
 from synovia.model.geometry import Array, frames_to_transforms, is_number, magnitude, magnitudes
 from synovia.model.tree import ancestors
+from synovia.retargeting.hands.follower import Moving
 from synovia.retargeting.hands.gripper import WIDE, Gripper, gripper_of
+from synovia.retargeting.hands.itself import SAME_LENGTHS, OwnHand, own_scale
 from synovia.retargeting.hands.recording import Recording
 from synovia.text import listed
 
@@ -44,6 +46,8 @@ class Aims:
         landmarks: The recorded points, scaled and placed on the hand in the world, (T, 21, 3).
         gripper: Opening of a gripper; None for a hand.
         notes: Fingers that do not follow, and assumptions.
+        metre: Length units of the points per metre.
+        own: The hand whose own landmarks the points are; None for points of another hand.
     """
 
     fingers: tuple[Finger, ...]
@@ -60,6 +64,13 @@ class Aims:
     landmarks: Array
     gripper: Gripper | None
     notes: tuple[str, ...]
+    metre: float
+    own: OwnHand | None = None
+
+    @property
+    def moving(self) -> Moving:
+        """What moves in the hand that follows."""
+        return Moving(self.fingers, self.wrist, own=self.own is not None)
 
     @property
     def narrow(self) -> Array:
@@ -129,6 +140,9 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         local = recording.places - recording.places[:, [WRIST]]
     reach, human = _lengths(skeleton, fingers, world, place, local)
     gripper = gripper_of(skeleton, hand, fingers)
+    may_be_own = gripper is None and not mirrored and not skeleton.loops
+    if may_be_own:
+        itself = own_scale(skeleton, hand, recording.places, known) or itself
     if scale is None:
         if gripper is not None:
             scale = gripper.widest / (WIDE * recording.metre)
@@ -138,18 +152,22 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         raise InputError("scale", value=scale, expected="a number above 0, or None to take it from the hands")
     ends = [FINGER_POINTS[one.name][-1] for one in fingers]
     before = [FINGER_POINTS[one.name][-2] for one in fingers]
-    ways = (local[:, ends] - local[:, before]) @ turn.T
-    ways = ways / np.maximum(magnitudes(ways), 1e-12)[..., None]
-    apart = magnitudes(recording.places[:, ends] - recording.places[:, ends[:1]]) / recording.metre
     if gripper is not None:
         notes.append(f"a gripper: its opening is the distance of fingers and thumb times {float(scale):.3g}")
     laid = np.eye(4)
     laid[:3, :3], laid[:3, 3] = turn, place
-    landmarks = place + float(scale) * (local @ turn.T)
-    tips = landmarks[:, ends] if gripper is None else gripper.at(float(scale) * recording.metre * apart)
+    landmarks, own = place + float(scale) * (local @ turn.T), None
+    if may_be_own and itself is not None and abs(itself / scale - 1.0) < SAME_LENGTHS:
+        side = recording.side if frame == "palm" else None
+        own, landmarks = _own(OwnHand(skeleton, hand, known, laid, float(scale), side), recording, landmarks)
+    metre = recording.metre if own is None else 1.0 / (float(scale) * (skeleton.meters_per_unit or 1.0))
+    apart = magnitudes(recording.places[:, ends] - recording.places[:, ends[:1]]) / metre
+    ways = landmarks[:, ends] - landmarks[:, before]
+    ways = ways / np.maximum(magnitudes(ways), 1e-12)[..., None]
+    tips = landmarks[:, ends] if gripper is None else gripper.at(float(scale) * metre * apart)
     return Aims(
         fingers, tips, ways, recording.trust[:, ends], apart, laid, carrier,
-        float(scale), reach, wrist, mirrored, landmarks, gripper, tuple(notes),
+        float(scale), reach, wrist, mirrored, landmarks, gripper, tuple(notes), metre, own,
     )  # fmt: skip
 
 
@@ -179,6 +197,16 @@ def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bo
     axes = np.eye(4)
     axes[:3, :3], axes[:3, 3] = R.T, b.mean(0) - scale * a.mean(0) @ R
     return axes, scale
+
+
+def _own(own: OwnHand, recording: Recording, landmarks: Array) -> tuple[OwnHand | None, Array]:
+    """Return a hand and its landmarks (T, 21, 3) if the recorded points are its own; None and the given ones if not."""
+    out = np.array(landmarks)
+    for t in reversed(range(len(out))):  # the last one is the first frame, from which the hand starts
+        out[t], fits = own.laid(recording.places[t])
+        if not fits:
+            return None, landmarks
+    return own, out
 
 
 def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Array, Array, tuple[int, ...], int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from synovia.retargeting.hands.ties import ties_of
 VELOCITY: Final = 15.0  # radians per second; fast for a human finger
 UNSEEN: Final = 0.5  # weight of an unseen finger, which is drawn to its last position, as of points in short gaps
 _ALONG: Final = 0.002  # weight of the direction of a last segment, relative to the position of a tip
+_OWN_ALONG: Final = 0.1  # the same for landmarks of the hand itself, which can have all of them
 _REST: Final = 3e-4  # weight of the rest pose
 STEPS, _PINCH_STEPS, _TIE_STEPS = 4, 12, 60  # most steps of a frame; of a frame that pinches; with loops
 _SEEKING_STEPS: Final = 20  # most steps of a pose that is sought
@@ -32,6 +33,20 @@ _ROUNDED: Final = 1.0 + 1e-9
 _LEAST_SHARE: Final = 1e-3  # share of the displacement; a loop that can move less stays
 
 
+class Moving(NamedTuple):
+    """What moves in a hand.
+
+    Args:
+        fingers: The fingers that follow, thumb first.
+        wrist: Rows of the joints of the wrist, if it moves, too.
+        own: Whether the landmarks are those of the hand itself, which can have all of them.
+    """
+
+    fingers: Sequence[Finger]
+    wrist: Sequence[int] = ()
+    own: bool = False
+
+
 class HandFollower:
     """A hand that follows aims frame by frame.
 
@@ -39,10 +54,9 @@ class HandFollower:
 
     Args:
         skeleton: The skeleton of the hand.
-        fingers: The fingers that follow, thumb first.
+        moving: What moves.
         fps: Frames per second.
         velocity: As in ``retarget_hand``.
-        wrist: Rows of the joints of the wrist, if it moves too.
         steps: Most steps of a frame without a pinch.
 
     Attributes:
@@ -59,19 +73,19 @@ class HandFollower:
     def __init__(
         self,
         skeleton: Skeleton,
-        fingers: Sequence[Finger],
+        moving: Moving,
         fps: float,
         velocity: Any,
-        wrist: Sequence[int] = (),
         steps: int = STEPS,
     ) -> None:
         """Compile the problem and load its kernel."""
+        fingers = moving.fingers
         self._tied, self.skeleton = skeleton, skeleton.with_loops([]) if skeleton.loops else skeleton
         self.tips = np.array([skeleton.value_index(one.tip) for one in fingers])
         self.offsets = np.array([one.offset for one in fingers])
-        moving = {skeleton.value_index(key) for one in fingers for key in one.joints} | set(wrist)
-        moving |= {skeleton.leader_rows[row] for row in moving if row in skeleton.leader_rows}
-        ties, self.rows = ties_of(skeleton, moving)
+        rows = {skeleton.value_index(key) for one in fingers for key in one.joints} | set(moving.wrist)
+        rows |= {skeleton.leader_rows[row] for row in rows if row in skeleton.leader_rows}
+        ties, self.rows = ties_of(skeleton, rows)
         rest = skeleton.rest_pose()
         count = self.count = len(fingers)
         self._pinches = slice(2 * count, 3 * count - 1)
@@ -79,8 +93,9 @@ class HandFollower:
             PositionGoal(row, offset=offset, priority=1, name=f"tip {k}")
             for k, (row, offset) in enumerate(zip(self.tips.tolist(), self.offsets, strict=True))
         ]
+        along = _OWN_ALONG if moving.own else _ALONG
         goals += [
-            DirectionGoal(row, axis, priority=1, weight=_ALONG, name=f"way {k}")
+            DirectionGoal(row, axis, priority=1, weight=along, name=f"way {k}")
             for k, (row, axis) in enumerate(self._last_segments(fingers, np.array(rest.frames)))
         ]
         thumb, thumb_offset = int(self.tips[0]), self.offsets[0]

@@ -18,7 +18,7 @@ from synovia.ik import GoalError, Status
 from synovia.kernels.layout import BEFORE_Q, FOLLOWS, FREE_Q, HAND_Q, HELD_BACK, NO_PALM, OFF_TARGET, OPEN_PINCH
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hand_of
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, palm_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_of, palms_and_side_of
 from synovia.model.derivatives import steps
 from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.motion import Motion
@@ -54,6 +54,7 @@ class HandDetails:
         distances: Distance of each tip from its target, (F,); empty while the hand holds.
         fingers: Names of the fingers, which of them were seen and which missed their targets, (F,).
         pinching: As in ``Tick``.
+        source: The tracked points (21, 3), and the side of their hand; None while the hand holds.
     """
 
     skeleton: Skeleton
@@ -65,6 +66,7 @@ class HandDetails:
     distances: Array
     fingers: tuple[tuple[str, ...], Bools, Bools]
     pinching: tuple[str, ...]
+    source: tuple[Array, str] | None
 
     def _velocities(self) -> Array:
         """Return the velocities of this tick and the one before, (2, nv)."""
@@ -117,27 +119,35 @@ class HandDetails:
         unseen = [finger for finger, state in self.states.items() if state == "lost"]
         stalled = "Stalled: a pinch does not close, or the tips are far from their targets."
         first = stalled if self.status is Status.STALLED else self.status.meaning
-        return [first], [f"Fingers that were not seen: {', '.join(unseen)}."] if unseen else []
+        further = [f"Fingers that were not seen: {', '.join(unseen)}."] if unseen else []
+        if self.source is not None and palms_and_side_of(self.source[0][None], self.source[1]).others:
+            other = "left" if self.source[1] == "right" else "right"
+            further.append(f"The fingers bend as those of a {other} hand: the points may be mirrored.")
+        return [first], further
 
 
 def _shows_palm(points: Array, side: str | None) -> bool:
-    """Return whether points (21, 3) show a palm: wrist and knuckles are neither in line nor at one place."""
-    has_length = bool((points[WRIST] != points[FINGER_POINTS["middle"][0]]).any())
-    return has_length and bool(np.isfinite(palm_of(points[None], side)).all())
+    """Return whether points (21, 3) show a palm: the wrist and two knuckles, neither in line nor at one place."""
+    knuckles = points[list(KNUCKLES)]
+    knuckles = knuckles[np.isfinite(knuckles[:, 0])]
+    if len(knuckles) < 2 or not np.isfinite(points[WRIST]).all():
+        return False
+    return bool((knuckles != points[WRIST]).any(1).all() and np.isfinite(palm_of(points[None], side)).all())
 
 
 class LiveHand(ChecksArguments):
     """A hand that follows a tracked hand of 21 points frame by frame, as ``retarget_hand`` does a recording.
 
-    The fingers, the side of the tracked hand and the scale are those of the first frame whose points are all seen;
-    until then, and without points, the hand holds. Later frames are unknown: a pinch begins to close where the tracked
+    The hand starts with the first frame that shows the palm, the thumb and another finger, which also define the side
+    of the tracked hand and the scale; until then, and without points, it holds. A finger that is seen later follows
+    from then on. Later frames are unknown: a pinch begins to close where the tracked
     tips are 30 mm apart, and opens within 0.15 s.
 
     If the first frame has all points, the first pose is that of the tracked hand. After ``reset(pose)``, or after
     frames in which the hand held, the hand moves there from its current pose. From the first pose on, no joint moves
-    faster than ``velocity``, also when points return. A frame without a palm (wrist and knuckles that are not seen, or
-    in line) counts as a frame without points. Points that a tracker mirrors are followed as they are; only
-    ``retarget_hand`` reports them.
+    faster than ``velocity``, also when points return. A frame without a palm (wrist or three knuckles that are not
+    seen, or in line) counts as a frame without points. Points that a tracker mirrors are followed as they are, and
+    ``explain`` of their ticks says so.
 
     Args:
         skeleton: The skeleton of the hand, or a body with one.
@@ -199,7 +209,7 @@ class LiveHand(ChecksArguments):
         self._q = np.array(self.skeleton.rest_pose().q if pose is None else self._inside(pose.q))
         self._began = pose is not None
         self._trail, self._ticks = (self._q,) * 3, 0
-        self._tracked = None
+        self._tracked, self._side = None, self._chosen.source_side
 
     def _inside(self, q: Array) -> Array:
         """Return joint values (nq,) within the limits.
@@ -243,30 +253,38 @@ class LiveHand(ChecksArguments):
             return self._tick(Status.HOLDING)
         places = as_numbers(points, (COUNT, 3), "points", finite=False)
         trust = self._all if confidence is None else np.array(confidence_of(confidence, 1, COUNT)[0])
-        if self._tracked is None:
+        if self._tracked is None or self._left:
             seen = np.isfinite(places).all(axis=1) & (trust > 0.0)
-            if not seen.all() or not _shows_palm(places, self._chosen.source_side):
+            shown = {one.name for one in self.hand.fingers if seen[list(FINGER_POINTS[one.name])].all()}
+            more = shown - {*self.fingers}
+            if more and len(shown) > 1 and "thumb" in shown and shown > {*self.fingers}:
+                known = np.where(seen[:, None], places, np.nan)
+                if _shows_palm(known, self._side):
+                    self._tracked = self._learned(known)
+            if self._tracked is None:
                 return self._tick(Status.HOLDING)
-            self._tracked = self._learned(places)
+        self._points = places
         return self._judged(self._tracked, self._tracked.step(places, trust))
 
     def _learned(self, places: Array) -> TrackedHand:
-        """Return the hand that follows, with the fingers, the side and the scale of a first frame."""
+        """Return the hand that follows, with the fingers, the side and the scale of a frame."""
         chosen = self._chosen
-        recording = read_recording(places[None], None, chosen.source_side, self._rate)
+        recording = read_recording(places[None], None, self._side, self._rate)
+        self._side = recording.side
         aims = aims_of(recording, self.skeleton, self.hand, chosen.frame, chosen.origin, chosen.scale)
         rest, now = (pose.transform(aims.carrier) for pose in (self.skeleton.rest_pose(), Pose(self.skeleton, self._q)))
         self._aims: Aims = aims.moved(now @ np.linalg.inv(rest))
-        fingers, wrist = self._aims.fingers, self._aims.wrist
-        self._follower = HandFollower(self.skeleton, fingers, self._rate, chosen.velocity, wrist, 2 * STEPS)
+        self._left = len(aims.fingers) < len(self.hand.fingers)
+        self._follower = HandFollower(self.skeleton, self._aims.moving, self._rate, chosen.velocity, 2 * STEPS)
         self._apart = None if self._distance is None else Apart(self._follower, self.hand, self._distance)
-        self._pads = Pads(self.skeleton, fingers)
+        self._pads = Pads(self.skeleton, self._aims.fingers)
         on_palm = chosen.frame == "palm"
         tracked = TrackedHand(self._follower, self._aims, recording, self._rate, on_palm=on_palm)
         tracked.q[HAND_Q] = self._q
         if not self._began:
             tracked.aim(places)
-            tracked.q[HAND_Q] = self._follower.first(tracked.table[None], tracked.weights[None], self._q)
+            start = self._q if aims.own is None else aims.own.q
+            tracked.q[HAND_Q] = self._follower.first(tracked.table[None], tracked.weights[None], start)
             self._keep_apart(tracked, first=True)
             tracked.q[HAND_Q] = self._follower.closed(tracked.q[HAND_Q][None])[0]
             self._began = True
@@ -333,5 +351,6 @@ class LiveHand(ChecksArguments):
             np.zeros(0) if tracked is None else tracked.errors,
             (self.fingers, seen, seen if missed is None else missed),
             () if tracked is None else self._named(tracked.closed),
+            None if tracked is None or self._side is None else (self._points, self._side),
         )
         return Tick(self.skeleton, q, details)

@@ -276,10 +276,12 @@ def retarget_hand(
     rest = skeleton.rest_pose()
     distance = checked_clearance(chosen.clearance, skeleton)
     aims = aims_of(recording, skeleton, hand, chosen.frame, chosen.origin, chosen.scale)
-    follower = HandFollower(skeleton, aims.fingers, float(fps), chosen.velocity, aims.wrist)
+    follower = HandFollower(skeleton, aims.moving, float(fps), chosen.velocity)
     metre = 1.0 / (skeleton.meters_per_unit or 1.0)
     closed = closed_frames(aims.apart)
-    q, table, weights, held = _followed(follower, aims, closed, np.array(rest.q), float(fps), metre)
+    q, table, weights, held = _followed(
+        follower, aims, closed, np.array(rest.q if aims.own is None else aims.own.q), float(fps), metre
+    )
     if distance is not None:
         q = Apart(follower, hand, distance).cleared(table, weights, q)
     motion = Motion(skeleton, follower.closed(q), float(fps), name=name)

@@ -7,17 +7,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.clips.hands.palms import completed_palm
 from synovia.ik.pursuit import PackedHand
 from synovia.ik.targets import transforms
 from synovia.kernels import layout
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS
-from synovia.model.geometry import Array
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST
+from synovia.model.geometry import Array, rigid
 from synovia.retargeting.hands.aims import Aims
 from synovia.retargeting.hands.follower import UNSEEN, HandFollower
 from synovia.retargeting.hands.judge import OFF, TOUCH
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
 from synovia.retargeting.hands.recording import Recording
 
+_PALM: Final = [WRIST, *KNUCKLES]
 _BEGIN: Final = 0.03  # metres between the recorded tips below which a pinch begins to close
 
 
@@ -39,7 +41,7 @@ class TrackedHand:
 
     def __init__(self, follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> None:
         """Compile the problem of the hand and load its kernels."""
-        self._gripper = aims.gripper
+        self._gripper, self._own = aims.gripper, aims.own
         self._ends = [FINGER_POINTS[one.name][-1] for one in aims.fingers]
         none = np.zeros((1, len(self._ends), 3))
         table, weights = follower.table(none, none, none[..., 0])
@@ -50,13 +52,31 @@ class TrackedHand:
         self._fingers[:, layout.FINGER_POINT], self._fingers[:, layout.FINGER_NARROW] = self._ends, aims.narrow
         self.table[:], self.weights[:], hand.settings[:] = table[0], weights[0], follower.settings
         hand.landmarks[:] = np.nan
+        known = recording.trust[0, _PALM] > 0.0
+        self._last, self._has_palm = recording.places[0].copy(), False  # points of the last frame with a palm
+        self._last[np.array(_PALM)[~known]] = self._last[_PALM][1:][known[1:]].mean(0)
 
     def _take(self, points: Array, confidence: Array) -> None:
         """Store a frame of points (21, 3).
 
-        A gripper opens by the distances of the tips; while a tip is not seen, its targets stay.
+        Landmarks of the hand itself are laid on it here. A gripper opens by the distances of the tips; while a tip is
+        not seen, its targets stay.
         """
-        self._hand.landmarks[:], self._hand.confidence[:] = points, confidence
+        hand = self._hand
+        if self._own is None:
+            if self._has_palm:
+                self._last[:] = hand.landmarks
+            hand.landmarks[:], hand.confidence[:] = points, confidence
+        else:
+            whole = np.array(points)
+            known = self._completed(whole, confidence)
+            laid, _ = self._own.laid(whole)
+            known = known and bool(np.isfinite(laid).any())
+            hand.landmarks[:] = laid
+            hand.confidence[:] = confidence
+            hand.landmarks[_PALM], hand.confidence[_PALM] = self._own.wrist if known else np.nan, 1.0
+            if known:
+                self._last[:] = whole
         if self._gripper is None:
             return
         ends = points[self._ends]
@@ -78,7 +98,22 @@ class TrackedHand:
             confidence: (21,), above 0 where one is seen.
         """
         self._take(points, confidence)
-        return self._hand.step()
+        became = self._hand.step()
+        hand = self._hand
+        if became == layout.NO_PALM and self._own is None and self._completed(hand.landmarks, hand.confidence):
+            hand.confidence[_PALM] = 1.0
+            became = hand.step()
+        self._has_palm = became != layout.NO_PALM
+        return became
+
+    def _completed(self, points: Array, confidence: Array) -> bool:
+        """Add hidden knuckles to points (21, 3), where the last frame has them in the palm; return whether it did."""
+        palm = points[_PALM]
+        palm[~(np.isfinite(palm).all(1) & (confidence[_PALM] > 0.0))] = np.nan
+        if np.isnan(palm[0]).any():  # knuckles alone are nearly in line
+            return False
+        points[_PALM] = palm = completed_palm(self._last[_PALM], palm)
+        return bool(np.isfinite(palm).all())
 
     def judge(self) -> int:
         """Judge the pose again after a change; return the result of the frame."""
@@ -117,12 +152,16 @@ class TrackedHand:
 def _numbers(follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> Array:
     """Return the numbers that define how points lie on the hand, (HAND_WIDTH,), see ``kernels.layout``."""
     metre, out = 1.0 / (follower.skeleton.meters_per_unit or 1.0), np.zeros(layout.HAND_WIDTH)
-    out[layout.HAND_PLACE : layout.HAND_PLACE + 9] = aims.place[:3, :3].ravel()
-    out[layout.HAND_PLACE + 9 : layout.HAND_PLACE + 12] = aims.place[:3, 3]
-    out[layout.HAND_SCALE], out[layout.HAND_ON_PALM] = aims.scale, float(on_palm)
+    place, scale = aims.place, aims.scale
+    if aims.own is not None:  # its landmarks are laid on the hand at rest, about its wrist
+        moved = place @ np.linalg.inv(aims.own.axes)
+        place, scale, on_palm = moved @ rigid(aims.own.wrist), 1.0, False
+    out[layout.HAND_PLACE : layout.HAND_PLACE + 9] = place[:3, :3].ravel()
+    out[layout.HAND_PLACE + 9 : layout.HAND_PLACE + 12] = place[:3, 3]
+    out[layout.HAND_SCALE], out[layout.HAND_ON_PALM] = scale, float(on_palm)
     out[layout.HAND_SIDE] = 1.0 if recording.side == "right" else -1.0
     out[layout.HAND_MIRROR] = -1.0 if aims.mirrored else 1.0
-    out[layout.HAND_METRE] = recording.metre
+    out[layout.HAND_METRE] = aims.metre * aims.scale / scale
     out[layout.HAND_BEGIN], out[layout.HAND_CLOSED], out[layout.HAND_OPEN] = _BEGIN, CLOSED, OPEN
     out[layout.HAND_AWAY], out[layout.HAND_CLEAR] = AWAY, CLEAR * metre
     out[layout.HAND_OPENING] = 1.0 / max(1.0, ONSET * rate)
