@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self, Unpack
 
@@ -49,6 +49,8 @@ class IK(ChecksArguments):
         moving: The joints that may move, by name, role or row; None for all. All others keep the values of the start,
             bit for bit if these are within the limits. A free root only moves if it is named. A mimic joint stands for
             its leader and all joints that follow the leader. Of a loop, name all joints or none.
+        proofs: Whether ``solve`` and ``solve_many`` search for a proof after each missed position, and for a pose if
+            the search passes one; see ``solution.proof``.
 
     Attributes:
         given: The skeleton as given, without the joints that ``root`` adds.
@@ -169,9 +171,10 @@ class IK(ChecksArguments):
             workspace = problem.idle.pop()  # ``pop`` is atomic, so two threads never share a workspace
         except IndexError:
             workspace = problem.new_workspace()
+        ends = 0.0
         try:
             if deadline is not None:
-                set_deadline(workspace.scratch, deadline)
+                ends = set_deadline(workspace.scratch, deadline)
             problem.writer.fill(targets, workspace)
             row = _empty(problem.row_shape)
             code = problem.call(ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
@@ -186,7 +189,40 @@ class IK(ChecksArguments):
             if deadline is not None:
                 clear(workspace.scratch)
             problem.idle.append(workspace)
+        if code & MISSED and problem.proofs:
+            return self._decided(Solution(problem, row, start), None if follow else [targets], ends)
         return Solution(problem, row, start)
+
+    def _decided(self, missed: Solution, targets: Sequence[Targets | None] | None, ends: float) -> Solution:
+        """Search for a proof of a miss. If the search passes a pose that meets the goal, solve again from there.
+
+        Args:
+            missed: The solution.
+            targets: The targets of the solve; None if the pose must stay near the start.
+            ends: Deadline on the clock of kernels; 0 for none.
+        """
+        from synovia.ik.proofs.decide import decide
+
+        if missed.reached:
+            return missed
+        watch = Watch(ends)
+        proof, near = decide(missed, watch)
+        if near is not None and targets is not None and missed.ik.moves is None and not watch.passed:
+            again = type(self).of(missed.ik.unproved).solve(targets[0], near)
+            if again.reached:
+                again.ik, again.start = missed.ik, missed.start
+                return again
+        missed.decided(proof)
+        return missed
+
+    def _decided_rows(self, many: Solutions, workers: Workers) -> Solutions:
+        """Search for proofs of the misses of a batch."""
+        from synovia.ik.proofs.decide import decide
+
+        for solution in many:
+            if not solution.reached and not workers.watch.passed:
+                solution.decided(decide(solution, workers.watch).proof)
+        return many
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
         """Return all closed-form solutions of the goals within the limits, the nearest to the start first.
@@ -260,7 +296,8 @@ class IK(ChecksArguments):
         problem, others, table = problem.table_of_many(targets)
         given = problem.as_starts(starts, len(table))
         packed, solve = packed._replace(places=problem.obstacle_places), partial(solve, targets=others)
-        return Solutions(problem, _solve_from(problem, given, table, packed, solve), given)
+        found = Solutions(problem, _solve_from(problem, given, table, packed, solve), given)
+        return self._decided_rows(found, workers) if problem.proofs else found
 
     def errors_after(self, steps: int, targets: Targets | None = None, starts: Starts | None = None) -> Array:
         """Return the errors (B, goals, 2) of the first attempt after a number of steps: position, angle (radians).

@@ -29,6 +29,7 @@ _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _LISTED: Final = 4  # largest number of names in a note
 DOUBT: Final = "Look at it: "  # prefix of notes with a doubt about a clip; its verdict is then never "good"
 UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}  # metres
+_METRE: Final = 0.9995  # metres; longer lengths are shown in metres, because they would round to 1000 mm
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -177,3 +178,11 @@ def toml_text(value: str) -> str:
 def toml_key(name: str) -> str:
     """Return a key in TOML syntax: bare if allowed, else in quotes."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
+
+
+def length_text(length: float, meters_per_unit: float | None) -> str:
+    """Return a length as text: in mm or m if the length unit is known, else in units of the file."""
+    if meters_per_unit is None:
+        return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
+    meters = length * meters_per_unit
+    return f"{1000 * meters:.3g} mm" if meters < _METRE else f"{meters:.3g} m"

@@ -74,6 +74,7 @@ def explain(solution: Solution) -> list[str]:
     lines += allowed_sentences(solution)
     lines += causes
     lines += _reason_sentences(solution, reasons)
+    lines += _undecided(solution)
     lines += contact_sentences(solution)
     lines += loop_sentences(solution)
     lines += solution.notes
@@ -89,6 +90,20 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"The method finish={ik.solver.finish!r} took the last {taken} steps.")
     elif taken and ik.solver.follow_finish:
         lines.append(f"Newton's method took the last {taken} steps, so that the pose stays close to the previous one.")
+    return lines
+
+
+def _undecided(solution: Solution) -> list[str]:
+    """Return a sentence for each missed position of which a search found neither a pose nor a proof."""
+    if not solution.proof_tried or solution.known_proof is not None:
+        return []
+    lines: list[str] = []
+    unit = solution.ik.skeleton.meters_per_unit
+    for i in solution.missed:
+        error, goal = solution.errors[i].position, solution.goals[i]
+        if goal.constrained_parts & POSITION and error > (goal.own_tolerance or solution.ik.tolerance[0]):
+            gap = length_text(error, unit)
+            lines.append(f"Not decided for {goal.label!r}: between 0 and {gap} are missing; no proof was found.")
     return lines
 
 
@@ -116,8 +131,10 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
     """
     status, closed = solution.status, solution.ik.method.closed
     if status is Status.UNREACHABLE:
-        proved = [f"Unreachable: {line}" for line in _reach_sentences(solution)]
-        return proved or [_UNREACHABLE.format(_in_place(solution, solution.missed))]
+        known = solution.known_proof
+        claim = [] if known is None else [known.claim]
+        proved = [] if claim else [f"Unreachable: {line}" for line in _reach_sentences(solution)]
+        return [*(proved or [_UNREACHABLE.format(_in_place(solution, solution.missed))]), *claim]
     if status is Status.STALLED and (causes or closed or _is_pinned(solution)):
         return [_CLOSED if closed else _STALLED]
     if solution.interrupted and not solution.reached:

@@ -100,6 +100,7 @@ class Options(TypedDict, total=False):
     root: Annotated[Root, "fixed"]
     starts: Annotated[LearnedStarts | None, None]
     moving: Annotated[Iterable[str | int] | None, None]
+    proofs: Annotated[bool, False]
 
 
 class CompiledProblem(ChecksArguments):
@@ -123,6 +124,7 @@ class CompiledProblem(ChecksArguments):
         ints: Integers of the packed problem.
         floats: Floats of the packed problem.
         starts: Learned starts of this problem; None without.
+        proofs: Whether a solve that misses searches for a proof.
         begun: Integers and floats of the packed problem with learned starts, for solves without a start; None without.
         moves: Largest move of each variable of the skeleton in one solve, radians or length units; None for no bound.
         kernel: Entry point of the solver kernel.
@@ -155,6 +157,9 @@ class CompiledProblem(ChecksArguments):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         chosen = completed(Options, options, "IK")
         tolerance, starts, moving, root = chosen.tolerance, chosen.starts, chosen.moving, as_root(chosen.root)
+        if not isinstance(chosen.proofs, bool):
+            raise InputError("proofs", value=chosen.proofs, expected="True or False")
+        self.proofs = chosen.proofs
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
@@ -289,7 +294,8 @@ class CompiledProblem(ChecksArguments):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy the arguments, without scratch memory and compiled code."""
         make = partial(
-            type(self), tolerance=self.tolerance, root=self.root, starts=self.starts, moving=self.allowed
+            type(self), tolerance=self.tolerance, root=self.root, starts=self.starts, moving=self.allowed,
+            proofs=self.proofs,
         )  # fmt: skip
         values = self.given, self.goals, self.solver
         bent = None if self.bent is BENT else self.bent
@@ -300,7 +306,7 @@ class CompiledProblem(ChecksArguments):
         starts = None if solver.closed else self.starts
         new = type(self)(
             self.given, self.goals, solver,
-            tolerance=self.tolerance, root=self.root, starts=starts, moving=self.allowed,
+            tolerance=self.tolerance, root=self.root, starts=starts, moving=self.allowed, proofs=self.proofs,
         )  # fmt: skip
         return new.with_obstacle_places(self.obstacle_places).bending_from(self.bent)
 
@@ -353,6 +359,13 @@ class CompiledProblem(ChecksArguments):
         _ = self.bends  # computed and cached before the copy, so that the copy does not compute it
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
+        return new
+
+    @cached_property
+    def unproved(self) -> Self:
+        """The same problem without proofs."""
+        new = self._copy()
+        new.proofs = False
         return new
 
     def single(self, b: int) -> Self:

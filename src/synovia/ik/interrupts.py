@@ -45,13 +45,18 @@ def deadline_of(seconds: Any) -> float:
     return now() + number
 
 
-def set_deadline(scratch: Array, seconds: Any) -> None:
+def set_deadline(scratch: Array, seconds: Any) -> float:
     """Set a deadline, in seconds from now, for kernels that use this scratch memory. It applies until ``clear``.
+
+    Returns:
+        The deadline on the clock of kernels.
 
     Raises:
         InputError: If ``seconds`` is negative or cannot be used.
     """
-    scratch[WORK_LEFT], scratch[DEADLINE] = 0.0, deadline_of(seconds)  # the clock is read at the first step
+    ends = deadline_of(seconds)
+    scratch[WORK_LEFT], scratch[DEADLINE] = 0.0, ends  # the clock is read at the first step
+    return ends
 
 
 def has_ended(scratch: Array) -> bool:

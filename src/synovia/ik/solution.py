@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,12 @@ from synovia.model.shapes.distances import Contact
 from synovia.model.shapes.pairs import self_pairs
 from synovia.model.skeleton import SkippedPose
 from synovia.notebook import Pictured
-from synovia.text import counted, first_few, listed
+from synovia.text import counted, first_few, length_text, listed
+
+if TYPE_CHECKING:
+    from synovia.ik.proofs.proof import Proof
 
 _EVERY_STATUS = tuple(Status)
-_METRE = 0.9995  # metres; longer lengths are shown in metres, because they would round to 1000 mm
 
 
 class GoalError(NamedTuple):
@@ -117,7 +119,7 @@ class Solution(Pictured):
         True
     """
 
-    __slots__ = ("_b", "_pose", "_reasons", "_rows", "frame", "ik", "refusal", "start")
+    __slots__ = ("_b", "_pose", "_proof", "_reasons", "_rows", "frame", "ik", "refusal", "start")
 
     def __init__(
         self,
@@ -305,6 +307,54 @@ class Solution(Pictured):
             )
         return self._reasons
 
+    @property
+    def proof(self) -> Proof | None:
+        """The proof that a missed goal is out of reach; None without one.
+
+        If the status is ``UNREACHABLE``, it is searched for when it is first used. After other misses, ``prove`` or
+        ``IK(proofs=True)`` search for it. There is none if a closed form or a rotation decides.
+        """
+        if self.status is Status.UNREACHABLE and not self.proof_tried:
+            return self.prove()
+        return self.known_proof
+
+    @property
+    def known_proof(self) -> Proof | None:
+        """The proof that an earlier search found; None without one."""
+        return self._proof if self.proof_tried else None
+
+    @property
+    def proof_tried(self) -> bool:
+        """Whether a proof was searched for."""
+        return hasattr(self, "_proof")
+
+    def prove(self, deadline: float | None = None) -> Proof | None:
+        """Search for a proof that a missed position is out of reach; the status then is ``UNREACHABLE``.
+
+        It takes at most about a tenth of a second for each missed goal. Limits of balls are not used, and joints that
+        follow others count as independent.
+
+        Args:
+            deadline: Seconds after which the search ends.
+
+        Example:
+            >>> import synovia as sy
+            >>> solution = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (3.0, 0.0, 0.5)))
+            >>> solution.prove().check()
+            True
+        """
+        from synovia.ik.interrupts import Watch, deadline_of
+        from synovia.ik.proofs.decide import decide
+
+        return self.decided(decide(self, Watch(deadline_of(deadline))).proof)
+
+    def decided(self, proof: Proof | None) -> Proof | None:
+        """Store the result of a search for a proof, and return it."""
+        self._proof = proof
+        if proof is not None:
+            self._row[STATUS] = Status.UNREACHABLE
+        return proof
+
     def raise_for_status(self) -> Solution:
         """Return the solution itself if every goal is met.
 
@@ -459,14 +509,6 @@ class Solutions:
     def __repr__(self) -> str:
         """Return the number of reached problems as text."""
         return f"<{type(self).__name__}: {int(self.reached.sum())} of {len(self)} reached>"
-
-
-def length_text(length: float, meters_per_unit: float | None) -> str:
-    """Return a length as text: in mm or m if the length unit is known, else in units of the file."""
-    if meters_per_unit is None:
-        return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
-    meters = length * meters_per_unit
-    return f"{1000 * meters:.3g} mm" if meters < _METRE else f"{meters:.3g} m"
 
 
 def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:

@@ -72,6 +72,7 @@ ENTRIES: Final = {
     "goals.moving_ways.moving_way": Entry("ways among obstacles that move", 7.0),
     "collision.distance.distances": Entry("distances between shapes", 8.0),
     "collision.touching.touching": Entry("links that touch each other", 4.0),
+    "proofs.boxes.search_boxes": Entry("proofs", 2.0),
 }
 
 # Types of the arguments of entry points, by their names: kind of number and number of dimensions, 0 for a scalar.
@@ -124,6 +125,9 @@ _OTHERS: Final = {
         ("int32", 1), *(("float64", 1),) * 3, ("float64", 2), *(("int32", 1),) * 3, *(("float64", 2),) * 2,
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 5, ("float64", 0),
         *(("int64", 0),) * 2, *(("float64", 2),) * 3, ("int32", 1), *(("float64", 1),) * 4,
+    ),
+    "proofs.boxes.search_boxes": (
+        *(("float64", 2),) * 2, *(("float64", 1),) * 2, *(("float64", 2),) * 2, ("int32", 2), ("float64", 1),
     ),
     "servo.clear.tick_is_clear": (
         ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), ("float64", 2),

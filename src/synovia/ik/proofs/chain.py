@@ -1,0 +1,197 @@
+"""The chain that carries a goal, as proofs see it: hinges and slides within limits, from the world to the tip."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from synovia.kernels.layout import (
+    COLUMN,
+    FIRST_Q,
+    FRAME_WIDTH,
+    GOAL_ROW,
+    KIND,
+    LOWER,
+    OFFSET,
+    PARENT,
+    PARTS,
+    POSITION,
+    RATIO,
+    TRANSLATION_COLUMN,
+    UPPER,
+    VARIABLE,
+)
+from synovia.model import Kind
+from synovia.model.geometry import Array, Bools, align_z, frames_to_transforms, rigid
+from synovia.problem import Reduced
+
+_QUARTER = rigid((0.0, 0.0, 0.0), np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # z to y
+_BALL = (-math.pi, math.pi), (0.0, math.pi), (-math.pi, math.pi)  # ranges of the three hinges of a ball: z, y, z
+_SAME = 1e-12  # radians or length units: an interval below this width is one value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """Joints from the world to the tip of a goal. Each turns about, or slides along, its own z axis.
+
+    Args:
+        fixed: (n + 1, 3, 4) transforms: before each joint, and from the last joint to the tip.
+        slides: (n,) whether each joint slides.
+        low: (n,) lower limits, radians or length units.
+        high: (n,) upper limits; a hinge has at most one turn.
+        names: Names of the joints; a ball is three hinges of its name.
+        places: Element of the joint values of the body that each joint moves; -1 for balls and joints that follow.
+    """
+
+    fixed: Array
+    slides: Bools
+    low: Array
+    high: Array
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+
+    @property
+    def scale(self) -> float:
+        """Sum of the absolute coordinates of all offsets, length units: the scale of rounding errors."""
+        return float(np.abs(self.fixed[:, :, 3]).sum())
+
+    def freed(self) -> Chain:
+        """Return the chain with hinges that turn freely."""
+        low, high = np.where(self.slides, self.low, -math.pi), np.where(self.slides, self.high, math.pi)
+        return replace(self, low=low, high=high)
+
+    def gap(self, target: Array) -> float:
+        """Return the distance of a target (3,) from a ball that holds the tip in all poses, length units.
+
+        Each joint carries a ball of all points that the joints after it reach, see ``kernels.proofs.boxes``.
+        """
+        middle, half = (self.low + self.high) / 2.0, (self.high - self.low) / 2.0
+        p, r = self.fixed[-1, :, 3], 0.0
+        for frame, slides, m, w in zip(self.fixed[-2::-1], self.slides[::-1], middle[::-1], half[::-1], strict=True):
+            if slides:
+                p, r = p + np.array([0.0, 0.0, m]), r + w
+            else:
+                distance, w = math.hypot(p[0], p[1]), min(w, math.pi / 2.0)
+                r += distance * math.sin(w)
+                p = _motion(False, m)[:3, :3] @ p * (math.cos(w), math.cos(w), 1.0)
+            p = frame[:, :3] @ p + frame[:, 3]
+        return float(np.linalg.norm(p - target)) - r
+
+
+def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chain | None:
+    """Return the chain of the position of goal g; None if proofs do not know its joints.
+
+    Limits are relaxed where needed, so that the chain reaches at least what the body reaches: a ball turns freely, and
+    joints that follow others move freely within their ranges. Joints that may not move stay at their values in q.
+
+    Args:
+        reduced: The part of the body that may move.
+        names: Names of the joints of the body.
+        q: Joint values (nq,) of the pose.
+        g: Index of the goal.
+    """
+    row = int(reduced.goals.table[g, GOAL_ROW])
+    if row < 0 or not reduced.goals.table[g, PARTS] & POSITION:
+        return None
+    rows: list[int] = []
+    joints: list[int] = reduced.joints.tolist()
+    while row >= 0:
+        rows.append(row)
+        row = int(reduced.rows[row, PARENT])
+    frames = _frames(reduced, q)
+    fixed = _Links()
+    slides: list[bool] = []
+    limits: list[tuple[float, float]] = []
+    owners: list[str] = []
+    places: list[int] = []
+    for row in reversed(rows):
+        kind, moves = int(reduced.rows[row, KIND]), reduced.rows[row, COLUMN] >= 0
+        if reduced.rows[row, TRANSLATION_COLUMN] >= 0 or (moves and kind == Kind.FREE):
+            return None
+        if not moves:
+            parent = int(reduced.rows[row, PARENT])
+            above = np.eye(4) if parent < 0 else frames[parent]
+            fixed.add(np.linalg.inv(above) @ frames[row])
+            continue
+        fixed.add(frames_to_transforms(reduced.fixed[row]))
+        name = names[joints[row]]
+        if kind == Kind.BALL:
+            for range_of, part in zip(_BALL, (np.eye(4), _QUARTER, _QUARTER.T), strict=True):
+                fixed.add(part)
+                fixed.end()
+                slides.append(False)
+                limits.append(range_of)
+                owners.append(name)
+                places.append(-1)
+            fixed.turns_freely = True
+            continue
+        bounds, (ratio, offset) = reduced.limits[reduced.rows[row, VARIABLE]], reduced.couple[row, [RATIO, OFFSET]]
+        first, last = sorted((float(ratio * bounds[LOWER] + offset), float(ratio * bounds[UPPER] + offset)))
+        if kind == Kind.SLIDE and not last - first < math.inf:
+            return None
+        if kind == Kind.HINGE and not last - first < 2 * math.pi:
+            first, last = -math.pi, math.pi
+        if last - first < _SAME:
+            fixed.add(_motion(kind == Kind.SLIDE, 0.5 * (first + last)))
+            continue
+        fixed.end()
+        slides.append(kind == Kind.SLIDE)
+        limits.append((first, last))
+        owners.append(name)
+        places.append(int(reduced.rows[row, FIRST_Q]) if (ratio, offset) == (1.0, 0.0) else -1)
+    fixed.add(frames_to_transforms(reduced.goals.offsets[g]))
+    fixed.end()
+    if not slides:
+        return None
+    low, high = np.array(limits).T
+    return Chain(np.array(fixed.done), np.array(slides), low.copy(), high.copy(), tuple(owners), tuple(places))
+
+
+class _Links:
+    """Collects the fixed transforms between the joints of a chain.
+
+    Attributes:
+        done: The transforms so far, (3, 4) each.
+        turns_freely: Whether a ball without limits comes before the current transform.
+    """
+
+    def __init__(self) -> None:
+        """Begin at the world."""
+        self.done: list[Array] = []
+        self.turns_freely = False
+        self._open = np.eye(4)
+
+    def add(self, part: Array) -> None:
+        """Append a transform to the current one."""
+        self._open = self._open @ part
+
+    def end(self) -> None:
+        """End the current transform; after a ball, turn it so that the link lies along the last axis of the ball."""
+        whole, length = self._open, float(np.linalg.norm(self._open[:3, 3]))
+        if self.turns_freely and length > 0.0:
+            along = whole[:3, 3] / length
+            whole = rigid((0.0, 0.0, 0.0), align_z(along).T) @ whole
+        self.done.append(whole[:3])
+        self._open, self.turns_freely = np.eye(4), False
+
+
+def _motion(slides: bool, value: float) -> Array:
+    """Return the transform of a joint at a value."""
+    if slides:
+        return rigid((0.0, 0.0, value))
+    c, s = math.cos(value), math.sin(value)
+    return rigid((0.0, 0.0, 0.0), np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
+
+
+def _frames(reduced: Reduced, q: Array) -> Array:
+    """Return the world transforms of the rows of a reduced body, (rows, 4, 4)."""
+    from synovia.kernels.tree.forward import forward_many
+
+    count = len(reduced.rows)
+    out = np.empty((1, count, FRAME_WIDTH))
+    ints = np.ascontiguousarray(reduced.rows[:, :VARIABLE], np.int32)
+    turns = np.tile(np.eye(3).ravel(), (count, 1))
+    forward_many(ints, reduced.fixed, reduced.couple, turns, np.ascontiguousarray(q[None]), out)
+    return frames_to_transforms(out[0])

@@ -1,0 +1,70 @@
+"""Search for a proof that no joint values within the limits of a chain bring its tip to a target."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.ik.interrupts import Watch
+from synovia.ik.proofs.chain import Chain
+from synovia.kernels.layout import FRAME_WIDTH
+from synovia.model.geometry import Array
+
+MOST_TOKENS: Final = 200_000  # length of the longest proof: a tenth of a second, 800 kB
+_PORTION: Final = 2_000  # boxes between two looks at the clock: about a millisecond
+_DEPTH: Final = 1024  # boxes on the stack
+
+
+class Found(NamedTuple):
+    """The result of a search.
+
+    Args:
+        tokens: The proof, for ``check.excludes``; None if there is none.
+        q: Joint values of the chain within the distance of the target; None if there are none.
+        nearest: The smallest distance of a searched pose from the target, length units.
+    """
+
+    tokens: NDArray[np.int32] | None
+    q: Array | None
+    nearest: float
+
+
+def search(chain: Chain, target: Array, near: float, watch: Watch, most: int = MOST_TOKENS) -> Found:
+    """Search for a proof that the tip of a chain stays farther than ``near`` from a target.
+
+    Equal arguments give equal results, unless the deadline stops the search.
+
+    Args:
+        chain: The chain.
+        target: The target (3,).
+        near: Distance to exclude, length units.
+        watch: The deadline.
+        most: Length of the longest proof.
+    """
+    from synovia.kernels.proofs import boxes
+
+    n = len(chain.slides)
+    fixed = np.empty((n + 1, FRAME_WIDTH))
+    fixed[:, :9], fixed[:, 9:] = chain.fixed[:, :, :3].reshape(n + 1, 9), chain.fixed[:, :, 3]
+    joints = np.stack([chain.slides.astype(np.float64), chain.low, chain.high], axis=1)
+    stack = np.empty((_DEPTH, 2 * n + 1))
+    stack[0] = np.concatenate([(chain.low + chain.high) / 2, (chain.high - chain.low) / 2, [0.0]])
+    memory = np.empty((n + boxes.MEMORY_ROWS, boxes.MEMORY_WIDTH))
+    tokens = np.empty((most, 2), np.int32)
+    state = np.array([1.0, 0.0, math.inf])
+    numbers = np.array([*target, near, chain.scale, _PORTION])
+    while True:
+        code = boxes.search_boxes(fixed, joints, numbers, np.empty(3), stack, memory, tokens, state)
+        if code != boxes.MORE or watch.passed:
+            break
+    nearest = float(state[boxes.NEAREST])
+    if code == boxes.FOUND:
+        return Found(None, memory[:n, boxes.CENTRE].copy(), nearest)
+    if code != boxes.PROVED:
+        return Found(None, None, nearest)
+    written = tokens[: int(state[boxes.TOKENS])]
+    order = np.argsort(written[:, 1], kind="stable")  # from depth first to level by level
+    return Found(written[order, 0], None, nearest)

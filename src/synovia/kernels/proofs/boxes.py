@@ -1,0 +1,295 @@
+"""Search boxes of joint values for a proof that a chain cannot bring its tip to a target.
+
+A box gives each joint i an interval m_i ± w_i. Three bounds exclude boxes, or parts of boxes, that hold no solution:
+
+* Ball: carry a ball that holds the tip from the tip to the base. A hinge of half-width w ≤ 90° turns a point at
+  distance ρ from its axis along an arc; the ball about the middle of its chord has the radius ρ sin w.
+* Direction: with e the unit vector from the tip x at the centre of the box to the target t, and D_j the largest speed
+  of the tip per unit of joint j (a bound that the ball gives), the box is empty if
+  e·(t - x) > Σ |e·J_i| w_i + Σ_j D_j w_j (w_j/2 + Σ_{i<j} w_i), where hinges alone count in the last two sums of w.
+* Contraction: solve the linear part for three joints, with the same remainder of second order, and shrink their
+  intervals. So three equations take three dimensions out of the search.
+
+The search writes what it did as tokens. ``ik.proofs.check`` verifies them without this file. Merlet 2009; Porta, Ros,
+Thomas, Torras 2005.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, entry
+
+# columns of the memory of the search, one row for each joint; the elimination also uses the three rows behind them
+COS, SIN, SPEED, JX, AX, OX, CENTRE, HALF, E0 = 0, 1, 2, 3, 6, 9, 12, 13, 14
+MEMORY_WIDTH, MEMORY_ROWS = 17, 4
+# columns of a joint: 1 for a slide, its limits
+SLIDES, LOW, HIGH, JOINT_WIDTH = 0, 1, 2, 3
+# elements of the state: boxes on the stack, tokens, smallest distance of a centre from the target
+BOXES, TOKENS, NEAREST, STATE_SIZE = 0, 1, 2, 3
+BALL, DIRECTION, EMPTY = -1, -2, -3  # tokens of excluded boxes; from 0 on, the joint of a split, then contractions
+PROVED, MORE, FOUND, FULL = 1, 0, -1, -2
+QUARTER = F(1.5707963267948966)
+WIDEST = F(1.2)  # radians; wider intervals gain nothing in the choice of the joint to split
+ROUGH = F(3)  # motion of the tip in a box, relative to the reach, above which the linear bounds are not tried
+USEFUL = F(0.7)  # factor by which a contraction has to shrink a box to be repeated
+SOFT = F(0.95)  # share of an interval below which a contraction shrinks it
+REPEATS = 4  # largest number of contractions of a box in a row
+PIVOT = F(1e-6)  # smallest pivot relative to the largest
+MARGIN = F(1e-9)  # of the reach: rounding
+
+
+@device
+def ball_distance(fixed, joints, target, memory):
+    """Return the distance of the target from the ball that holds the tip; write cosines, sines and speeds."""
+    n = joints.shape[0]
+    x, y, z, r = fixed[n, 9], fixed[n, 10], fixed[n, 11], F(0)
+    for k in range(n):
+        i = n - 1 - k
+        m, w = memory[i, CENTRE], memory[i, HALF]
+        if joints[i, SLIDES] > F(0):
+            memory[i, SPEED] = F(1)
+            z += m
+            r += w
+        else:
+            c, s = math.cos(m), math.sin(m)
+            memory[i, COS], memory[i, SIN] = c, s
+            p = math.sqrt(x * x + y * y)
+            memory[i, SPEED] = p + r
+            cw = math.cos(w) if w < QUARTER else F(0)
+            r += p * math.sin(w) if w < QUARTER else p
+            x, y = (c * x - s * y) * cw, (s * x + c * y) * cw
+        a = fixed[i]
+        x, y, z = (
+            a[0] * x + a[1] * y + a[2] * z + a[9],
+            a[3] * x + a[4] * y + a[5] * z + a[10],
+            a[6] * x + a[7] * y + a[8] * z + a[11],
+        )
+    x -= target[0]
+    y -= target[1]
+    z -= target[2]
+    return math.sqrt(x * x + y * y + z * z) - r
+
+
+@device
+def linearize(fixed, joints, memory):
+    """Write the Jacobian of the tip at the centre of the box, and return the tip."""
+    n = joints.shape[0]
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = F(1), F(0), F(0), F(0), F(1), F(0), F(0), F(0), F(1)
+    x, y, z = F(0), F(0), F(0)
+    for i in range(n + 1):
+        a = fixed[i]
+        x += r00 * a[9] + r01 * a[10] + r02 * a[11]
+        y += r10 * a[9] + r11 * a[10] + r12 * a[11]
+        z += r20 * a[9] + r21 * a[10] + r22 * a[11]
+        if i == n:
+            break
+        a00, a01 = r00 * a[0] + r01 * a[3] + r02 * a[6], r00 * a[1] + r01 * a[4] + r02 * a[7]
+        a10, a11 = r10 * a[0] + r11 * a[3] + r12 * a[6], r10 * a[1] + r11 * a[4] + r12 * a[7]
+        a20, a21 = r20 * a[0] + r21 * a[3] + r22 * a[6], r20 * a[1] + r21 * a[4] + r22 * a[7]
+        r02 = r00 * a[2] + r01 * a[5] + r02 * a[8]
+        r12 = r10 * a[2] + r11 * a[5] + r12 * a[8]
+        r22 = r20 * a[2] + r21 * a[5] + r22 * a[8]
+        memory[i, AX], memory[i, AX + 1], memory[i, AX + 2] = r02, r12, r22
+        memory[i, OX], memory[i, OX + 1], memory[i, OX + 2] = x, y, z
+        if joints[i, SLIDES] > F(0):
+            m = memory[i, CENTRE]
+            x += r02 * m
+            y += r12 * m
+            z += r22 * m
+            r00, r01, r10, r11, r20, r21 = a00, a01, a10, a11, a20, a21
+        else:
+            c, s = memory[i, COS], memory[i, SIN]
+            r00, r01 = c * a00 + s * a01, c * a01 - s * a00
+            r10, r11 = c * a10 + s * a11, c * a11 - s * a10
+            r20, r21 = c * a20 + s * a21, c * a21 - s * a20
+    for i in range(n):
+        ax, ay, az = memory[i, AX], memory[i, AX + 1], memory[i, AX + 2]
+        if joints[i, SLIDES] > F(0):
+            memory[i, JX], memory[i, JX + 1], memory[i, JX + 2] = ax, ay, az
+        else:
+            dx, dy, dz = x - memory[i, OX], y - memory[i, OX + 1], z - memory[i, OX + 2]
+            memory[i, JX] = ay * dz - az * dy
+            memory[i, JX + 1] = az * dx - ax * dz
+            memory[i, JX + 2] = ax * dy - ay * dx
+    return x, y, z
+
+
+@device
+def remainder(joints, memory):
+    """Return the bound of the terms of second order."""
+    rest, before = F(0), F(0)
+    for i in range(joints.shape[0]):
+        w = memory[i, HALF]
+        turns = F(0) if joints[i, SLIDES] > F(0) else w
+        rest += memory[i, SPEED] * w * (F(0.5) * turns + before)
+        before += turns
+    return rest
+
+
+@device
+def contract(joints, memory, e, rest):
+    """Shrink the intervals of three joints by the linear equations; see the module.
+
+    Returns:
+        (the factor of the volume, negative if the box is empty; the token, 0 without three good pivots).
+    """
+    n = joints.shape[0]
+    for i in range(n):
+        for k in range(3):
+            memory[i, E0 + k] = memory[i, JX + k]
+    for k in range(3):
+        memory[n, E0 + k] = e[k]
+        for m in range(3):
+            memory[n + 1 + m, E0 + k] = F(1) if m == k else F(0)
+    first = F(0)
+    u0, u1, u2 = -1, -1, -1
+    for k in range(3):
+        best, at, row = F(0), -1, k
+        for i in range(n):
+            if i != u0 and i != u1:
+                for j in range(k, 3):
+                    size = abs(memory[i, E0 + j]) * memory[i, HALF]
+                    if size > best:
+                        best, at, row = size, i, j
+        first = max(first, best)
+        if at < 0 or best < PIVOT * first:
+            return F(1), 0
+        if k == 0:
+            u0 = at
+        elif k == 1:
+            u1 = at
+        else:
+            u2 = at
+        f = F(1) / memory[at, E0 + row]
+        for i in range(n + 4):
+            value = memory[i, E0 + row] * f
+            memory[i, E0 + row] = memory[i, E0 + k]
+            memory[i, E0 + k] = value
+        for j in range(3):
+            if j != k:
+                g = memory[at, E0 + j]
+                for i in range(n + 4):
+                    memory[i, E0 + j] -= g * memory[i, E0 + k]
+    shrunk = F(1)
+    for k in range(3):
+        at = u0 if k == 0 else (u1 if k == 1 else u2)
+        y0, y1, y2 = memory[n + 1, E0 + k], memory[n + 2, E0 + k], memory[n + 3, E0 + k]
+        h = rest * math.sqrt(y0 * y0 + y1 * y1 + y2 * y2)
+        for i in range(n):
+            if i != u0 and i != u1 and i != u2:
+                h += abs(memory[i, E0 + k]) * memory[i, HALF]
+        c, m, w = memory[n, E0 + k], memory[at, CENTRE], memory[at, HALF]
+        low, high = max(-w, c - h), min(w, c + h)
+        if high - low < -MARGIN * (F(1) + w):
+            shrunk = F(-1)
+        elif shrunk > F(0):
+            shrunk *= max(high - low, F(0)) / (F(2) * w)
+        memory[at, CENTRE], memory[at, HALF] = m + F(0.5) * (low + high), F(0.5) * (high - low)
+    return shrunk, n + u0 + n * (u1 + n * u2)
+
+
+@device
+def put(tokens, state, token, depth):
+    """Append a token."""
+    k = int(state[TOKENS])
+    tokens[k, 0], tokens[k, 1] = token, depth
+    state[TOKENS] += F(1)
+
+
+@device
+def split(joints, memory, stack, state, depth):
+    """Put both halves of the box on the stack, and return the joint of the split."""
+    n = joints.shape[0]
+    at, most = 0, F(-1)
+    for i in range(n):
+        w = memory[i, HALF]
+        gain = memory[i, SPEED] * (w if joints[i, SLIDES] > F(0) else min(w, WIDEST))
+        if gain > most:
+            at, most = i, gain
+    first = int(state[BOXES])
+    for k in range(2):
+        box = stack[first + k]
+        for i in range(n):
+            box[i], box[n + i] = memory[i, CENTRE], memory[i, HALF]
+        box[n + at] *= F(0.5)
+        box[at] += box[n + at] if k == 0 else -box[n + at]  # the lower half is on top
+        box[2 * n] = depth + 1
+    state[BOXES] += F(2)
+    return at
+
+
+@entry
+def search_boxes(fixed, joints, target, e, stack, memory, tokens, state):
+    """Search as many boxes of the stack as there is room for tokens, or as given.
+
+    Args:
+        fixed: (n + 1, 12) transforms before each joint and to the tip; joints act on their z axes.
+        joints: (n, 3) for each joint 1 for a slide, else 0, and its limits.
+        target: (6,) target, distance to exclude, length scale, and the largest number of boxes of this call.
+        e: (3,) scratch memory.
+        stack: (k, 2n + 1) boxes: centres, half-widths, depth.
+        memory: (n + 4, 17) scratch memory; its centres are a pose that was found.
+        tokens: (t, 2) int32 tokens and their depths.
+        state: (3,) boxes on the stack, tokens written, smallest distance of a centre from the target.
+
+    Returns:
+        PROVED, MORE (the number of boxes is searched), FOUND (a centre is within the distance), FULL (no room).
+    """
+    n = joints.shape[0]
+    scale = target[4]
+    near, margin = target[3], MARGIN * scale
+    for _ in range(int(target[5])):
+        if state[BOXES] < F(1):
+            return PROVED
+        if state[BOXES] + F(2) > F(stack.shape[0]) or state[TOKENS] + F(2 * REPEATS + 2) > F(tokens.shape[0]):
+            return FULL
+        state[BOXES] -= F(1)
+        box = stack[int(state[BOXES])]
+        for i in range(n):
+            memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
+        depth = int(box[2 * n])
+        gone = False
+        for _repeat in range(REPEATS):
+            if ball_distance(fixed, joints, target, memory) > near + margin:
+                put(tokens, state, BALL, depth)
+                gone = True
+                break
+            moved = F(0)
+            for i in range(n):
+                moved += memory[i, SPEED] * memory[i, HALF]
+            if moved > ROUGH * scale:
+                break
+            x, y, z = linearize(fixed, joints, memory)
+            e[0], e[1], e[2] = target[0] - x, target[1] - y, target[2] - z
+            d = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+            state[NEAREST] = min(state[NEAREST], d)
+            if d <= near:
+                return FOUND
+            rest = remainder(joints, memory) + near + margin
+            most = rest
+            for i in range(n):
+                along = memory[i, JX] * e[0] + memory[i, JX + 1] * e[1] + memory[i, JX + 2] * e[2]
+                most += abs(along) / d * memory[i, HALF]
+            if most < d:
+                put(tokens, state, DIRECTION, depth)
+                gone = True
+                break
+            for i in range(n):  # a box that is kept as it is has not to be restored
+                box[i], box[n + i] = memory[i, CENTRE], memory[i, HALF]
+            shrunk, token = contract(joints, memory, e, rest)
+            if shrunk > SOFT or token == 0:
+                for i in range(n):
+                    memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
+                break
+            put(tokens, state, token, depth)
+            depth += 1
+            if shrunk < F(0):
+                put(tokens, state, EMPTY, depth)
+                gone = True
+                break
+            if shrunk > USEFUL:
+                break
+        if not gone:
+            here = int(state[TOKENS])
+            put(tokens, state, 0, depth)
+            tokens[here, 0] = split(joints, memory, stack, state, depth)
+    return MORE

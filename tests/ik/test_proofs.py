@@ -1,0 +1,182 @@
+"""Proofs are true: no reachable target has one, an independent checker accepts them and refuses damaged ones."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.errors import FileError, FormatError, InputError
+from synovia.ik.interrupts import Watch
+from synovia.ik.proofs.chain import chain_of
+from synovia.ik.proofs.check import excludes
+from synovia.ik.proofs.search import search
+from synovia.results import Proof
+
+QUICK = 2_000  # tokens
+
+
+def place(*point):
+    """Return the transform of a translation."""
+    T = np.eye(4)
+    T[:3, 3] = point
+    return T
+
+
+def random_body(seed, joints):
+    """Return a chain of random hinges, slides and balls, with a joint that follows another."""
+    rng = np.random.default_rng(seed)
+    parts = [sy.Joint("base")]
+    for k in range(joints):
+        kind = (sy.Kind.HINGE, sy.Kind.HINGE, sy.Kind.HINGE, sy.Kind.SLIDE, sy.Kind.BALL)[rng.integers(5)]
+        axis = rng.normal(size=3)
+        low, high = np.sort(rng.uniform(-1.5, 1.5, 2))
+        scale = 0.2 if kind is sy.Kind.SLIDE else 1.0
+        limit = None if kind is sy.Kind.BALL else sy.Interval(scale * low, scale * high)
+        rest = place(*rng.uniform(-0.4, 0.4, 3))
+        rest[:3, :3] = sy.Rotation.random(random_state=int(rng.integers(1 << 30))).as_matrix()
+        more = {} if kind is sy.Kind.BALL else {"axis": axis / np.linalg.norm(axis)}
+        parts.append(sy.Joint(f"j{k}", parts[-1].name, kind, rest, limit=limit, **more))
+    parts.append(sy.Joint("tip", parts[-1].name, rest=place(*rng.uniform(-0.3, 0.3, 3))))
+    return sy.Skeleton(parts)
+
+
+def chain(body, joint="tip"):
+    """Return the chain of a position goal."""
+    ik = sy.IK(body, sy.PositionGoal(joint), "lm")
+    return chain_of(ik.problem.reduced, body.joint_names, body.rest_pose().q, 0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_pose_within_the_limits_is_excluded(seed):
+    body = random_body(seed, 3 + seed % 4)
+    found = chain(body)
+    low, high = body.limits
+    rng = np.random.default_rng(seed)
+    for k in range(25):
+        q = body.random_pose(100 * seed + k).q.copy()
+        at = (rng.random(len(q)) < 0.4) & np.isfinite(low) & np.isfinite(high) & (k % 3 == 0)
+        q[at] = np.where(rng.random(len(q)) < 0.5, low, high)[at]
+        target = sy.Pose(body, q).position("tip").copy()
+        assert found.gap(target) <= 1e-9
+        assert search(found, target, 1e-6, Watch(), QUICK).tokens is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_checker_accepts_what_the_search_proves_and_no_reachable_target(seed):
+    body = random_body(seed, 4)
+    found = chain(body)
+    rng = np.random.default_rng(seed)
+    proved = 0
+    for _ in range(10):
+        target = body.rest_pose().position("tip") + rng.uniform(-1.5, 1.5, 3)
+        tokens = search(found, target, 1e-3, Watch()).tokens
+        if tokens is None:
+            continue
+        proved += 1
+        of_chain = found.fixed, found.slides, np.stack([found.low, found.high], axis=1)
+        assert excludes(*of_chain, target, 1e-3, tokens)
+        for k in range(5):
+            reachable = body.random_pose(k).position("tip")
+            assert not excludes(*of_chain, reachable, 1e-3, tokens)
+        damaged = tokens.copy()
+        damaged[rng.integers(len(tokens))] = rng.integers(-3, 4 + 4**3)
+        if not np.array_equal(damaged, tokens):  # another proof may hold, but then it proves the same
+            assert not excludes(*of_chain, body.random_pose(7).position("tip"), 1e-3, damaged)
+        assert not excludes(*of_chain, target, 1e-3, tokens[:-1])
+        assert not excludes(*of_chain, target, 1e-3, np.append(tokens, -1))
+    assert proved
+
+
+def test_a_far_target_is_proved_by_lengths_to_the_length_that_is_missing():
+    arm = sy.bundled("arm7")
+    solution = sy.solve(arm, sy.PositionGoal("tool", (3.0, 0.0, 0.5)))
+    proof = solution.proof
+    assert proof.kind == "length"
+    assert proof.check()
+    assert 0.8 * solution.errors[0].position < proof.near <= solution.errors[0].position
+    assert "No pose within the joint limits brings 'tool' nearer than" in proof.claim
+    assert proof.claim in " ".join(solution.explain())
+
+
+def narrow(low=-0.2, high=0.2):
+    """Return two links of 0.5 with narrow limits: lengths alone exclude little."""
+    limit = sy.Interval(low, high)
+    joints = [
+        sy.Joint("a", None, sy.Kind.HINGE, axis=(0, 0, 1), limit=limit),
+        sy.Joint("b", "a", sy.Kind.HINGE, place(0.5, 0, 0), axis=(0, 1, 0), limit=limit),
+        sy.Joint("tip", "b", rest=place(0.5, 0, 0)),
+    ]
+    return sy.Skeleton(joints, meters_per_unit=1.0)
+
+
+def test_limits_put_a_target_out_of_reach_and_without_proofs_nothing_is_claimed():
+    goal = sy.PositionGoal("tip", (-0.3, 0.5, 0.0))
+    plain = sy.solve(narrow(), goal, "lm")
+    assert plain.status is sy.Status.LIMITED
+    assert plain.proof is None
+    proved = sy.solve(narrow(), goal, "lm", proofs=True)
+    assert proved.status is sy.Status.UNREACHABLE
+    assert proved.proof.check()
+    np.testing.assert_array_equal(proved.q, plain.q)
+    later = plain.prove()
+    assert later.check()
+    assert plain.status is sy.Status.UNREACHABLE
+    many = sy.IK(narrow(), sy.PositionGoal("tip"), "lm", proofs=True).solve_many([(-0.3, 0.5, 0.0), (1.0, 0.0, 0.0)])
+    assert [one.status.name for one in many] == ["UNREACHABLE", "REACHED"]
+    assert many[0].proof.check()
+
+
+def test_a_proof_is_saved_and_read_and_changes_are_noticed(tmp_path):
+    proof = sy.solve(narrow(), sy.PositionGoal("tip", (-0.3, 0.5, 0.0)), "lm", proofs=True).proof
+    proof.save(tmp_path / "one.npz")
+    with pytest.raises(FileError):
+        proof.save(tmp_path / "one.npz")
+    read = Proof.load(tmp_path / "one.npz")
+    assert read.check()
+    assert read.claim == proof.claim
+    changes = {
+        "target": proof.target * 0.5, "low": proof.low * 0.5, "high": proof.high * 2.0, "near": proof.near * 0.5,
+        "tokens": proof.tokens[:-1], "fixed": proof.fixed * 0.9, "found": 0.0, "goal": "b", "slides": ~proof.slides,
+    }  # fmt: skip
+    for name, value in changes.items():
+        changed = replace(read, **{name: value})
+        assert not changed.check(), name
+        changed.save(tmp_path / "changed.npz", force=True)
+        assert not Proof.load(tmp_path / "changed.npz").check(), name
+    tip = narrow().rest_pose().position("tip")
+    for name, value in {"target": tip, "near": 9.0, "tokens": proof.tokens[:0], "fixed": proof.fixed * np.nan}.items():
+        assert not replace(read, **{name: value}).sealed().check(), name  # refused even with a new hash
+    with pytest.raises(FormatError, match="npz"):
+        proof.save(tmp_path / "one.json")
+    np.savez(tmp_path / "other.npz", schema=np.array("synovia.motion/1"))
+    with pytest.raises(FormatError, match="no proof"):
+        Proof.load(tmp_path / "other.npz")
+
+
+def test_a_search_that_finds_a_pose_gives_it_to_the_solver():
+    arm = sy.bundled("arm7")
+    solver = sy.LevenbergMarquardt(attempts=1, max_steps=1)
+    target = arm.random_pose(5).position("tool")
+    plain = sy.IK(arm, sy.PositionGoal("tool", target), solver).solve()
+    found = sy.IK(arm, sy.PositionGoal("tool", target), solver, proofs=True).solve()
+    assert found.status is not sy.Status.UNREACHABLE
+    assert found.reached or not plain.reached
+
+
+def test_joints_that_may_not_move_stay_and_bodies_that_go_anywhere_have_no_proof():
+    body = narrow(-3.0, 3.0)
+    held = sy.solve(body, sy.PositionGoal("tip", (0.0, 0.5, 0.0)), "lm", proofs=True, moving=["b"])
+    assert held.proof.check()
+    assert "may not move" in " ".join(held.explain())
+    free = sy.solve(sy.bundled("humanoid"), sy.PositionGoal("left_hand", (3.0, 1.0, 0.0)), root="free", proofs=True)
+    assert free.reached
+
+
+def test_what_is_not_decided_is_said():
+    arm = sy.bundled("arm7")
+    solution = sy.IK(arm, sy.PositionGoal("tool", (0.0, 0.0, 1.2)), proofs=True).solve(deadline=0.0)
+    if solution.proof is None:
+        assert "Not decided for 'tool': between 0 and" in " ".join(solution.explain())
+    with pytest.raises(InputError, match="proofs"):
+        sy.IK(arm, sy.PositionGoal("tool"), proofs=1)
