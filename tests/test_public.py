@@ -16,7 +16,20 @@ import pytest
 
 import synovia as sy
 from synovia import lazy, notebook
+from synovia.arguments import options_in
+from synovia.cli.commands.bench import Bench
+from synovia.cli.commands.learn import Learn
+from synovia.cli.commands.live import Live
+from synovia.cli.commands.plot import Plot
+from synovia.cli.commands.show import Inspect
+from synovia.cli.commands.view import View
+from synovia.draw.picture import DrawOptions
+from synovia.ik.compiled import Options
+from synovia.jobs import verb, verb_names
+from synovia.jobs.job import Running
+from synovia.jobs.options import options_of
 from synovia.lerobot import BodyToJoints, Kinematics
+from synovia.retargeting.options import HandOptions, LiveOptions, RetargetOptions
 
 FOLDERS = ("batch.", "jobs.", "streams.")  # tested by themselves
 PUBLIC = {name: thing for name, thing in lazy.public_names(sy).items() if not name.startswith(FOLDERS)}
@@ -329,12 +342,60 @@ def test_no_two_functions_declare_the_same_options() -> None:
     assert twice.keys() <= {("Skeleton", "World")}  # both are files: source, up axis, unit and notes
 
 
+# Names that mean something else in each of the classes that have them.
+OF_THEIR_OWN = {
+    "clearance", "clip", "feet", "file", "fps", "mirror", "origin", "output", "plot", "shapes", "side", "source",
+}  # fmt: skip
+
+
+def described_options() -> dict[str, dict[str, Any]]:
+    """Return the description of each option by its name, then by the class that declares it."""
+    jobs = [job for name in verb_names() for job in verb(name).jobs]
+    flags = [Bench, Inspect, Learn, Live, Plot, Running, View]
+    found: dict[str, dict[str, Any]] = {}
+    for owner in {base for cls in (*jobs, *flags) for base in cls.__mro__ if is_dataclass(base)}:
+        for one in fields(owner):
+            if one.name in owner.__annotations__ and "option" in one.metadata:
+                found.setdefault(one.name, {})[owner.__name__] = one.metadata["option"]
+    return found
+
+
+def test_no_two_jobs_or_commands_declare_the_same_option() -> None:
+    """Fields of the same name share their description, or at least its values; see ``jobs.shared``."""
+    for name, every in described_options().items():
+        sources = {id(said.of or said.kind) for said in every.values()}
+        assert len(sources) == 1 or name in OF_THEIR_OWN, (name, sorted(every))
+
+
+GROUPS = {
+    "Retarget": [RetargetOptions], "RetargetHand": [HandOptions], "Render": [DrawOptions], "Live": [LiveOptions],
+    "_Solves": [Options],
+}  # fmt: skip
+
+
+def test_jobs_and_commands_have_the_options_of_their_functions() -> None:
+    """An option that a function takes has its default, unit and help from there: ``synovia.options``."""
+    every = described_options()
+    for owner, groups in GROUPS.items():
+        given = {name: usual for group in groups for name, (_, usual) in options_in(group).items()}
+        common = [name for name in given if owner in every.get(name, ())]
+        assert len(common) >= 4, owner
+        for name in common:
+            assert every[name][owner].of is given[name], (owner, name)
+
+
 @pytest.mark.parametrize(
-    ("job", "function"), [("Retarget", "retarget"), ("RetargetHand", "retarget_hand"), ("Render", "render")]
-)
-def test_jobs_have_the_options_and_defaults_of_their_functions(job: str, function: str) -> None:
-    options = inspect.signature(getattr(sy, function)).parameters
-    for one in fields(getattr(sy.jobs, job)):
-        usual = options[one.name].default if one.name in options else inspect.Parameter.empty
-        if usual is not inspect.Parameter.empty and one.name not in ("size", "world"):  # texts
-            assert one.default == usual, one.name
+    ("job", "function"),
+    [
+        (sy.jobs.Follow, sy.IK.track), (sy.jobs.HoldFeet, sy.foot_lock), (sy.jobs.Edit, sy.edit),
+        (sy.jobs.SolvePose, sy.solve), (Learn, sy.learn_starts),
+        (sy.jobs.Render, sy.render), (Live, sy.LiveRetarget),
+    ],
+)  # fmt: skip
+def test_other_options_have_the_defaults_of_their_functions(job: Any, function: Any) -> None:
+    known = inspect.signature(function).parameters
+    texts = {"size", "moving"}  # 960x540 is (960, 540), and no joints are None
+    for name, said, default in options_of(job):
+        usual = known[name].default if name in known and not said.required else inspect.Parameter.empty
+        if usual is not inspect.Parameter.empty and name not in texts:
+            assert default == usual, name

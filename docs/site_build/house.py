@@ -50,6 +50,7 @@ WORDS = {
     "planting": "foot lock",
     "text": "JSON, TOML",
     "kernels": "compiled code",
+    "options": "shared defaults",
     "errors": "every error",
 }
 WIDE, HIGH, GAP = 820, 34, 6

@@ -14,6 +14,7 @@ from typing import Any, Final, Self, TypeVar, cast
 
 import numpy as np
 
+from synovia import options
 from synovia.errors import InputError, UnknownNameError, did_you_mean
 
 Progress = Callable[[int, int], object]  # called with the work done and the total
@@ -21,28 +22,37 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 @functools.cache
-def _options(group: type) -> dict[str, tuple[str, Any]]:
-    """Return the type of each option of a group, as it is written, and its default."""
+def options_in(group: type) -> dict[str, tuple[str, Any]]:
+    """Return the type of each option of a group, as it is written, and its default or its ``Shared``."""
     out: dict[str, tuple[str, Any]] = {}
     for name, written in group.__annotations__.items():
         tree: Any = ast.parse(getattr(written, "__forward_arg__", written), mode="eval")
-        kind, default = tree.body.slice.elts  # of Annotated[kind, default]
-        out[name] = ast.unparse(kind), ast.literal_eval(default)
+        kind, usual = tree.body.slice.elts  # of Annotated[kind, default]
+        shared = isinstance(usual, ast.Name)
+        out[name] = ast.unparse(kind), getattr(options, usual.id) if shared else ast.literal_eval(usual)
     return out
+
+
+def _defaults(group: type) -> dict[str, tuple[str, Any]]:
+    """Return the type of each option of a group, as it is written, and its default."""
+    found = options_in(group).items()
+    return {
+        name: (kind, usual.default if isinstance(usual, options.Shared) else usual) for name, (kind, usual) in found
+    }
 
 
 def takes(group: type) -> Callable[[_F], _F]:
     """Return a decorator that shows a group of options in the signature of a function with ``**options``.
 
     Args:
-        group: A ``TypedDict`` whose annotations have the type and the default of each option, as in
-            ``Annotated[bool, True]``. Functions share it. Its module postpones annotations.
+        group: A ``TypedDict`` whose annotations have the type of each option, and its default or its name in
+            ``synovia.options``: ``Annotated[bool, HOLD_FEET]``. Functions share it. Its module postpones annotations.
     """
 
     def decorate(function: _F) -> _F:
         signature, kind = inspect.signature(function), inspect.Parameter
         shown = [one for one in signature.parameters.values() if one.kind is not kind.VAR_KEYWORD]
-        for name, (written, default) in _options(group).items():
+        for name, (written, default) in _defaults(group).items():
             shown.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=written))
         cast("Any", function).__signature__ = signature.replace(parameters=shown)
         return function
@@ -56,7 +66,7 @@ def completed(group: type, given: Mapping[str, Any], function: str) -> Any:
     Raises:
         UnknownNameError: If an option is not in the group.
     """
-    known = _options(group)
+    known = _defaults(group)
     for name in given.keys() - known.keys():
         raise UnknownNameError(f"{function} has no argument {name!r}", hint=did_you_mean(name, sorted(known)))
     return SimpleNamespace(**{name: given.get(name, default) for name, (_, default) in known.items()})

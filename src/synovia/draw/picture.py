@@ -34,6 +34,7 @@ from synovia.model.anatomy.up import find_up
 from synovia.model.angles import value_text
 from synovia.model.geometry import Array
 from synovia.model.shapes.world import World
+from synovia.options import ANGLES, LOOK, NEAREST, SHAPES, THEME, WORLD
 from synovia.surface import Surface, surface_of_skeleton
 from synovia.surface.solids import body_surface
 
@@ -55,13 +56,13 @@ _GHOST: Final = 0.55  # opacity of the pose before the last; each earlier pose h
 class DrawOptions(TypedDict, total=False):
     """Options of ``picture`` and ``render``, with their defaults."""
 
-    theme: Annotated[str, "light"]
+    theme: Annotated[str, THEME]
     floor: Annotated[bool, True]
-    look: Annotated[str, "surface"]
-    shapes: Annotated[bool, False]
-    world: Annotated[World | None, None]
-    clearance: Annotated[float | None, None]
-    angles: Annotated[Iterable[str | int], ()]
+    look: Annotated[str, LOOK]
+    shapes: Annotated[bool, SHAPES]
+    world: Annotated[World | None, WORLD]
+    clearance: Annotated[float | None, NEAREST]
+    angles: Annotated[Iterable[str | int], ANGLES]
 
 
 @takes(DrawOptions)

@@ -50,6 +50,7 @@ from synovia.model.pose import as_values, checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
+from synovia.options import MOVING, ROOT, STARTS, TOLERANCE
 from synovia.problem import Bends, find_bends, hold_all_but, pack, reduce, table_of
 from synovia.problem.bends import BENT, SIZES
 from synovia.problem.structure import allowed_rows
@@ -96,10 +97,10 @@ class HoldsProblem(Protocol):
 class Options(TypedDict, total=False):
     """Options of a problem, with their defaults; ``IK`` describes them."""
 
-    tolerance: Annotated[tuple[float, float] | None, None]
-    root: Annotated[Root, "fixed"]
-    starts: Annotated[LearnedStarts | None, None]
-    moving: Annotated[Iterable[str | int] | None, None]
+    tolerance: Annotated[tuple[float, float] | None, TOLERANCE]
+    root: Annotated[Root, ROOT]
+    starts: Annotated[LearnedStarts | None, STARTS]
+    moving: Annotated[Iterable[str | int] | None, MOVING]
     proofs: Annotated[bool, False]
 
 

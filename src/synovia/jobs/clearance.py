@@ -8,10 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from synovia import options
 from synovia.errors import InputError
 from synovia.jobs.base import Host
 from synovia.jobs.options import Number, Option, described, option
-from synovia.jobs.shared import OBSTACLE_FILES, WORLD
+from synovia.jobs.shared import WORLD
+from synovia.options import OBSTACLE_FILES
 
 if TYPE_CHECKING:
     from synovia.goals import ClearanceGoal, Goal
@@ -55,9 +57,9 @@ class Clear:
     world: str | None = option(default=None, like=AVOIDED)
     clearance: float | None = option(default=None, like=CLEARANCE)
     shapes: bool = option(
-        default=False,
+        default=..., like=options.FITTED,
         help="Fit capsules to the links that have no shapes; without shapes, collisions cannot be avoided.",
-    )
+    )  # fmt: skip
 
     @cached_property
     def obstacles(self) -> World | None:

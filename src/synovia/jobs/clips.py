@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from synovia.errors import FileError, InputError, UnsupportedError
 from synovia.jobs.base import Host
 from synovia.jobs.job import Job
-from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, Number, Parsed, described, option
-from synovia.jobs.shared import LOOPS
+from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Number, Parsed, described, option
+from synovia.jobs.shared import LOOPS, MODEL
 from synovia.text import UNITS, counted
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class ClipReader(Looped):
         metavar="NAME|N", shown="the last that Synovia wrote, else the first", recorded=ALWAYS,
     )  # fmt: skip
     model: str | None = option(
-        default=None, help="Model of the clip; a CSV needs it, because it holds only joint values.",
-        kind=Model(), metavar="FILE", completes="models", recorded=ALWAYS,
+        default=None, like=MODEL, help="Model of the clip; a CSV needs it, because it holds only joint values.",
+        recorded=ALWAYS,
     )  # fmt: skip
     trim: bool = option(
         default=False, help="Cut off frames in a T-pose, or in the file's rest pose, at both ends.",

@@ -7,12 +7,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from synovia import options
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome
 from synovia.jobs.clips import NO_FILE, Roles, Saved, body_of, drawn, file_of, output_motion, written_endings
 from synovia.jobs.job import Job, format_option, output_option
-from synovia.jobs.options import ALWAYS, Flag, Model, Number, Option, Parsed, Word, argument, described, option
-from synovia.jobs.shared import velocities
+from synovia.jobs.options import ALWAYS, Number, Option, Parsed, Word, argument, described, option, shared
+from synovia.jobs.shared import TARGET, velocities
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -29,10 +30,10 @@ WRITTEN: Final[Mapping[str, Option]] = {
     "output": output_option("Write .bvh, .fbx, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
     "format": format_option(written_endings),
 }
-VELOCITY: Final = Option(
-    "Largest speed of DST's hinges, for all or by joint; N%: share of the limits in its file; file: these limits.",
-    Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%|file", unit="rad/s",
-    shown="those of DST's file; 15 for a recorded hand", recorded=ALWAYS,
+SPEED: Final = shared(
+    options.VELOCITY, Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%|file", recorded=ALWAYS,
+    help="Largest speed of DST's hinges, for all or by joint; N%: share of the limits in its file; file: these limits.",
+    unit="rad/s", shown="those of DST's file; 15 for a recorded hand",
 )  # fmt: skip
 
 
@@ -46,15 +47,7 @@ def _clearance(text: str) -> float | str:
         raise InputError("", value=text, expected=f"{error.expected}, or {_NO_CLEARANCE}") from error
 
 
-CLEARANCE: Final = Option(
-    "Least distance between the limbs of DST, and between limbs and trunk, where DST has shapes; none lets limbs pass"
-    " through the body. With recordings of a hand: between fingers, and between them and the palm.",
-    Parsed(_clearance), metavar="DISTANCE|none", shown="0; none for a recorded hand", unit="length units of DST",
-)  # fmt: skip
-SHAPES: Final = Option(
-    "Fit capsules to the links of DST that have no shapes, so that limbs and fingers do not pass through them.",
-    Flag(),
-)
+APART: Final = Parsed(_clearance)
 
 
 def distance_of(clearance: Any) -> float | None:
@@ -71,33 +64,22 @@ class RetargetHand(Saved, Roles, Job):
     >>> carry("hand.npz", "hand.csv")  # doctest: +SKIP
     """
 
-    target: str = argument(help="The model to move.", kind=Model(), metavar="DST", completes="models", recorded=ALWAYS)
-    side: str | None = option(
-        default=None, help="With recordings of a hand: the hand of DST that follows.", kind=Word(_SIDES),
-        metavar="SIDE", shown="the only one", recorded=ALWAYS,
-    )  # fmt: skip
+    target: str = argument(like=TARGET, recorded=ALWAYS)
+    side: str | None = option(default=..., like=options.SIDE, kind=Word(_SIDES), metavar="SIDE", recorded=ALWAYS)
     source_side: str | None = option(
-        default=None, help="With recordings of a hand: which hand was recorded.", kind=Word(_SIDES), metavar="SIDE",
-        shown="detected", recorded=ALWAYS,
-    )  # fmt: skip
+        default=..., like=options.SOURCE_SIDE, kind=Word(_SIDES), metavar="SIDE", recorded=ALWAYS
+    )
     scale: float | None = option(
-        default=None, help="With recordings of a hand: length on DST per unit of the points.",
-        kind=Number(0, above=True),
-        metavar="FACTOR", shown="from the lengths of the fingers", recorded=ALWAYS,
-    )  # fmt: skip
-    origin: str | None = option(
-        default=None,
-        help="With recordings of a hand: put the wrist at this joint or link, with the points in the axes of DST,"
-        " instead of aligning the palms.",
-        metavar="JOINT", completes="joints", recorded=ALWAYS,
-    )  # fmt: skip
+        default=..., like=options.SCALE, kind=Number(0, above=True), metavar="FACTOR", recorded=ALWAYS
+    )
+    origin: str | None = option(default=..., like=options.ORIGIN, metavar="JOINT", completes="joints", recorded=ALWAYS)
     fps: float | None = option(
         default=None, help="With recordings of a hand: frames per second, instead of those of the file.",
         kind=Number(0, above=True), metavar="N", shown="those of the file, else 30", recorded=ALWAYS,
     )  # fmt: skip
-    velocity: Any = option(default=None, like=VELOCITY)
-    clearance: Any = option(default=None, like=CLEARANCE)
-    shapes: bool = option(default=False, like=SHAPES)
+    velocity: Any = option(default=..., like=SPEED)
+    clearance: Any = option(default=..., like=options.FINGERS_APART, kind=APART, metavar="DISTANCE|none")
+    shapes: bool = option(default=..., like=options.FITTED)
 
     name: ClassVar[str] = "retarget"
     doing: ClassVar[str] = "retargeting"

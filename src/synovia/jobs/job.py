@@ -347,7 +347,7 @@ class Running:
         """
         job.refuse_many()
         folder = self.folder(job)
-        ending = None if self.format is None else job.how["format"].of("format", self.format)
+        ending = None if self.format is None else job.how["format"].checked("format", self.format)
         return job.collect(sources, folder, ending)
 
     def run(self, job: Job, items: Sequence[Item], notice: Callable[[Event], object] | None = None) -> Run:
@@ -395,7 +395,7 @@ def running_options(job: type[Job]) -> Iterator[tuple[str, Option, Any]]:
 def _is_ending(job: Job, ending: str) -> bool:
     """Return whether outputs of a job may have an ending."""
     try:
-        job.how["format"].of("format", ending)
+        job.how["format"].checked("format", ending)
     except InputError:
         return False
     return True

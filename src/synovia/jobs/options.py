@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast, dataclass_transform
 
 from synovia.errors import InputError, did_you_mean
+from synovia.options import Shared
 
 NUMBER: Final = re.compile("[0-9]{1,9}")  # number of a clip, joint or frame; Python cannot convert thousands of digits
 ALWAYS: Final = "always"
@@ -193,6 +194,7 @@ class Option:
         rank: Order in the help: options with a rank below 0 come first, above 0 last.
         needs: Field name of a flag that must be given, too; "" for none.
         hidden: Whether the command line lacks the option.
+        of: The option of functions that this is; it has the default.
     """
 
     help: str
@@ -211,8 +213,9 @@ class Option:
     rank: int = 0
     needs: str = ""
     hidden: bool = False
+    of: Shared | None = None
 
-    def of(self, name: str, value: Any) -> Any:
+    def checked(self, name: str, value: Any) -> Any:
         """Check and convert the value of a field.
 
         Raises:
@@ -239,27 +242,48 @@ class Option:
         return [self.kind.setting(one) for one in value] if self.repeats else self.kind.setting(value)
 
 
+def shared(of: Shared, kind: Kind | None = None, **more: Any) -> Option:
+    """Return the description of an option that functions have, too.
+
+    Args:
+        of: Its default, help and unit.
+        kind: Kind of its values; None for a flag if the default is True or False, else for any value.
+        **more: Other arguments of ``Option``.
+    """
+    said = Option(of.help, kind or _kind_of(of.default), unit=of.unit, shown=of.shown, of=of)
+    return replace(said, **more)
+
+
+def _kind_of(default: Any) -> Kind:
+    """Return the kind of values that a default has: a flag, or any value."""
+    return Flag(both=default) if isinstance(default, bool) else Kind()
+
+
 def option(  # noqa: D417 - the others are those of Option
     *,
     default: Any = None,
     help: str = "",  # noqa: A002
     kind: Kind | None = None,
     kw_only: bool = True,
-    like: Option | None = None,
+    like: Option | Shared | None = None,
     **more: Any,
 ) -> Any:
     """Return a field that is an option.
 
     Args:
-        default: The default; True or False for a flag.
+        default: The default; True or False for a flag; ``...`` for that of ``like``.
         help: Help text.
         kind: Kind of its values; None for a flag if the default is True or False, else for any value.
         kw_only: Whether Python must pass the value by name.
-        like: A shared description, instead of help and kind.
+        like: A shared description, instead of help and kind; or an option of functions, instead of help and default.
     """
-    if kind is None:
-        kind = Flag(both=default) if isinstance(default, bool) else Kind()
-    said = Option(help, kind, **more) if like is None else replace(like, **more)
+    if isinstance(like, Shared):
+        like = shared(like, kind)
+    if help and like is not None:
+        more["help"] = help
+    said = Option(help, kind or _kind_of(default), **more) if like is None else replace(like, **more)
+    if default is ... and said.of is not None:
+        default = said.of.default
     return field(default=default, kw_only=kw_only, metadata={_KEY: said})
 
 
@@ -302,7 +326,7 @@ def checked(described: Any) -> None:
     for name, said, default in options_of(described):
         value = getattr(described, name)
         if value is not None or default is not None:
-            object.__setattr__(described, name, said.of(name, value))
+            object.__setattr__(described, name, said.checked(name, value))
 
 
 def settings_of(described: Any) -> dict[str, Any]:
@@ -317,7 +341,7 @@ def settings_of(described: Any) -> dict[str, Any]:
 def is_changed(described: Any, name: str) -> bool:
     """Return whether the value of an option differs from its default."""
     said, default = next((said, default) for one, said, default in options_of(described) if one == name)
-    return getattr(described, name) != (None if default is None else said.of(name, default))
+    return getattr(described, name) != (None if default is None else said.checked(name, default))
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(option, argument))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from synovia import options
 from synovia.errors import InputError
-from synovia.jobs.options import File, Flag, Model, Number, Option, Parsed, Word, numbers_of
+from synovia.jobs.options import File, Flag, Model, Number, Option, Parsed, Word, numbers_of, shared
+from synovia.options import OBSTACLE_FILES
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 _DEFAULT_ANGLE: Final = 1e-3  # rad; used for --tol without an angle, same as the library's default
@@ -60,27 +63,23 @@ def velocities(text: str, *, shares: bool = False) -> float | dict[str, float] |
     return found
 
 
-SOLVER: Final = Option(
-    "Algorithm, for example lm, dls, fabrik or ccd.",
-    Parsed(_solver),
-    metavar="NAME",
-    completes="solvers",
-    shown="lm; full-body to avoid collisions",
-)
-ROOT: Final = Option(
-    "How the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.", Parsed(_root),
-    metavar="fixed|free|AXES", completes="roots",
+SOLVER: Final = shared(options.SOLVER, Parsed(_solver), metavar="NAME", completes="solvers")
+ROOT: Final = shared(options.ROOT, Parsed(_root), metavar="fixed|free|AXES", completes="roots")
+TOLERANCE: Final = shared(options.TOLERANCE, Parsed(_tolerance, list), names=("--tol",), metavar="POS[,DEG]")
+DEADLINE: Final = shared(options.DEADLINE, Number(0), metavar="SECONDS")
+VELOCITY: Final = shared(options.VELOCITY, Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%")
+ACCELERATION: Final = shared(options.ACCELERATION, Parsed(velocities), metavar="A|A=A,B=A")
+STARTS: Final = shared(options.STARTS, File(), metavar="NPZ")
+LOOK: Final = shared(options.LOOK, Word(("surface", "bones", "both")))
+GOALS: Final = Option(
+    "File of goals, TOML or JSON, with weights, priorities, offsets and names; 'synovia schema goals' prints its"
+    " schema.",
+    File(), ("--goals", "-g"), "GOALS",
 )  # fmt: skip
-TOLERANCE: Final = Option(
-    "Largest error of a reached goal: a length in the file's unit, and an angle in degrees.", Parsed(_tolerance, list),
-    ("--tol",), "POS[,DEG]", "1e-4 of the reach, 1e-3 rad",
-)  # fmt: skip
-DEADLINE: Final = Option(
-    "Stop solving after this time, with the best pose so far.", Number(0), metavar="SECONDS", shown="never", unit="s"
-)
-LOOK: Final = Option("What is drawn; a body without a surface shows its bones.", Word(("surface", "bones", "both")))
-OBSTACLE_FILES: Final = "a file of Synovia (TOML), URDF, MJCF, glTF/GLB, or a MoveIt scene"
-WORLD: Final = Option(f"Obstacles around the body: {OBSTACLE_FILES}.", File(as_text=True), metavar="FILE")
+SEED: Final = Option("Seed of random numbers.", Number(0, 2**31 - 1, whole=True), metavar="N")
+TARGET: Final = Option("The model to move.", Model(), metavar="DST", completes="models")
+OUTPUT: Final = Option("The file to write.", File(), ("--output", "-o"), "OUT", rank=-1)
+WORLD: Final = shared(options.WORLD, File(as_text=True), metavar="FILE")
 GROUND: Final = replace(WORLD, help=f"Steps, ramps and stones on which the feet stand: {OBSTACLE_FILES}.")
 MODEL: Final = Option(
     "A URDF, MJCF, glTF/GLB, FBX, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands,"
@@ -92,9 +91,8 @@ LOOPS: Final = Option(
     shown="the file next to it that ends in .loops.toml",
 )  # fmt: skip
 JOINT: Final = Option("A joint; repeat for more.", metavar="JOINT", repeats=True, completes="joints")
-MOVING: Final = replace(
-    JOINT, help="A joint that may move, by name or role; repeat for more. All others keep their values.", shown="all"
-)
+MOVING: Final = shared(options.MOVING, metavar="JOINT", repeats=True, completes="joints")
 FORMAT: Final = Option("Format of the outputs, for folders.", many=True)
+FOOT_LOCK: Final = Option("Keep standing feet in place and above the floor.", Flag())
 FORCE: Final = Option("Replace files that exist.", Flag(), rank=1)
 JSON: Final = Option("Print one JSON object.", Flag(), ("--json",), rank=2)

@@ -8,14 +8,15 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from synovia.arguments import takes
+from synovia.arguments import options_in, takes
 from synovia.errors import InputError
 from synovia.io.load import load_model
 from synovia.lerobot.motors import AWAY, Motors, in_radians
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
+from synovia.options import MotionLimits
 from synovia.retargeting import LiveRetarget
-from synovia.retargeting.options import SourceOptions
+from synovia.retargeting.options import FollowOptions
 from synovia.servo import Tick
 
 
@@ -61,7 +62,7 @@ class BodyToJoints:
         synovia.errors.InputError: motors of chain: expected at least one hinge or slide, got 0
     """
 
-    @takes(SourceOptions)
+    @takes(FollowOptions)
     def __init__(
         self,
         robot: Skeleton | str | os.PathLike[str],
@@ -69,11 +70,8 @@ class BodyToJoints:
         motor_names: Sequence[str] | None = None,
         *,
         fps: float,
-        acceleration: Any,
-        velocity: Any = None,
-        jerk: Any = None,
         window: float = AWAY,
-        **options: Unpack[SourceOptions],
+        **options: Unpack[FollowOptions],
     ) -> None:
         """Read the robot and find its motors."""
         self.skeleton = skeleton = robot if isinstance(robot, Skeleton) else load_model(robot)
@@ -81,12 +79,12 @@ class BodyToJoints:
         self.motor_names = self._motors.names
         if not self.motor_names:
             raise InputError(f"motors of {skeleton.name}", value=0, expected="at least one hinge or slide")
-        if acceleration is None:
+        if options.get("acceleration") is None:
             raise InputError("acceleration", expected="a limit, degrees per s²")
-        given = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        limits: Any = {name: in_radians(skeleton, name, limit) for name, limit in given.items()}
+        limits = {name: in_radians(skeleton, name, options.get(name)) for name in options_in(MotionLimits)}
+        given: Any = {**options, **limits}
         self._window = float(as_numbers(window, (), "window"))
-        self.live = LiveRetarget(source, skeleton, rate=fps, root="fixed", **limits, **options)
+        self.live = LiveRetarget(source, skeleton, rate=fps, root="fixed", **given)
         self.pose: Tick | None = None
 
     def reset(self) -> None:

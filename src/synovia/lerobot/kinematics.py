@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import numpy as np
 
+from synovia.arguments import completed, takes
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
@@ -20,6 +21,7 @@ from synovia.io.load import load_model
 from synovia.lerobot.motors import AWAY, Motors, in_radians
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
+from synovia.options import MotionLimits
 from synovia.servo import Servo, Tick
 from synovia.solver import FullBody
 
@@ -68,6 +70,7 @@ class Kinematics:
         ('REACHED', True)
     """
 
+    @takes(MotionLimits)
     def __init__(
         self,
         urdf_path: Skeleton | str | os.PathLike[str],
@@ -75,10 +78,8 @@ class Kinematics:
         joint_names: Sequence[str] | None = None,
         *,
         fps: float | None = None,
-        velocity: Any = None,
-        acceleration: Any = None,
-        jerk: Any = None,
         window: float = AWAY,
+        **limits: Unpack[MotionLimits],
     ) -> None:
         """Read the model and find the joints."""
         self.skeleton = urdf_path if isinstance(urdf_path, Skeleton) else load_model(urdf_path)
@@ -92,14 +93,14 @@ class Kinematics:
         self.command: Tick | None = None
         self._window = float(as_numbers(window, (), "window"))
         self._limits: dict[str, Any] | None = None
-        limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        given = vars(completed(MotionLimits, limits, type(self).__name__))
         if fps is not None:
-            if acceleration is None:
+            if given["acceleration"] is None:
                 raise InputError("acceleration", expected="a limit, degrees per s²", hint="fps= needs acceleration=")
-            limits = {name: in_radians(self.skeleton, name, given) for name, given in limits.items()}
-            self._limits = {"rate": fps, **limits}
+            own = {name: in_radians(self.skeleton, name, limit) for name, limit in given.items()}
+            self._limits = {"rate": fps, **own}
             self._servo = self._servo_of(_USUAL)
-        elif any(given is not None for given in limits.values()):
+        elif any(limit is not None for limit in given.values()):
             raise InputError("velocity, acceleration, jerk", expected="fps= as well", hint="limits need a frame rate")
 
     def reset(self) -> None:

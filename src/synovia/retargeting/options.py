@@ -8,6 +8,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from synovia.arguments import check_kind, completed
 from synovia.model.shapes.world import World
+from synovia.options import (
+    CALIBRATION,
+    FINGERS_APART,
+    HOLD_FEET,
+    IDLE_HANDS,
+    JOINT_MAP,
+    LEARN,
+    LIMBS_APART,
+    ORIGIN,
+    REST,
+    ROOT_MOTION,
+    SCALE,
+    SIDE,
+    SOURCE_SIDE,
+    TIMEOUT,
+    UP,
+    VELOCITY,
+    WORLD,
+    MotionLimits,
+)
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import IdleHands, checked_idle
 from synovia.retargeting.rest_pose import Rest
@@ -20,47 +40,44 @@ if TYPE_CHECKING:
 class RetargetOptions(TypedDict, total=False):
     """Options of ``retarget``, with their defaults."""
 
-    rest: Annotated[Rest | None, None]
-    up: Annotated[str | None, None]
-    hold_feet: Annotated[bool, True]
-    clearance: Annotated[float | None, 0.0]
-    velocity: Annotated[Any, None]
-    world: Annotated[World | None, None]
-    idle_hands: Annotated[IdleHands, "rest"]
-    root_motion: Annotated[RootMotion, "root"]
+    rest: Annotated[Rest | None, REST]
+    up: Annotated[str | None, UP]
+    hold_feet: Annotated[bool, HOLD_FEET]
+    clearance: Annotated[float | None, LIMBS_APART]
+    velocity: Annotated[Any, VELOCITY]
+    world: Annotated[World | None, WORLD]
+    idle_hands: Annotated[IdleHands, IDLE_HANDS]
+    root_motion: Annotated[RootMotion, ROOT_MOTION]
 
 
-class SourceOptions(TypedDict, total=False):
-    """Options of a live source, with their defaults; ``LiveRetarget`` describes them."""
+class FollowOptions(MotionLimits, total=False):
+    """Options of bodies that follow a live source, with their defaults; ``LiveRetarget`` describes them."""
 
-    joint_map: Annotated[Mapping[str, tuple[Any, Any]] | None, None]
-    rest: Annotated[Rest | None, None]
-    hold_feet: Annotated[bool, True]
-    up: Annotated[str | None, None]
-    calibration: Annotated[LiveCalibration | str | os.PathLike[str] | None, None]
-    learn: Annotated[float, 1.0]
-    timeout: Annotated[float, 0.5]
+    joint_map: Annotated[Mapping[str, tuple[Any, Any]] | None, JOINT_MAP]
+    rest: Annotated[Rest | None, REST]
+    hold_feet: Annotated[bool, HOLD_FEET]
+    up: Annotated[str | None, UP]
+    calibration: Annotated[LiveCalibration | str | os.PathLike[str] | None, CALIBRATION]
+    learn: Annotated[float, LEARN]
+    timeout: Annotated[float, TIMEOUT]
 
 
-class LiveOptions(SourceOptions, total=False):
+class LiveOptions(FollowOptions, total=False):
     """Options of ``LiveRetarget``, with their defaults."""
 
-    velocity: Annotated[Any, None]
-    acceleration: Annotated[Any, None]
-    jerk: Annotated[Any, None]
     root: Annotated[Literal["free", "fixed"], "free"]
 
 
 class HandOptions(TypedDict, total=False):
     """Options of ``retarget_hand``, with their defaults."""
 
-    side: Annotated[str | None, None]
-    source_side: Annotated[str | None, None]
-    scale: Annotated[float | None, None]
+    side: Annotated[str | None, SIDE]
+    source_side: Annotated[str | None, SOURCE_SIDE]
+    scale: Annotated[float | None, SCALE]
     frame: Annotated[Literal["palm", "given"], "palm"]
-    origin: Annotated[str | int | None, None]
-    velocity: Annotated[Any, None]
-    clearance: Annotated[float | None, None]
+    origin: Annotated[str | int | None, ORIGIN]
+    velocity: Annotated[Any, VELOCITY]
+    clearance: Annotated[float | None, FINGERS_APART]
 
 
 def checked_options(given: RetargetOptions) -> Any:

@@ -18,7 +18,7 @@ from synovia.errors import UnsupportedError
 from synovia.jobs.base import UsageError
 from synovia.jobs.clips import Looped, body_of
 from synovia.jobs.options import File, Number, argument, described, flag_of, is_changed, option, options_of
-from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL, ROOT, SOLVER, TOLERANCE
+from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL, ROOT, SEED, SOLVER, STARTS, TOLERANCE
 from synovia.jobs.words import number, table, time_text
 from synovia.text import unit_name
 
@@ -54,17 +54,18 @@ class Bench(Looped):
     problems: int = option(
         default=200, help="Number of independent problems.", kind=Number(1, 10**6, whole=True), metavar="N"
     )
-    seed: int = option(default=0, help="Seed of the problems.", kind=Number(0, whole=True), metavar="N")
-    tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE)
-    root: Any = option(default="fixed", like=ROOT)
+    seed: int = option(default=0, like=replace(SEED, help="Seed of the problems."))
+    tolerance: tuple[float, float] | None = option(default=..., like=TOLERANCE)
+    root: Any = option(default=..., like=ROOT)
     ticks: int = option(
         default=20_000, help=f"Ticks of each body, for {SERVO}.", kind=Number(100, 10**8, whole=True), metavar="N"
     )
     budget: float = option(default=5.0, help="Time limit for each solver.", kind=Number(0.01), metavar="SECONDS")
     starts: Path | None = option(
-        default=None, help="Learned starts ('synovia learn'): each general solver runs with them and without.",
-        kind=File(), metavar="NPZ",
-    )  # fmt: skip
+        default=...,
+        like=replace(STARTS, help="Learned starts ('synovia learn'): each general solver runs with them and without."),
+        shown="",
+    )
     plot: Path | None = option(
         default=None, help="Plot the error by step; needs the extra [plot].", kind=File(), metavar="PNG"
     )

@@ -15,7 +15,7 @@ from synovia.errors import FormatError
 from synovia.jobs.base import UsageError
 from synovia.jobs.clips import Looped, body_of
 from synovia.jobs.options import File, Number, argument, described, option
-from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL
+from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL, OUTPUT, SEED
 from synovia.text import counted, listed
 
 SCHEMA: Final = "synovia.starts-learned/1"
@@ -26,9 +26,7 @@ class Learn(Looped):
     """Options of ``synovia learn``."""
 
     file: str = argument(like=MODEL)
-    output: Path = option(
-        help="The file to write, .npz.", kind=File(), names=("--output", "-o"), metavar="OUT", required=True, rank=-1
-    )
+    output: Path = option(like=replace(OUTPUT, help="The file to write, .npz."), required=True)
     joint: Sequence[str] = option(
         default=(), like=replace(JOINT, help="A joint with a goal, in the order of the goals; repeat for up to four."),
         shown="hands and feet, else the four tips furthest from the root", rank=-1,
@@ -38,7 +36,7 @@ class Learn(Looped):
         default=None, help="Number of random poses to learn from.", kind=Number(64, 2**22, whole=True), metavar="N",
         shown="262144 for an arm, 32768 for other bodies",
     )  # fmt: skip
-    seed: int = option(default=0, help="Seed of the poses.", kind=Number(0, 2**32 - 1, whole=True), metavar="N")
+    seed: int = option(default=0, like=replace(SEED, help="Seed of the poses."))
     plot: Path | None = option(
         default=None, help="Plot where starts help, and the steps that they save; needs the extra [plot].", kind=File(),
         metavar="PNG",

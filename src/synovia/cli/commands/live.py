@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from synovia import options
+from synovia.cli.commands.view import View
 from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.running import Terminal
 from synovia.jobs.clips import Roles
-from synovia.jobs.options import File, Model, Number, Parsed, argument, described, option, said_of
-from synovia.jobs.shared import FORCE, JSON, velocities
+from synovia.jobs.options import File, Number, argument, described, option, said_of
+from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, TARGET, VELOCITY
 from synovia.jobs.verbs.retarget import Retarget
 from synovia.text import printable
 
@@ -35,7 +37,7 @@ class Live(Roles):
     source: str = argument(
         help="vmc://HOST:PORT, udp://HOST:PORT or - (lines of JSON), or the file of a clip.", metavar="SRC"
     )
-    target: str = argument(help="The model to move.", kind=Model(), metavar="DST", completes="models")
+    target: str = argument(like=TARGET)
     to: Any = option(
         default=(), help="Where poses go: page (the live page), vmc://HOST:PORT, udp://HOST:PORT or - (lines of JSON),"
         " or a CSV file; repeat for more.", metavar="SINK", repeats=True,
@@ -45,29 +47,18 @@ class Live(Roles):
         shown="that of a clip; 60",
     )  # fmt: skip
     model: str | None = option(
-        default=None, help="Body of the joint values or joint positions, if SRC has lines of JSON.", kind=Model(),
-        metavar="MODEL", completes="models", shown="33 landmarks of MediaPipe",
+        default=None, like=MODEL, help="Body of the joint values or joint positions, if SRC has lines of JSON.",
+        metavar="MODEL", shown="33 landmarks of MediaPipe",
     )  # fmt: skip
-    joint_map: Any = option(default=None, like=said_of(Retarget, "joint_map"))
-    rest: Any = option(default=None, like=said_of(Retarget, "rest"))
-    up: str | None = option(default=None, like=said_of(Retarget, "up"))
-    velocity: Any = option(
-        default=None, help="Highest velocity of DST's joints, rad/s or length units/s, for all or by joint.",
-        kind=Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", shown="those of DST's file",
-    )  # fmt: skip
-    acceleration: Any = option(
-        default=None, help="Highest acceleration of DST's joints, rad/s² or length units/s².", kind=Parsed(velocities),
-        metavar="A|B=A", shown="no limit",
-    )  # fmt: skip
-    hold_feet: bool = option(default=True, help="Keep standing feet in place.")
+    joint_map: Any = option(default=..., like=said_of(Retarget, "joint_map"))
+    rest: Any = option(default=..., like=said_of(Retarget, "rest"))
+    up: str | None = option(default=..., like=said_of(Retarget, "up"))
+    velocity: Any = option(default=..., like=VELOCITY)
+    acceleration: Any = option(default=..., like=ACCELERATION)
+    hold_feet: bool = option(default=..., like=said_of(Retarget, "hold_feet"))
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
-    learn: float = option(
-        default=1.0, help="Time in which SRC is calibrated; 0 for only its first pose.", kind=Number(0),
-        metavar="SECONDS",
-    )  # fmt: skip
-    calibration: Path | None = option(
-        default=None, help="Known calibration of SRC and DST, instead of learning it.", kind=File(), metavar="FILE.toml"
-    )
+    learn: float = option(default=..., like=options.LEARN, kind=Number(0), metavar="SECONDS")
+    calibration: Path | None = option(default=..., like=options.CALIBRATION, kind=File(), metavar="FILE.toml")
     save_calibration: Path | None = option(
         default=None, help="Write the calibration that was learned, at the end.", kind=File(), metavar="FILE.toml"
     )
@@ -78,10 +69,9 @@ class Live(Roles):
     fast: bool = option(default=False, help="Do not wait between ticks: one for each pose of SRC.")
     remote: bool = option(default=False, help="Allow addresses that other machines can reach.")
     port: int = option(
-        default=8080, help="Port of --to page to try first; 0 for any.", kind=Number(0, 2**16 - 1, whole=True),
-        metavar="N",
-    )  # fmt: skip
-    browser: bool = option(default=True, help="Open a browser for --to page.")
+        default=8080, like=replace(said_of(View, "port"), help="Port of --to page to try first; 0 for any.")
+    )
+    browser: bool = option(default=True, like=replace(said_of(View, "browser"), help="Open a browser for --to page."))
     force: bool = option(default=False, like=FORCE)
     as_json: bool = option(default=False, like=JSON)
 

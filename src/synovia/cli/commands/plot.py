@@ -15,7 +15,7 @@ from synovia.cli.running import Terminal
 from synovia.jobs.clearance import CLEARANCE, Clear
 from synovia.jobs.clips import ClipReader, body_of
 from synovia.jobs.options import File, argument, described, option
-from synovia.jobs.shared import FORCE, JOINT, WORLD
+from synovia.jobs.shared import FORCE, JOINT, OUTPUT, WORLD
 
 
 @described
@@ -23,9 +23,7 @@ class Plot(Clear, ClipReader):
     """Options of ``synovia plot``."""
 
     file: str = argument(help="A clip, or a model for --reach.", completes="models")
-    output: Path = option(
-        help="The file to write.", kind=File(), names=("--output", "-o"), metavar="OUT", required=True, rank=-1
-    )
+    output: Path = option(like=OUTPUT, required=True)
     joint: Sequence[str] = option(
         default=(), like=replace(JOINT, help="A joint to draw; repeat for more."), shown="the twelve that move most",
         rank=-1,
@@ -49,7 +47,7 @@ class Plot(Clear, ClipReader):
         ),
         rank=-1,
     )
-    world: str | None = option(default=None, like=WORLD, rank=-1)
+    world: str | None = option(default=..., like=WORLD, rank=-1)
     force: bool = option(default=False, like=FORCE)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from synovia import options
 from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, emit_lines
@@ -28,7 +29,8 @@ class Inspect(Roles):
         help="SRDF file of a URDF with the pairs of links that may touch; by default the one next to it.",
     )  # fmt: skip
     shapes: bool = option(
-        default=False,
+        default=...,
+        like=options.FITTED,
         help="Measure how well the shapes fit the surface; fit capsules to it first where shapes are missing.",
     )
     pairs: bool = option(default=False, help="List the pairs of links that can collide, and those that are left out.")

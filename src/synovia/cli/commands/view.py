@@ -16,8 +16,9 @@ from synovia.cli.running import Terminal, untold
 from synovia.jobs.base import UsageError
 from synovia.jobs.clearance import CLEARANCE
 from synovia.jobs.clips import ClipReader, Roles, body_of, needs_model
-from synovia.jobs.options import File, Number, argument, described, option, said_of
-from synovia.jobs.shared import JSON, MODEL, ROOT, SOLVER, WORLD
+from synovia.jobs.options import Number, argument, described, option, said_of
+from synovia.jobs.shared import GOALS, JSON, MODEL, ROOT, SOLVER, WORLD
+from synovia.jobs.verbs.retarget import Retarget
 from synovia.text import printable
 
 if TYPE_CHECKING:
@@ -38,15 +39,12 @@ class View(Roles):
         metavar="MODEL", completes="models",
     )  # fmt: skip
     joint_map: Path | None = option(
-        default=None, help="Joint map for --onto.", kind=File(), names=("--map",), metavar="MAP.toml",
-        shown="automatic",
-    )  # fmt: skip
-    goals: Path | None = option(
-        default=None, help="File of goals to start with.", kind=File(), names=("--goals", "-g"), metavar="GOALS"
+        default=..., like=replace(said_of(Retarget, "joint_map"), help="Joint map for --onto.", shown="automatic")
     )
-    solver: str | None = option(default=None, like=SOLVER)
+    goals: Path | None = option(default=None, like=replace(GOALS, help="File of goals to start with."))
+    solver: str | None = option(default=..., like=SOLVER)
     root: Any = option(default=None, like=ROOT, shown="free for bodies with hands and feet")
-    world: str | None = option(default=None, like=WORLD)
+    world: str | None = option(default=..., like=WORLD)
     clearance: float | None = option(
         default=None,
         like=replace(

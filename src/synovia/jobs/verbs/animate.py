@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
+from synovia import options
 from synovia.errors import FormatError, InputError
 from synovia.jobs.base import Host, Outcome, UsageError
 from synovia.jobs.clearance import Clear
@@ -49,7 +50,8 @@ from synovia.jobs.options import (
     options_of,
     settings_of,
 )  # fmt: skip
-from synovia.jobs.shared import AXES, DEADLINE, GROUND, MOVING, OBSTACLE_FILES, ROOT, SOLVER, velocities
+from synovia.jobs.shared import AXES, DEADLINE, FOOT_LOCK, GROUND, MOVING, ROOT, SOLVER, velocities
+from synovia.options import OBSTACLE_FILES
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -71,6 +73,7 @@ _STOOD_ON: Final = replace(
 )
 AUTO: Final = "auto"  # name of a body that is built with the proportions of the points
 TRACK_ENDINGS: Final = (".toml", ".json")
+BODY: Final = Option("The body.", Model(), metavar="FILE")
 _LOCK: Final = ("feet", "up", "fade")  # options of a foot lock
 _READER: Final = ("clip", "model", "trim")
 
@@ -86,17 +89,10 @@ def _pairs(text: str) -> dict[str, str]:
     return pairs
 
 
-def _joints_option() -> Any:
-    """Return the option that pairs joints with the joints or points that they follow."""
-    return option(
-        default=None, help="Joints that follow; B=C: B follows C of the clip or the points.", kind=Parsed(_pairs),
-        metavar="A,B=C", shown="all tips; all points", recorded=ALWAYS,
-    )  # fmt: skip
-
-
-def _lock_option() -> Any:
-    """Return the option that turns the foot lock on."""
-    return option(default=False, help="Keep standing feet in place and above the floor.")
+_JOINTS: Final = Option(
+    "Joints that follow; B=C: B follows C of the clip or the points.", Parsed(_pairs), metavar="A,B=C",
+    shown="all tips; all points", recorded=ALWAYS,
+)  # fmt: skip
 
 
 class Made(NamedTuple):
@@ -124,8 +120,8 @@ class _Animate(Saved, Roles, ClipJob):
         needs="foot_lock", recorded=ALWAYS,
     )  # fmt: skip
     up: str | None = option(
-        default=None, help="Axis of the clip or the points that points up.", kind=Word(AXES), metavar="AXIS",
-        shown="detected", recorded=ALWAYS,
+        default=..., like=options.UP, kind=Word(AXES), help="Axis of the clip or the points that points up.",
+        metavar="AXIS", recorded=ALWAYS,
     )  # fmt: skip
     fade: float = option(
         default=0.06, help="Fade-in and fade-out of a foot's correction.", kind=Number(0), metavar="SECONDS",
@@ -276,9 +272,9 @@ class Follow(Clear, _Animate):
     >>> follow("track.toml", "clip.npz")  # doctest: +SKIP
     """
 
-    body: str = argument(help="The model that follows.", kind=Model(), metavar="FILE", recorded=ALWAYS)
-    joints: Mapping[str, str] | None = _joints_option()
-    solver: Any = option(default=None, like=SOLVER, recorded=ALWAYS)
+    body: str = argument(like=replace(BODY, help="The model that follows."), recorded=ALWAYS)
+    joints: Mapping[str, str] | None = option(default=None, like=_JOINTS)
+    solver: Any = option(default=..., like=SOLVER, recorded=ALWAYS)
     root: Any = option(default=None, like=ROOT, shown="fixed with --goals, else free", recorded=ALWAYS)
     moving: Sequence[str] = option(default=(), like=MOVING)
     candidates: int = option(
@@ -293,12 +289,12 @@ class Follow(Clear, _Animate):
         metavar="SECONDS", unit="s", recorded=ALWAYS,
     )  # fmt: skip
     velocity: Any = option(
-        default=None,
+        default=..., like=options.VELOCITY, kind=Parsed(velocities), metavar="V|A=V,B=V", unit="rad/s", shown="",
         help="Largest speed of a joint, radians or length units per second; a frame that is too late is a miss.",
-        kind=Parsed(velocities), metavar="V|A=V,B=V", unit="rad/s", recorded=ALWAYS,
+        recorded=ALWAYS,
     )  # fmt: skip
-    foot_lock: bool = _lock_option()
-    deadline: float | None = option(default=None, like=DEADLINE, single="clip", recorded=NEVER)
+    foot_lock: bool = option(default=False, like=FOOT_LOCK)
+    deadline: float | None = option(default=..., like=DEADLINE, single="clip", recorded=NEVER)
     tracks: bool = option(
         default=False, help="Whether the inputs are keyframes instead of clips.", hidden=True, recorded=NEVER
     )
@@ -428,7 +424,7 @@ class Fit(_Animate):
     """
 
     body: str | None = option(
-        default=None, help="The body for --points; auto: a person with the proportions of the points.", kind=Model(),
+        default=None, like=BODY, help="The body for --points; auto: a person with the proportions of the points.",
         metavar="auto|FILE", shown="FILE, else auto", recorded=ALWAYS, kw_only=False,
     )  # fmt: skip
     preset: str | None = option(
@@ -449,8 +445,8 @@ class Fit(_Animate):
         default=None, help="Frames per second of points.", kind=Number(1e-3), metavar="RATE", unit="1/s",
         shown="the file's, else 30", recorded=ALWAYS,
     )  # fmt: skip
-    joints: Mapping[str, str] | None = _joints_option()
-    foot_lock: bool = _lock_option()
+    joints: Mapping[str, str] | None = option(default=None, like=_JOINTS)
+    foot_lock: bool = option(default=False, like=FOOT_LOCK)
 
     doing: ClassVar[str] = "fitting"
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
+from synovia import options
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome, UsageError
 from synovia.jobs.clearance import Clear
@@ -36,7 +37,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )
-from synovia.jobs.shared import DEADLINE, TOLERANCE, velocities
+from synovia.jobs.shared import ACCELERATION, DEADLINE, FOOT_LOCK, MOVING, TOLERANCE, velocities
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,14 +153,15 @@ class Edit(Saved, Roles, Clear, ClipJob):
         default=0, help="Frames over which pins and offsets fade in, and out.", kind=Number(0, 10**6, whole=True),
         metavar="N", rank=-1,
     )  # fmt: skip
-    hold_feet: bool = option(default=True, help="Layers keep the feet that stand in the clip in place.", rank=-1)
+    hold_feet: bool = option(
+        default=..., like=options.HOLD_FEET, help="Layers keep the feet that stand in the clip in place.", rank=-1
+    )
     moving: Sequence[str] = option(
-        default=(),
+        default=(), like=MOVING, rank=-1,
         help="A joint that layers may move, by name or role; repeat for more. A layer of the file may have its own.",
-        metavar="JOINT", repeats=True, completes="joints", shown="all", rank=-1,
     )  # fmt: skip
-    tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE, rank=-1)
-    deadline: float | None = option(default=None, like=DEADLINE, single="clip", recorded=NEVER, rank=-1)
+    tolerance: tuple[float, float] | None = option(default=..., like=TOLERANCE, rank=-1)
+    deadline: float | None = option(default=..., like=DEADLINE, single="clip", recorded=NEVER, rank=-1)
     part: Any = option(
         default=None, help="Keep these frames, as a slice in Python: from A up to B, without B; every S-th.",
         kind=Parsed(_slice, list), names=("--slice",), metavar="A:B[:S]", shown="all",
@@ -169,12 +171,12 @@ class Edit(Saved, Roles, Clear, ClipJob):
         default=None, help="Play at this speed: 0.5 takes twice as long.", kind=Number(0, above=True), metavar="FACTOR"
     )
     velocity: Any = option(
-        default=None, help="Slow the clip down where joints are faster than this, radians or length units per second.",
-        kind=Parsed(velocities), metavar="V|A=V,B=V", unit="rad/s",
+        default=..., like=options.VELOCITY, kind=Parsed(velocities), metavar="V|A=V,B=V", unit="rad/s", shown="",
+        help="Slow the clip down where joints are faster than this, radians or length units per second.",
     )  # fmt: skip
     acceleration: Any = option(
-        default=None, help="Slow the clip down where joints accelerate more than this.", kind=Parsed(velocities),
-        metavar="A|B=A,C=A", unit="rad/s²",
+        default=..., like=ACCELERATION, unit="rad/s²", shown="",
+        help="Slow the clip down where joints accelerate more than this.",
     )  # fmt: skip
     resample: float | None = option(
         default=None, help="Frame rate, at the same speed.", kind=Number(0, above=True), metavar="FPS", unit="1/s"
@@ -209,7 +211,9 @@ class Edit(Saved, Roles, Clear, ClipJob):
         default=None, help="Facing direction in the first frame, an angle from the axis that the body faces at rest.",
         kind=Number(), metavar="DEGREES", unit="deg", shown="as it is",
     )  # fmt: skip
-    foot_lock: bool = option(default=False, help="Keep standing feet in place, after the options above.")
+    foot_lock: bool = option(
+        default=False, like=FOOT_LOCK, help="Keep standing feet in place, after the options above."
+    )
     in_place: bool = option(default=False, help="Remove the motion over the ground, as the last step; feet then slide.")
 
     name: ClassVar[str] = "edit"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from synovia import options
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome, UsageError
-from synovia.jobs.clearance import CLEARANCE, check_shapes, fitted
+from synovia.jobs.clearance import check_shapes, fitted
 from synovia.jobs.clips import ClipJob
 from synovia.jobs.job import Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import (
@@ -94,20 +94,15 @@ class Render(ClipJob):
         default="three-quarter", help=f"{', '.join(_VIEWS)}, or angles in degrees.", kind=Parsed(_view),
         metavar="NAME|A,E", unit="degrees", recorded=ALWAYS,
     )  # fmt: skip
-    theme: str = option(default="light", help="Colours.", kind=Word(("light", "dark")), recorded=ALWAYS)
-    look: str = option(default="surface", like=LOOK, recorded=ALWAYS)
+    theme: str = option(default=..., like=options.THEME, kind=Word(("light", "dark")), recorded=ALWAYS)
+    look: str = option(default=..., like=LOOK, recorded=ALWAYS)
     angles: Sequence[str] = option(
-        default=(), help="Joints whose angles are shown, in degrees.", kind=Parsed(names_of, list), metavar="A,B",
-        recorded=ALWAYS,
-    )  # fmt: skip
-    shapes: bool = option(
-        default=False,
-        help="Show the shapes of the body; capsules are fitted to links that have none.",
+        default=..., like=options.ANGLES, kind=Parsed(names_of, list), metavar="A,B", recorded=ALWAYS
     )
-    world: str | None = option(default=None, like=WORLD)
+    shapes: bool = option(default=..., like=options.SHAPES)
+    world: str | None = option(default=..., like=WORLD)
     clearance: float | None = option(
-        default=None,
-        like=replace(CLEARANCE, help="Draw lines between the nearest links and obstacles, red below this distance."),
+        default=..., like=options.NEAREST, kind=Number(), metavar="DISTANCE", unit="length units of the model"
     )
     captions: bool = option(default=True, help="Show the time and the number of the frame.", recorded=ALWAYS)
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from synovia import options
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome, UsageError
 from synovia.jobs.clips import (
@@ -24,14 +25,13 @@ from synovia.jobs.clips import (
     warm_clip,
     with_roles,
 )  # fmt: skip
-from synovia.jobs.hand import CLEARANCE, SHAPES, VELOCITY, WRITTEN, RetargetHand, distance_of
+from synovia.jobs.hand import APART, SPEED, WRITTEN, RetargetHand, distance_of
 from synovia.jobs.job import Job, Verb, clips_argument
 from synovia.jobs.options import (
     ALWAYS,
     NEVER,
     NUMBER,
     File,
-    Model,
     Option,
     Parsed,
     Word,
@@ -41,7 +41,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )
-from synovia.jobs.shared import AXES, GROUND, LOOPS
+from synovia.jobs.shared import AXES, GROUND, LOOPS, TARGET
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -82,43 +82,34 @@ class Retarget(Saved, Roles, ClipJob):
     >>> run = retarget.run("clips", "out")  # doctest: +SKIP
     """
 
-    target: str = argument(help="The model to move.", kind=Model(), metavar="DST", completes="models", recorded=ALWAYS)
+    target: str = argument(like=TARGET, recorded=ALWAYS)
     joint_map: Any = option(
-        default=None, help="Joint map, instead of automatic matching.", kind=File(), names=("--map",),
-        metavar="MAP.toml", recorded=ALWAYS,
-    )  # fmt: skip
+        default=..., like=options.JOINT_MAP, kind=File(), names=("--map",), metavar="MAP.toml", recorded=ALWAYS
+    )
     save_map: Path | None = option(
         default=None, help="Write the joint map that was used.", kind=File(), metavar="MAP.toml", single="clip",
         recorded=NEVER,
     )  # fmt: skip
     rest: Any = option(
-        default=None,
-        help="Pose in which SRC stands: file, bind, first, tpose, the number of a frame, or a pose file.",
-        kind=Parsed(_rest, _rest_setting), metavar="POSE", shown="detected from the clip", recorded=ALWAYS,
-    )  # fmt: skip
-    up: str | None = option(
-        default=None, help="Axis of SRC that points up, such as z or -y.", kind=Word(AXES), metavar="AXIS",
-        shown="detected", recorded=ALWAYS,
-    )  # fmt: skip
-    velocity: Any = option(default=None, like=VELOCITY)
-    clearance: Any = option(default=0.0, like=CLEARANCE)
-    shapes: bool = option(default=False, like=SHAPES)
+        default=..., like=options.REST, kind=Parsed(_rest, _rest_setting), metavar="POSE", recorded=ALWAYS
+    )
+    up: str | None = option(default=..., like=options.UP, kind=Word(AXES), metavar="AXIS", recorded=ALWAYS)
+    velocity: Any = option(default=..., like=SPEED)
+    clearance: Any = option(default=..., like=options.LIMBS_APART, kind=APART, metavar="DISTANCE|none")
+    shapes: bool = option(default=..., like=options.FITTED)
     world: str | None = option(default=None, like=GROUND)
     loops: Path | None = option(default=None, like=replace(LOOPS, help=LOOPS.help.replace("the model", "DST")))
     plot: Path | None = option(
         default=None, help="Plot the judgement: .png, .svg or .pdf. Needs the extra [plot].", kind=File(),
         metavar="OUT", single="clip", recorded=NEVER,
     )  # fmt: skip
-    hold_feet: bool = option(default=True, help="Keep standing feet in place.", recorded=ALWAYS)
+    hold_feet: bool = option(default=..., like=options.HOLD_FEET, recorded=ALWAYS)
     idle_hands: Any = option(
-        default="rest", help="How DST holds hands whose fingers SRC does not move: rest or relaxed.",
-        kind=Word(("rest", "relaxed")), metavar="rest|relaxed",
-    )  # fmt: skip
+        default=..., like=options.IDLE_HANDS, kind=Word(("rest", "relaxed")), metavar="rest|relaxed"
+    )
     root_motion: Any = option(
-        default="root", help="What a root bone on the floor of DST gets: path and heading (root), or nothing (hips);"
-        " with none, any body stays in place.",
-        kind=Word(("root", "hips", "none")), metavar="root|hips|none",
-    )  # fmt: skip
+        default=..., like=options.ROOT_MOTION, kind=Word(("root", "hips", "none")), metavar="root|hips|none"
+    )
 
     name: ClassVar[str] = "retarget"
     doing: ClassVar[str] = "retargeting"

@@ -32,7 +32,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )  # fmt: skip
-from synovia.jobs.shared import DEADLINE, LOOK, MODEL, MOVING, ROOT, SOLVER, TOLERANCE
+from synovia.jobs.shared import DEADLINE, GOALS, LOOK, MODEL, MOVING, ROOT, SEED, SOLVER, STARTS, TOLERANCE
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -115,30 +115,19 @@ def _table_endings() -> Sequence[str]:
 class _Solves(Looped, Clear, Job):
     """Options that both jobs share: the goals, and the settings of the solve."""
 
-    goals: Path | None = option(
-        default=None,
-        help="File of goals, TOML or JSON, with weights, priorities, offsets and names; 'synovia schema goals' prints"
-        " its schema.",
-        kind=File(), names=("--goals", "-g"), metavar="GOALS", recorded=ALWAYS, rank=-1,
-    )  # fmt: skip
-    solver: Any = option(default=None, like=SOLVER, recorded=ALWAYS)
-    tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE, recorded=ALWAYS)
-    root: Any = option(default="fixed", like=ROOT, recorded=ALWAYS)
+    goals: Path | None = option(default=None, like=GOALS, recorded=ALWAYS, rank=-1)
+    solver: Any = option(default=..., like=SOLVER, recorded=ALWAYS)
+    tolerance: tuple[float, float] | None = option(default=..., like=TOLERANCE, recorded=ALWAYS)
+    root: Any = option(default=..., like=ROOT, recorded=ALWAYS)
     moving: Sequence[str] = option(default=(), like=MOVING)
-    starts: Path | None = option(
-        default=None, help="Learned starts of this model with these goals; 'synovia learn' writes them.", kind=File(),
-        metavar="NPZ", shown="rest",
-    )  # fmt: skip
+    starts: Path | None = option(default=..., like=STARTS)
     attempts: int | None = option(
         default=None,
         help="Largest number of attempts; all but the first start at random. A solve makes fewer if it proves that a"
         " goal cannot be reached, or if the body is large.",
         kind=Number(1, 10**6, whole=True), metavar="N", shown="the solver's", recorded=NEVER,
     )  # fmt: skip
-    seed: int | None = option(
-        default=None, help="Seed of the restarts.", kind=Number(0, 2**31 - 1, whole=True), metavar="N", shown="0",
-        recorded=NEVER,
-    )  # fmt: skip
+    seed: int | None = option(default=None, like=replace(SEED, help="Seed of the restarts."), shown="0", recorded=NEVER)
 
     name: ClassVar[str] = "solve"
     doing: ClassVar[str] = "solving"
@@ -333,12 +322,12 @@ class SolvePose(Verified, Roles, _Solves):
     start: Any = option(
         default=None, help="Pose to start from.", kind=Parsed(_start), metavar="POSE|rest|random:SEED", shown="rest"
     )
-    deadline: float | None = option(default=None, like=DEADLINE)
+    deadline: float | None = option(default=..., like=DEADLINE)
     picture_file: Path | None = option(
         default=None, help="Draw the result; needs the extra [render].", kind=File(), names=("--picture",),
         metavar="PNG", recorded=NEVER,
     )  # fmt: skip
-    look: str = option(default="surface", like=LOOK, needs="picture_file", recorded=NEVER)
+    look: str = option(default=..., like=LOOK, needs="picture_file", recorded=NEVER)
 
     def is_brief(self) -> bool:
         """Return whether kernels may run as plain Python: not with a deadline, which could end the slower solve."""
