@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from synovia.model import Kind
 from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.planting import raising_angles
 from synovia.model.geometry import Array, Bools, quat_product
 from synovia.model.pose import clamped, world_frames
 from synovia.model.tree import ancestors
@@ -27,6 +28,7 @@ _FOOT: Final = 0.8  # radians by which a foot turns at most, towards level
 _TOES: Final = 1.2  # radians by which toes bend up at most
 _QUICK: Final = 0.2  # radians by which a foot or toes turn at any speed, as steps of a walk require
 _FASTEST: Final = 3.0  # radians per second by which they turn farther, as those of a body that gets up
+_NONE: Final = 1e-6  # radians; smaller angles of a live foot count as zero
 _ACROSS: Final = 0.7  # cosine between the line across a body and the axis of a hinge that raises toes or heel
 
 
@@ -60,6 +62,59 @@ def soles_raised(target: Body, roles: Collection[str], q: Array, fps: float) -> 
     Returns:
         Joint values (T, nq), and the world frames of the body, (T, m, 12).
     """
+    return _turned(target, _levers(target, roles), q, world_frames(target.skeleton, q), partial(_smoothed, fps=fps))
+
+
+class LiveSoles:
+    """Feet of a live body that turn, and toes that bend up, where they are below the floor, tick by tick.
+
+    They turn as ``soles_raised`` has it, but as soon as they are below the floor, and return within some ticks.
+
+    Args:
+        target: The body.
+        roles: Its feet, by role.
+        rate: Ticks per second.
+
+    Attributes:
+        moves_ankles: Whether turning a foot moves its ankle; it then turns before it is placed.
+    """
+
+    def __init__(self, target: Body, roles: Collection[str], rate: float) -> None:
+        """Find the joints that turn."""
+        self._target, self._levers = target, _levers(target, roles)
+        self.moves_ankles = any(one.row != target.roles[one.role] for one in self._levers[0])
+        self._step, self._left = _FASTEST / rate, float(np.exp(-1.0 / (_EASE * rate)))
+        self.reset()
+
+    def reset(self) -> None:
+        """Start with feet that do not turn."""
+        self._angles: dict[_Lever, Array] = {}
+        self._quick = np.inf  # a foot may turn by any angle in the first tick
+
+    def raised(self, q: Array, frames: Array) -> tuple[Array, Array]:
+        """Return joint values (nq,) and world frames (m, 12) with feet and toes turned up where they are too low."""
+        out, turned = _turned(self._target, self._levers, q[None], frames[None], self._next)
+        self._quick = _QUICK
+        return out[0], turned[0]
+
+    def _next(self, lever: _Lever, needs: Array, rooms: Array) -> Array | None:
+        """Return the angle (1,) of a lever in this tick; None for 0."""
+        before = self._angles.get(lever)
+        if before is None:
+            if not needs.any():
+                return None
+            before = np.zeros((2, 1))
+        quick = np.minimum(needs, np.maximum(self._quick, before + self._step))
+        angles = np.minimum(np.maximum(quick, self._left * before), rooms)
+        if angles.max() < _NONE:
+            self._angles.pop(lever, None)
+            return None
+        self._angles[lever] = angles
+        return angles[0] - angles[1]
+
+
+def _levers(target: Body, roles: Collection[str]) -> tuple[list[_Lever], list[_Lever]]:
+    """Return the joints that turn the feet of a body, and those that bend its toes up."""
     heels: list[_Lever] = []
     toes: list[_Lever] = []
     for side in SIDES:
@@ -69,17 +124,44 @@ def soles_raised(target: Body, roles: Collection[str], q: Array, fps: float) -> 
             ahead = None if row is None else _turning(target, row)
             of_toes = np.isin(target.soles[role].rows, [] if ahead is None else _below(target, ahead))
             ankle = _turning(target, target.roles[role], target.first_row(role))
-            heels += [] if ankle is None else [_Lever(role, ankle, ~of_toes, _FOOT)]
-            toes += [] if ahead is None else [_Lever(role, ahead, of_toes, _TOES)]
-    frames = world_frames(target.skeleton, q)
-    for levers in (heels, toes):
+            heels += [] if ankle is None else [_Lever(target, role, ankle, ~of_toes, _FOOT)]
+            toes += [] if ahead is None else [_Lever(target, role, ahead, of_toes, _TOES)]
+    return heels, toes
+
+
+def _turned(
+    target: Body,
+    levers: tuple[list[_Lever], list[_Lever]],
+    q: Array,
+    frames: Array,
+    chosen: Callable[[_Lever, Array, Array], Array | None],
+) -> tuple[Array, Array]:
+    """Return joint values (T, nq) and world frames with levers turned by the angles (T,) that ``chosen`` returns."""
+    for part in levers:
         before, out = q, q
-        for lever in levers:
-            out = lever.turned(target, frames, out, fps)
+        for lever in part:
+            angle = chosen(lever, *lever.needs(frames))
+            if angle is not None:
+                out = lever.turned(frames, out, angle)
         if out is not before:
             q = target.skeleton.follow(out)
             frames = world_frames(target.skeleton, q)
     return q, frames
+
+
+def _smoothed(lever: _Lever, needs: Array, rooms: Array, fps: float) -> Array | None:
+    """Return the angles (T,) of a lever in a clip, which begin before they are needed and end after it; None for 0."""
+    del lever
+    if not needs.any():
+        return None
+    out = np.zeros(needs.shape[1])
+    for sign, need, room in zip((1.0, -1.0), needs, rooms, strict=True):
+        if need.any():
+            most = _inside(room)
+            need = np.minimum(_inside(need), most)
+            need = np.minimum(need, _QUICK + _slower(np.maximum(need - _QUICK, 0.0), _FASTEST / fps))
+            out += sign * np.minimum(_spread(need, fps), most)
+    return out
 
 
 def _below(target: Body, top: int) -> list[int]:
@@ -88,29 +170,32 @@ def _below(target: Body, top: int) -> list[int]:
     return [row for row in range(top, len(parents)) if top in ancestors(parents, row)]
 
 
-@dataclass(frozen=True, eq=False)
 class _Lever:
     """A joint that raises points of a sole.
 
     Args:
+        target: The body.
         role: The foot.
         row: Row of the joint.
         points: Mask of the points of the sole that it raises.
         most: Largest angle by which it turns, radians.
+
+    Attributes:
+        role: As given.
+        row: As given.
     """
 
-    role: str
-    row: int
-    points: Bools
-    most: float
+    def __init__(self, target: Body, role: str, row: int, points: Bools, most: float) -> None:
+        """Fill the tables of the kernel."""
+        self.role, self.row, self._target, self._axis = role, row, target, _axis(target, row)
+        ahead, bounds = target.rest[row, :9].reshape(3, 3).T @ target.basis[:, 2], (-_BELOW * target.leg, most, 0.0)
+        numbers, sole = np.array([self._axis, ahead, target.basis[:, 1], bounds]), target.soles[role]
+        self._tables = row, sole.rows[points].astype(np.int32), sole.points[points], numbers
 
-    def turned(self, target: Body, frames: Array, q: Array, fps: float) -> Array:
-        """Return joint values (T, nq) where the joint has raised its points above the floor, for world frames."""
-        skeleton, row = target.skeleton, self.row
-        joint, at, local = skeleton.joints[row], skeleton.q_slice(row), _axis(target, row)
-        angle = self.angle(target, frames, fps)
-        if not angle.any():
-            return q
+    def turned(self, frames: Array, q: Array, angle: Array) -> Array:
+        """Return joint values (T, nq) with the joint turned by angles (T,), for world frames (T, m, 12)."""
+        skeleton, row, local = self._target.skeleton, self.row, self._axis
+        joint, at = skeleton.joints[row], skeleton.q_slice(row)
         out = q.copy()
         if joint.kind is Kind.BALL:
             base = frames[:, skeleton.parents[row], :9].reshape(-1, 3, 3) @ joint.rest[:3, :3]
@@ -123,34 +208,10 @@ class _Lever:
         out[turned, at] = clamped(skeleton, out[turned])[:, at]
         return out
 
-    def angle(self, target: Body, frames: Array, fps: float) -> Array:
-        """Return by how much the joint turns, (T,), radians; positive angles raise the toes."""
-        up, sole, low, row = target.basis[:, 1], target.soles[self.role], _BELOW * target.leg, self.row
-        out, heights = np.zeros(len(frames)), sole.heights(frames, up)
-        at, which = np.nonzero((heights < -low) & self.points)
-        if not len(at):
-            return out
-        turns = frames[:, row, :9].reshape(-1, 3, 3)
-        ahead = turns @ (target.rest[row, :9].reshape(3, 3).T @ target.basis[:, 2])
-        pitch = np.arcsin(np.clip(ahead @ up, -1.0, 1.0))
-        able = np.minimum(np.abs(pitch), self.most)
-        own, taken = (turns @ _axis(target, row))[at], frames[at, sole.rows[which]]
-        point = np.einsum("mij,mj->mi", taken[:, :9].reshape(-1, 3, 3), sole.points[which]) + taken[:, 9:]
-        point = point - frames[at, row, 9:]
-        w = np.sum(point * np.cross(up, own), axis=1)
-        base = frames[at, row, 9:] @ up + np.sum(point * own, axis=1) * (own @ up)
-        v = heights[at, which] - base  # the height is base + v cos + w sin of the angle
-        far = np.arccos(np.clip((-low - base) / np.maximum(np.hypot(v, w), 1e-12), -1.0, 1.0))
-        least = np.abs(np.arctan2(w, v)) - far  # angle at which a point is at the floor; at its highest if it is lower
-        for sign in (1.0, -1.0):
-            need = np.zeros(len(frames))
-            np.maximum.at(need, at, np.where(sign * w > 0.0, least, 0.0))
-            if need.any():
-                room = _inside(np.where(sign * pitch < 0.0, able, 0.0))
-                need = np.minimum(_inside(need), room)
-                need = np.minimum(need, _QUICK + _slower(np.maximum(need - _QUICK, 0.0), _FASTEST / fps))
-                out += sign * np.minimum(_spread(need, fps), room)
-        return out
+    def needs(self, frames: Array) -> tuple[Array, Array]:
+        """Return the angles by which the joint has to raise toes and heel, and those by which it can, (2, T) each."""
+        out = raising_angles(frames, *self._tables)
+        return out[:, :2].T, out[:, 2:].T
 
 
 def _axis(target: Body, row: int) -> Array:

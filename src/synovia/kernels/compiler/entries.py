@@ -49,10 +49,13 @@ ENTRIES: Final = {
     "tree.orient.orient": Entry("retargeting", 3.0),
     "tree.swing.swing_turns": Entry("live retargeting", 3.0),
     "tree.spread.spread_turns": Entry("chains of other numbers of joints", 1.5),
+    "tree.soles.sole_needs": Entry("feet above the floor", 1.5),
     "pursuit.follow.pursue": Entry("hands that follow hands", 9.0),
     "pursuit.hand.step_hand": Entry("live hands", 10.0),
     "pursuit.hand.aim_hand": Entry("the first frame of a live hand", 1.0),
     "pursuit.hand.judge_hand": Entry("poses of live hands", 3.0),
+    "pursuit.feet.watch_contacts": Entry("contacts of live feet", 1.0),
+    "pursuit.feet.plant_points": Entry("live feet that stand", 1.5),
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
     "proposals.propose.describe_poses": Entry("poses to learn", 3.0),
     "proposals.propose.place_proposals": Entry("proposals to try", 2.0),
@@ -110,6 +113,13 @@ _OTHERS: Final = {
         ("float64", 2), ("int32", 1), ("float64", 2), ("int32", 2), *(("float64", 2),) * 3, ("float64", 3),
     ),
     "tree.spread.spread_turns": (("float64", 3), ("float64", 2), ("float64", 3)),
+    "pursuit.feet.watch_contacts": (*(("float64", 2),) * 4, ("float64", 1), ("float64", 2)),
+    "pursuit.feet.plant_points": (
+        ("float64", 2), ("float64", 1), ("int32", 1), ("float64", 1), *(("float64", 2),) * 2,
+    ),
+    "tree.soles.sole_needs": (
+        ("float64", 3), ("int64", 0), ("int32", 1), *(("float64", 2),) * 3,
+    ),
     "servo.tick.servo_tick": (
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 4, ("float64", 0),
         ("int64", 0),

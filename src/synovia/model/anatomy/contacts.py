@@ -157,36 +157,32 @@ class ContactWatch:
 
     def __init__(self, grounds: Array, up: Array, leg: float, fps: float) -> None:
         """Convert the thresholds to length units and frames."""
-        self._up, self._high = up, grounds[:, None] + np.array(_NOW_LOW) * leg
+        from synovia.kernels.pursuit import feet
+
+        self._watch = feet.watch_contacts
         span = max(1, round(_NOW_SPAN * fps))
-        self._fast = np.array(_NOW_SLOW) * leg * span / fps
-        self._before = np.zeros((span, len(grounds), 3))
-        self._tiptoe = grounds + _TIPTOE[0] * leg
-        self._still = _RESTS[0] * leg * span / fps
-        self._long = max(1, round(_TIPTOE[1] * fps)), max(1, round(_RESTS[1] * fps))
+        self._up = up[None].astype(np.float64)
+        highest = (*_NOW_LOW, _TIPTOE[0])
+        self._thresholds = grounds[:, None] + leg * np.array(highest)
+        motions = np.array((*_NOW_SLOW, _RESTS[0])) * leg * span / fps
+        self._settings = np.array([*motions, *(max(1, round(time * fps)) for time in (_TIPTOE[1], _RESTS[1]))])
+        self._before = np.empty((span, len(grounds), 3))
+        self._state = np.empty((len(grounds), feet.WATCH_STATE))
+        self._stands = self._state[:, feet.STANDS]
         self.reset()
 
     def reset(self) -> None:
         """Discard the previous frames."""
-        n = len(self._high)
         self._seen = 0
-        self._slow = np.zeros((2, n), np.int64)  # number of frames for which each point has been slow, and still
-        self._away: Bools = np.zeros(n, bool)  # points that have contact although they are high
-        self.stands: Bools = np.zeros(n, bool)
+        self._state[:], self._before[:] = 0.0, np.inf
+        self.stands: Bools = np.zeros(len(self._state), bool)
 
     def look(self, places: Array) -> Bools:
         """Return a mask of the points that have contact in the next frame, (n,), for their positions (n, 3)."""
-        span = len(self._before)
-        k = self._seen % span
-        way = places - self._before[k] if self._seen >= span else np.full_like(places, np.inf)
-        self._before[k] = places
+        k = self._seen % len(self._before)
         self._seen += 1
-        moved, height = np.sqrt(np.sum(way * way, axis=1)), places @ self._up
-        last = self.stands.astype(np.intp)
-        low = height < self._high[np.arange(len(last)), last]
-        self._slow = np.where([moved < self._fast[0], moved < self._still], self._slow + 1, 0)
-        waited = ((self._slow[0] >= self._long[0]) & (height < self._tiptoe)) | (self._slow[1] >= self._long[1])
-        self._away = ~low & (waited | self._away)
-        self.stands = (moved < self._fast[last]) & (low | self._away)
-        self._away &= self.stands
+        self._watch(
+            np.ascontiguousarray(places), self._before[k], self._up, self._thresholds, self._settings, self._state
+        )
+        self.stands = self._stands > 0.0
         return self.stands

@@ -12,9 +12,11 @@ from synovia.ik.frame import FrameSolver
 from synovia.ik.targets import transforms
 from synovia.model.anatomy.contacts import ContactWatch
 from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.planting import Corrections
 from synovia.model.geometry import Array, Bools
+from synovia.model.pose import world_frames
+from synovia.retargeting.above_floor import LiveSoles
 from synovia.retargeting.feet import MISSED, foot_problem, points_of
-from synovia.retargeting.live.contact import Corrections
 from synovia.retargeting.pairing import Pairing
 
 _STEPS: Final = 5  # largest number of solver steps per tick; the next tick continues
@@ -44,20 +46,24 @@ class Stand:
         hands = [row for side in SIDES if (row := target.roles.get(f"{side}_hand")) is not None]
         heights = np.array([grounds.get(point.role, -math.inf) for point in points])
         self._contacts = ContactWatch(heights, source.basis[:, 1], source.leg, rate)
-        self._corrections = Corrections(target, points, rate)
+        self._corrections = Corrections(target.basis[:, 1], target.leg, [point.mate for point in points], rate)
         self._seen = np.array([point.source for point in points], np.int64)
         self._rows, self._goals = np.array(rows, np.int64), np.array([*rows, *hands], np.int64)
         self.ankles = self._rows[:count]
         ik = foot_problem(target, tuple(rows[:count]), (*rows[count:], *hands), ())
         self._frame, self._out = FrameSolver(ik.problem, attempts=1, steps=_STEPS), ik.problem.new_rows(1)
         self._table = self._frame.table()
-        self._far = MISSED * target.leg
+        self._far, self._skeleton = MISSED * target.leg, target.skeleton
+        count = 0 if pairing.same_legs else 2  # before and after the feet are placed
+        self._soles = [LiveSoles(target, pairing.roles, rate) for _ in range(count)]
         self.reset()
 
     def reset(self) -> None:
         """Discard contacts and corrections."""
         self._contacts.reset()
         self._corrections.reset()
+        for soles in self._soles:
+            soles.reset()
         self.stands: Bools = self._contacts.stands
         self.missing: tuple[str, ...] = ()
 
@@ -71,7 +77,7 @@ class Stand:
         return tuple(point.role for point, on in zip(self.points, which.tolist(), strict=False) if on)
 
     def step(self, frames: Array, own: Array, q: Array) -> Array:
-        """Advance by one tick; return joint values (nq,) with standing feet at their places.
+        """Advance by one tick; return joint values (nq,) with standing feet at their places and soles above the floor.
 
         Args:
             frames: World frames of the source, (n, 12).
@@ -79,15 +85,19 @@ class Stand:
             q: Joint values that follow the source, (nq,).
         """
         self.stands = stands = self._contacts.look(frames[self._seen, 9:])
-        corrections = self._corrections
+        corrections, soles = self._corrections, self._soles
+        if soles:
+            q, own = soles[0].raised(q, own)
         corrections.apply(own[self._rows, 9:], stands)
         self.missing = ()
-        if not corrections.active:
-            return q
-        wanted = own[self._goals, 9:]
-        wanted[: len(self._rows)] = corrections.places
-        transforms(self._table)[0, :, :3, 3] = wanted
-        return self._frame.solve(self._table, q[None], self._out)[0, self._frame.problem.places].copy()
+        if corrections.active:
+            wanted = own[self._goals, 9:]
+            wanted[: len(self._rows)] = corrections.places
+            transforms(self._table)[0, :, :3, 3] = wanted
+            q = self._frame.solve(self._table, q[None], self._out)[0, self._frame.problem.places].copy()
+            if soles and not soles[1].moves_ankles:
+                q, _ = soles[1].raised(q, world_frames(self._skeleton, q[None])[0])
+        return q
 
     def judge(self, frames: Array) -> None:
         """Update ``missing`` from world frames (m, 12) of the target."""
