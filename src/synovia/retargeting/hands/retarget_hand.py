@@ -17,7 +17,7 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.hand import Hand
-from synovia.model.finding import Finding
+from synovia.model.finding import Finding, verdict_of
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
 from synovia.model.report import Report, plain
@@ -26,7 +26,7 @@ from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance, overlaps_of
 from synovia.retargeting.hands.closing import SAME, Clip, close_open
 from synovia.retargeting.hands.follower import UNSEEN, HandFollower
-from synovia.retargeting.hands.judge import TOUCH, HandFigures, findings_of, verdict_of
+from synovia.retargeting.hands.judge import TOUCH, HandFigures, findings_of
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closing_shares, windows
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.shown import with_points

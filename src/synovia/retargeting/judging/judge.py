@@ -12,7 +12,7 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.clips.fit import Fitted
 from synovia.model.anatomy.feet import runs
-from synovia.model.finding import LEVELS, Finding
+from synovia.model.finding import LEVELS, Finding, verdict_of
 from synovia.model.geometry import as_numbers
 from synovia.model.motion import InPlace, Motion
 from synovia.model.report import Report, plain
@@ -22,7 +22,6 @@ from synovia.retargeting.judging.findings import missed as goals_missed
 from synovia.retargeting.judging.measure import Figures, Limb
 from synovia.text import counted
 
-VERDICTS: Final = dict(zip(LEVELS, ("good", "look", "failed"), strict=True))
 _SAID: Final = {"good": "good", "look": "look at it", "failed": "failed"}
 
 
@@ -53,7 +52,7 @@ class Judgement:
     @property
     def verdict(self) -> str:
         """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``: that of the worst finding."""
-        return VERDICTS[LEVELS[max((LEVELS.index(one.level) for one in self.findings), default=0)]]
+        return verdict_of(self.findings)
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
