@@ -11,7 +11,7 @@ import pytest
 import synovia as sy
 from cli_runs import run
 from synovia.errors import InputError
-from synovia.retargeting.judging.judge import VERDICTS
+from synovia.model.finding import VERDICTS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "concepts" / "certificates.md").read_text(encoding="utf-8")
 BONE = sy.Capsule(a=(0, 0, 0), b=(1, 0, 0), radius=0.1)

@@ -607,7 +607,7 @@ def test_an_edit_reports_its_progress(desk, given):
 def test_an_edit_tells_what_it_misses(desk):
     outcome = sy.jobs.Edit(offset=["left_hand=0,9,0@3:6"], reverse=True)("walk.bvh", "far.npz")
     assert (outcome.code, outcome.figures["missed"], outcome.figures["verdict"]) == (1, 4, "failed")
-    told = outcome.json()
+    told = outcome.report().to_object()
     assert told["schema"] == "synovia.edited/1"
     assert told["edit"]["missed"] == [3, 4, 5, 6]
     assert told["edit"]["up"] == "y"
@@ -647,7 +647,7 @@ def test_a_pose_is_solved_with_the_options_of_the_command(desk):
     outcome = solve("arm7", "pose.json")
     assert (outcome.code, outcome.result.status.name) == (0, "REACHED")
     assert outcome.report().startswith("REACHED in ")
-    assert outcome.json()["schema"] == "synovia.solve/1"
+    assert outcome.report().to_object()["schema"] == "synovia.solve/1"
     assert "\x1b" not in outcome.report()
     assert sy.load_pose("pose.json", sy.bundled("arm7")).position("tool") == pytest.approx((0.4, 0.1, 0.5), abs=1e-3)
     with pytest.raises(UsageError, match="expected at least one target"):

@@ -1,6 +1,8 @@
 """The public face: every name loads, is documented, and is what the list says."""
 
 import inspect
+import json
+import pickle
 import re
 import subprocess
 import sys
@@ -29,6 +31,7 @@ from synovia.jobs import verb, verb_names
 from synovia.jobs.job import Running
 from synovia.jobs.options import options_of
 from synovia.lerobot import BodyToJoints, Kinematics
+from synovia.model.report import Report
 from synovia.retargeting.options import HandOptions, LiveOptions, RetargetOptions
 
 FOLDERS = ("batch.", "jobs.", "streams.")  # tested by themselves
@@ -399,3 +402,26 @@ def test_other_options_have_the_defaults_of_their_functions(job: Any, function: 
         usual = known[name].default if name in known and not said.required else inspect.Parameter.empty
         if usual is not inspect.Parameter.empty and name not in texts:
             assert default == usual, name
+
+
+def test_every_report_is_one_kind_with_its_facts() -> None:
+    """All ``report`` methods return a ``Report``: a text, and the same facts as JSON values."""
+    kinds = {
+        name: inspect.signature(thing.report).return_annotation
+        for name, thing in lazy.public_names(sy).items()
+        if inspect.isclass(thing) and hasattr(thing, "report")
+    }
+    assert {"results.Judgement", "results.Edited", "results.Retargeted", "hands.RetargetedHand"} <= kinds.keys()
+    assert {name for name, kind in kinds.items() if kind != "Report"} == {"LiveRetarget"}  # figures of a stream
+    body = sy.bundled("humanoid").with_root("free")
+    still = sy.Motion(body, [body.rest_q] * 20, 30.0)
+    arm = sy.bundled("arm7")
+    for one in (
+        sy.judge(still, still), sy.edit(still, sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, relative=True, frames=(3, 9))),
+        sy.retarget(still, sy.bundled("humanoid")), sy.shapes.self_pairs(arm), sy.shapes.shape_fit(body, points=500),
+    ):  # fmt: skip
+        report = one.report()
+        assert isinstance(report, Report)
+        assert json.loads(json.dumps(report.to_object())) == report.to_object()
+        assert (again := pickle.loads(pickle.dumps(report))) == report
+        assert again.facts == report.facts

@@ -274,7 +274,7 @@ def test_the_command_carries_a_recording(tmp_path: Path, body: sy.Skeleton) -> N
     np.savez(tmp_path / "hand.npz", joints=points, fps=60.0)
     outcome = sy.jobs.RetargetHand("humanoid_hands", side="left")(tmp_path / "hand.npz", tmp_path / "out.npz")
     assert outcome.figures["verdict"] == "good"
-    assert "pinches" in outcome.json()
+    assert "pinches" in outcome.report().to_object()
     motion = sy.load_motion(tmp_path / "out.npz")
     assert motion.fps == 60.0
     assert len(motion) == len(points)

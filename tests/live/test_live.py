@@ -284,7 +284,7 @@ def test_poses_that_show_no_body_are_not_learned_from(walk, character):
     upside = sy.Rotation.from_euler("x", 180.0, degrees=True) * sy.Rotation.from_quat(q[3:7])
     q[3:7] = upside.as_quat()
     assert live.step(q).status is sy.Status.HOLDING
-    assert "could not be learned" in live.report().findings[0]
+    assert "could not be learned" in live.report().findings[0].text
     assert live.report().verdict == "look"
     live.step(walk[0])
     assert live.calibration is not None

@@ -552,7 +552,7 @@ def test_reports_name_the_parts_that_are_not_seen(landmarks):
     live = sy.LiveRetarget(None, sy.bundled("humanoid"), rate=30, learn=0)
     for one in points:
         live.step(one)
-    assert any("left leg in 100 %" in line for line in live.report().findings)
+    assert any("left leg in 100 %" in one.text for one in live.report().findings)
     source = JsonSource(None, None)
     samples = [source.take(json.dumps({"points": one.tolist()}).encode()) for one in points]
     assert samples[-1] is not None

@@ -73,7 +73,7 @@ def model_object(
             for site in joint.sites
         ],
         "shapes": {"count": sum(_shape_counts(skeleton).values()), "kinds": _shape_counts(skeleton)},
-        "shape_fit": None if fit is None else _fit_object(fit),
+        "shape_fit": None if fit is None else fit.report().to_object(),
         "excluded_pairs": [list(pair) for pair in skeleton.excluded_pairs],
         "self_pairs": None if pairs is None else _pairs_object(pairs, close),
         "notes": list(skeleton.notes),
@@ -114,27 +114,12 @@ def _hand_text(hand: Hand) -> str:
     return line + "".join("\n" + style(f"  {printable(note)}", fg="yellow") for note in doubts)
 
 
-def _fit_object(fit: ShapeFit) -> dict[str, Any]:
-    """Return the fit of shapes as plain values, in length units of the file."""
-    links = [
-        {"link": name, "shapes": link.shapes, "gap": link.gap, "overhang": link.overhang}
-        for name, link in fit.links.items()
-    ]
-    return {"gap": fit.gap, "overhang": fit.overhang, "points": fit.points, "links": links}
-
-
 def _pairs_object(pairs: SelfPairs, close: ClosePairs | None) -> dict[str, Any]:
     """Return the pairs of links that can collide, the excluded pairs and the close pairs as plain values."""
     return {
-        "samples": pairs.samples,
-        "pairs": [{"links": list(pair), "touching": pairs.touching[pair]} for pair in pairs.pairs],
-        "left_out": [
-            {"links": list(pair), "reason": reason, "touching": pairs.touching.get(pair)}
-            for pair, reason in pairs.left_out.items()
-        ],
+        **pairs.report().facts,
         "clearance": None if close is None else close.distance,
         "close": None if close is None else [list(pair) for pair in close.pairs],
-        "notes": list(pairs.notes),
     }
 
 

@@ -48,10 +48,9 @@ class Terminal(Host):
 
     def ready(self, outcome: Outcome) -> None:
         """Prepare the report of an outcome."""
-        if self._as_json and outcome.json is not None:
-            self._report = partial(emit_json, outcome.json())
-        elif outcome.text is not None:
-            self._report = partial(emit_text, outcome.text())
+        if outcome.reporter is not None:
+            found = outcome.reporter()
+            self._report = partial(emit_json, found.to_object()) if self._as_json else partial(emit_text, found)
 
     def report(self, outcome: Outcome | None = None) -> None:
         """Write the prepared report to stdout; without one, write the report of an outcome."""

@@ -16,6 +16,7 @@ from synovia.covers.skin import Outside, Skin, skin_of
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.model.report import Report, plain
 from synovia.model.shapes.solids import Solid
 from synovia.surface import surface_of_skeleton
 
@@ -72,7 +73,7 @@ class ShapeFit:
         """Return what copying and pickling need: the class and the values."""
         return ShapeFit, (self.gap, self.overhang, self.points, dict(self.links))
 
-    def report(self) -> str:
+    def report(self) -> Report:
         """Return a table of the links, sorted by gap and then by overhang, the largest first."""
         names = {str(name): link for name, link in self.links.items()}
         width = max(map(len, names), default=4)
@@ -82,7 +83,8 @@ class ShapeFit:
             link = names[name]
             lines.append(f"{name:{width}}  {link.shapes:6d}  {link.gap:8.4g}  {link.overhang:8.4g}")
         lines.append(f"largest gap {self.gap:.4g}, largest overhang {self.overhang:.4g}, by {self.points} points")
-        return "\n".join(lines)
+        links = [{"link": name, **plain(link)} for name, link in self.links.items()]
+        return Report(lines, {**plain(self, "gap", "overhang", "points"), "links": links})
 
 
 def shape_fit(skeleton: Skeleton, *, points: int = 100_000, pose: Pose | None = None, seed: int = 0) -> ShapeFit | None:

@@ -15,6 +15,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.rates import usual_rate
+from synovia.model.report import Report, plain
 from synovia.model.root import root_of
 from synovia.text import counted, listed
 
@@ -57,15 +58,17 @@ class FileCheck:
         """Whether the file agrees with the content in memory."""
         return not self.problems and self.difference <= self.allowed  # False for NaN
 
-    def report(self) -> str:
-        """Return the result as text."""
-        if not self.joint:
-            return " ".join(self.problems)
-        if self.holds:
-            return f"The file matches the data in memory: joints differ by at most {self.difference:.2g}."
-        far = f"joint {self.joint!r} is {self.difference:.3g} from its position in memory in frame {self.frame}"
-        within = self.difference <= self.allowed
-        return " ".join([*self.problems, *([] if within else [f"The file differs: {far}."])])
+    def report(self) -> Report:
+        """Return whether the file matches the data in memory, and how it differs."""
+        text = " ".join(self.problems)
+        if self.joint and self.holds:
+            text = f"The file matches the data in memory: joints differ by at most {self.difference:.2g}."
+        elif self.joint and not self.difference <= self.allowed:
+            far = f"joint {self.joint!r} is {self.difference:.3g} from its position in memory in frame {self.frame}"
+            text = " ".join([*self.problems, f"The file differs: {far}."])
+        return Report(
+            [text], {"path": str(self.path), **plain(self, "holds", "difference", "joint", "frame", "problems")}
+        )
 
 
 def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> FileCheck:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from synovia.errors import InputError
+from synovia.model.report import Report
 
 if TYPE_CHECKING:
     from synovia.batch.work import Figure
@@ -103,8 +104,7 @@ class Outcome:
         files: The files that were written.
         notes: Notes for the user.
         warnings: Warnings from the judgement of the clip.
-        text: Returns the report; None if there is none.
-        json: Returns the report as an object of plain values; None if there is none.
+        reporter: Returns the report; None if there is none.
         said: A sentence on the work done; "" if the report contains it.
         hint: A sentence that only the terminal shows, after the report; "" for none.
         check: Comparison of the file with the result in memory; None without verification.
@@ -117,8 +117,7 @@ class Outcome:
     files: Sequence[Path] = ()
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
-    text: Callable[[], str] | None = None
-    json: Callable[[], Mapping[str, Any]] | None = None
+    reporter: Callable[[], Report] | None = None
     said: str = ""
     hint: str = ""
     check: FileCheck | None = field(default=None, repr=False)
@@ -129,8 +128,11 @@ class Outcome:
         """Exit code of the command: 0, or 1 if the result falls short or the written file differs from memory."""
         return MISSED if self.falls_short or (self.check is not None and not self.check.holds) else REACHED
 
-    def report(self) -> str:
-        """Return the report as text."""
+    def report(self) -> Report:
+        """Return the report."""
         from synovia.jobs.words import unstyled
 
-        return self.said if self.text is None else unstyled(self.text())
+        if self.reporter is None:
+            return Report([self.said], {})
+        found = self.reporter()
+        return Report([unstyled(found)], found.facts)

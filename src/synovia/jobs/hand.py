@@ -14,6 +14,7 @@ from synovia.jobs.clips import NO_FILE, Roles, Saved, body_of, drawn, file_of, o
 from synovia.jobs.job import Job, format_option, output_option
 from synovia.jobs.options import ALWAYS, Number, Option, Parsed, Word, argument, described, option, shared
 from synovia.jobs.shared import TARGET, velocities
+from synovia.model.report import Report
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -136,7 +137,8 @@ class RetargetHand(Saved, Roles, Job):
             answer, figures, check=check, falls_short=self.falls_short(figures),
             files=[] if output is None else [output], notes=answer.notes,
             warnings=[str(one) for one in answer.findings if one.level != "note"], text_warns=True,
-            text=answer.report, json=lambda: _object(answer), hint="" if output is not None else NO_FILE,
+            reporter=lambda: Report([found := answer.report()], {"schema": SCHEMA, **found.facts}),
+            hint="" if output is not None else NO_FILE,
         )  # fmt: skip
 
     def falls_short(self, figures: Mapping[str, Any]) -> bool:
@@ -157,34 +159,3 @@ def _figures(answer: RetargetedHand) -> dict[str, Any]:
         "verdict": answer.verdict, "findings": "; ".join(f"{one.limb}: {one.cause}" for one in warnings),
         "bad_frames": len({frame for one in warnings for frame in one.frames}),
     }  # fmt: skip
-
-
-def _object(answer: RetargetedHand) -> dict[str, Any]:
-    """Return the result as plain values; lengths in the unit of the target's file."""
-    return {
-        "schema": SCHEMA,
-        "target": answer.motion.skeleton.name,
-        "side": answer.hand.side,
-        "source_side": answer.source_side,
-        "mirrored": answer.mirrored,
-        "frames": len(answer.motion),
-        "fps": answer.motion.fps,
-        "scale": answer.scale,
-        "fingers": [
-            {"finger": name, "mean": float(answer.errors[:, k].mean()), "worst": float(answer.errors[:, k].max())}
-            for k, name in enumerate(answer.fingers)
-        ],
-        "pinches": [
-            {"finger": one.finger, "first": one.first, "end": one.end, "distance": one.distance}
-            for one in answer.pinches
-        ],
-        "clearance": answer.clearance,
-        "too_near": []
-        if answer.clearance is None
-        else [
-            {"pair": list(one.pair), "distance": one.distance, "frames": list(one.frames)} for one in answer.too_near
-        ],
-        "verdict": answer.verdict,
-        "findings": [one.to_object() for one in answer.findings],
-        "notes": list(answer.notes),
-    }

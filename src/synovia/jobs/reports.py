@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,14 +9,13 @@ import numpy as np
 from synovia.bodies.footing import standing_lines
 from synovia.ik.solution import length_text
 from synovia.model.anatomy.feet import frames_text, runs
+from synovia.model.report import Report
 from synovia.text import counted, unit_name
 
 if TYPE_CHECKING:
-    from synovia.bodies.footing import Foothold
     from synovia.clips import Fitted, FootLocked
     from synovia.model.motion import Motion
     from synovia.retargeting import Judgement
-    from synovia.retargeting.judging.measure import Limb
     from synovia.tracking import Tracked
 
 CLIP_SCHEMA: Final = "synovia.animate/1"
@@ -29,8 +27,8 @@ def warnings_of(judgement: Judgement) -> list[str]:
     return [str(one) for one in judgement.warnings]
 
 
-def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None) -> list[str]:
-    """Return the lines of the report on a clip.
+def clip_report(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None) -> Report:
+    """Return the report on a clip; lengths in the unit of the file.
 
     Args:
         motion: The clip.
@@ -46,7 +44,7 @@ def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, lo
         lines += _fitted_text(fitted, unit)
     if locked is not None:
         lines += _locked_text(motion, locked)
-    return lines
+    return Report(lines, _facts(motion, tracked, fitted, locked))
 
 
 def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
@@ -109,14 +107,6 @@ def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
     ]
 
 
-def foothold_object(hold: Foothold) -> dict[str, Any]:
-    """Return a foothold as plain values: where a foot stands on an obstacle."""
-    return {
-        "obstacle": hold.obstacle, "height": hold.height, "normal": hold.normal.tolist(), "share": hold.share,
-        "moved": hold.moved,
-    }  # fmt: skip
-
-
 def _off(fitted: Fitted) -> tuple[float, float]:
     """Return the median and the 99th percentile of the errors of points, length units."""
     seen = fitted.errors[np.isfinite(fitted.errors)]
@@ -128,10 +118,8 @@ def _change(before: float, after: float, unit: float | None, per: str = "") -> s
     return f"{length_text(before, unit)}{per} -> {length_text(after, unit)}{per}"
 
 
-def clip_object(
-    motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None
-) -> dict[str, Any]:
-    """Return the JSON object of a clip, with lengths in the unit of the file; arguments as in ``clip_text``."""
+def _facts(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None) -> dict[str, Any]:
+    """Return the report on a clip as plain values."""
     out: dict[str, Any] = {
         "schema": CLIP_SCHEMA,
         "model": motion.skeleton.name,
@@ -178,62 +166,3 @@ def clip_object(
             **{name: getattr(locked, name) for name in names},
         }
     return out
-
-
-def _limb(limb: Limb) -> dict[str, Any]:
-    """Return the angles of a limb or a finger as JSON."""
-    return {
-        "limb": limb.limb,
-        "mean_deg": math.degrees(limb.mean),
-        "largest_deg": math.degrees(limb.largest),
-        "frame": limb.frame,
-    }
-
-
-def judgement_object(judgement: Judgement) -> dict[str, Any]:
-    """Return the JSON object of a judgement: angles in degrees, lengths in lengths of a leg, frames from 0."""
-    figures = judgement.figures
-    tilt, fps = judgement.trunk_tilt, figures.motion.fps
-    feet: list[dict[str, Any]] = []
-    for foot in figures.feet:
-        agreed = None if figures.origin is None else foot.agreement(fps)
-        feet.append(
-            {
-                "foot": foot.role,
-                "slide_per_second": foot.slide,
-                "source_slide_per_second": None if figures.origin is None else foot.source_slide,
-                "off_ground": foot.hover,
-                "depth": foot.depth,
-                "precision": None if agreed is None else agreed[0],
-                "recall": None if agreed is None else agreed[1],
-                "contacts": [list(span) for span in runs(foot.contact)],
-            }
-        )
-    return {
-        "verdict": judgement.verdict,
-        "findings": [one.to_object() for one in judgement.findings],
-        "trunk_tilt_deg": None if tilt is None else math.degrees(tilt),
-        "turn_deg": math.degrees(figures.turn),
-        "limbs": [_limb(limb) for limb in figures.limbs],
-        "fingers": [_limb(limb) for limb in figures.fingers],
-        "feet": feet,
-        "overlaps": [
-            {"limbs": list(one.limbs), "depth": float(one.depth.max()), "source_depth": float(one.source.max())}
-            for one in figures.overlaps
-        ],
-        "crossed": None if figures.crossed is None else np.flatnonzero(figures.crossed).tolist(),
-        "steps": [
-            {
-                "joint": step.joint,
-                "limb": step.limb or None,
-                "largest_deg": math.degrees(step.largest),
-                "frame": step.frame,
-                "source_deg": None if step.source is None else math.degrees(float(step.source.max(initial=0.0))),
-            }
-            for step in figures.steps
-        ],
-        "jumps": {joint: list(frames) for joint, frames in figures.jumps.own.items()},
-        "source_jumps": {part: list(frames) for part, frames in figures.jumps.shared.items()},
-        "at_limits": {joint: float(at.mean()) for joint, at in figures.at_limits.items() if at.any()},
-        "not_mapped": list(figures.unmapped),
-    }

@@ -15,6 +15,7 @@ from synovia.ik.solution import gap_text, length_text
 from synovia.jobs.words import number, style, table, time_text
 from synovia.kernels.compiler import compiled
 from synovia.model.geometry import matrix_to_quat
+from synovia.model.report import Report, plain
 from synovia.text import counted, printable, unit_name
 
 if TYPE_CHECKING:
@@ -29,8 +30,14 @@ SCHEMA: Final = "synovia.solve/1"
 _MOVED: Final = 1e-9  # radians or length units; a joint whose values changed less is reported as not moved
 
 
-def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
-    """Return the JSON object of a solution; errors in length units and radians, 0 for parts a goal does not measure."""
+def solution_report(solution: Solution, ik: IK, start: Pose, seconds: float) -> Report:
+    """Return the report on a solution: status, goals, explanation and the joints that moved."""
+    lines = (line.rstrip() for line in _lines(solution, ik, start, seconds))
+    return Report(lines, _facts(solution, ik, seconds))
+
+
+def _facts(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
+    """Return a solution as plain values; errors in length units and radians, 0 for parts a goal does not measure."""
     skeleton, missed = ik.skeleton, solution.missed
     goals: list[dict[str, Any]] = []
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
@@ -76,12 +83,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
         "goals": goals,
         "q": values_of(solution.pose),
         "contacts": [
-            {
-                "pair": list(contact.pair or ()),
-                "distance": contact.distance,
-                "points": contact.points.tolist(),
-                "normal": contact.normal.tolist(),
-            }
+            {"pair": list(contact.pair or ()), **plain(contact, "distance", "points", "normal")}
             for contact in solution.contacts
         ],
         "active_limits": list(solution.active_limits),
@@ -91,7 +93,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
     }
 
 
-def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[str]:
+def _lines(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[str]:
     """Return the lines to print: status, goals, explanation and the joints that moved."""
     status = style(solution.status.name.replace("_", " "), "green" if solution.reached else "yellow", "bold")
     status += " at the deadline" if solution.interrupted and not solution.reached else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from synovia.model.anatomy.feet import frames_text
 
 LEVELS: Final = ("note", "look", "failed")
+VERDICTS: Final = dict(zip(LEVELS, ("good", "look", "failed"), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +54,8 @@ class Finding:
         """Return the finding as in JSON files, without an empty layer."""
         out = {"limb": self.limb, "cause": self.cause, "level": self.level, "frames": list(self.frames)}
         return {**out, "text": self.text} | ({"layer": self.layer} if self.layer else {})
+
+
+def verdict_of(findings: Iterable[Finding]) -> str:
+    """Return ``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``: that of the worst finding."""
+    return VERDICTS[LEVELS[max((LEVELS.index(one.level) for one in findings), default=0)]]

@@ -25,6 +25,7 @@ from synovia.model.geometry import Array, axis_name, matrix_to_quat, rotation_be
 from synovia.model.loops.tables import moved_by
 from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
+from synovia.model.report import Report, plain
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 from synovia.retargeting.above_floor import rise_of, soles_raised
@@ -243,8 +244,8 @@ class Retargeted:
             out[part.role] = one, two - self.added if isinstance(two, int) else two
         return out
 
-    def report(self) -> str:
-        """Return the matched parts, the scale, contacts, misses, and the judgement of the motion as text."""
+    def report(self) -> Report:
+        """Return the matched parts, the scale, contacts, misses, and the judgement of the motion."""
         bodies = self.source.skeleton.frame_names, self.target.skeleton.frame_names
         rows = [
             (part.role, bodies[0][part.source], bodies[1][part.target], f"{np.degrees(part.angle):.0f}°")
@@ -277,8 +278,40 @@ class Retargeted:
         lines += [far] if self.moves and feet else []
         lines += standing_lines([*self.footholds.values()], self.missed_frames)
         lines += self._nearness()
-        lines.append(self.judgement.report())
-        return "\n".join(lines)
+        judged = self.judgement.report()
+        return Report([*lines, judged], {**self._facts(), **judged.facts})
+
+    def _facts(self) -> dict[str, Any]:
+        """Return all but the judgement as plain values; lengths in the unit of the target's file."""
+        names, stance = [body.skeleton.frame_names for body in (self.source, self.target)], self.stance
+        return {
+            "source": self.source.skeleton.name, "target": self.target.skeleton.name,
+            "frames": len(self.motion), "notes": list(self.motion.notes), "fps": self.motion.fps, "scale": self.scale,
+            "rest": {
+                "pose": stance.rest.name, "certainty": stance.rest.certainty, "checks_deg": dict(stance.rest.checks),
+                "considered": {pose.name: pose.certainty for pose in stance.considered},
+            },
+            "up": {
+                "axis": stance.up.name, "certainty": stance.up.certainty, "given": stance.up.given,
+                "tilt_deg": stance.up.tilt,
+            },
+            "facing": stance.forward, "sides_exchanged": stance.exchanged, "path_scale": stance.path_scale,
+            "target_rest": {"pose": self.target_rest.name, "certainty": self.target_rest.certainty},
+            "parts": [
+                {
+                    "part": part.role, "source": names[0][part.source], "target": names[1][part.target],
+                    "rest_poses_differ_deg": float(np.degrees(part.angle)),
+                }
+                for part in self.parts
+            ],
+            "contacts": plain(self.contacts), "missed": list(self.missed_frames), "worst": self.worst,
+            "clearance": self.clearance,
+            "footholds": {
+                role: [plain(hold, "obstacle", "height", "normal", "share", "moved") for hold in holds]
+                for role, holds in self.footholds.items()
+            },
+            "too_near": plain(self.too_near),
+        }  # fmt: skip
 
     def _nearness(self) -> list[str]:
         """Return a line about links that could not be kept apart, if there are some."""

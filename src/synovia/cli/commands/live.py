@@ -16,6 +16,7 @@ from synovia.jobs.clips import Roles
 from synovia.jobs.options import File, Number, argument, described, option, said_of
 from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, TARGET, VELOCITY
 from synovia.jobs.verbs.retarget import Retarget
+from synovia.model.report import plain
 from synovia.text import printable
 
 if TYPE_CHECKING:
@@ -152,13 +153,11 @@ def _report(given: Live, run: Run) -> None:
         }  # fmt: skip
         if report is not None:
             content |= {
-                "verdict": report.verdict, "findings": list(report.findings), "seconds": report.seconds,
-                "held": report.held, "samples": report.samples, "losses": report.losses, "learning": report.learning,
-                "samples_left_out": dict(report.dropped), "limited": dict(report.limited),
+                **plain(report, "verdict", "findings", "seconds", "held", "samples", "losses", "learning", "limited"),
+                "samples_left_out": dict(report.dropped),
                 "off_deg": {limb: math.degrees(angle) for limb, angle in report.off.items()},
-                "slide": report.slide, "standing": report.standing, "missed": report.missed,
-                "behind": report.behind, "unseen": dict(report.unseen),
-            }  # fmt: skip
+                **plain(report, "slide", "standing", "missed", "behind", "unseen"),
+            }
         emit_json(content)
         return
     lines = [str(report) if report is not None else "no poses received from the source"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from synovia.ik.solution import length_text
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.model.report import plain
 from synovia.text import counted
 
 _ROUNDING: Final = 1e-9  # fraction of the body's size; smaller violations of a distance are ignored
@@ -86,6 +87,14 @@ class EditClearance:
     def missed_frames(self) -> tuple[int, ...]:
         """Frames in which some pair is too near."""
         return tuple(sorted({frame for pair in self.too_near for frame in pair.frames}))
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the result as in JSON files."""
+        near = [plain(one, "pair", "distance", "frames") for one in self.too_near]
+        return {
+            "layer": self.layer, "distance": self.goal.distance, "frames": len(self.frames),
+            "missed": list(self.missed_frames), "too_near": near,
+        }  # fmt: skip
 
     def on(self, motion: Motion, frames: Sequence[int]) -> EditClearance:
         """Return the result of the same goal in frames of another clip of the same body."""

@@ -29,6 +29,7 @@ from synovia.model.finding import Finding
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits, world_frames
+from synovia.model.report import Report, plain
 from synovia.model.tree import ancestors
 from synovia.text import counted, first_few, unit_name
 
@@ -109,8 +110,8 @@ class Edited:
         """Frames in which a goal is missed."""
         return tuple(np.flatnonzero(~self.reached).tolist())
 
-    def report(self) -> str:
-        """Return the changes of the edit, the axis that points up, and the findings, as text."""
+    def report(self) -> Report:
+        """Return the changes of the edit, the axis that points up, and the findings."""
         total, acting = len(self.motion), int(self.acts.sum())
         lines = [
             f"{counted(acting, 'frame')} of {total} changed; {counted(total - acting, 'frame')} as before, bit for bit"
@@ -125,7 +126,10 @@ class Edited:
         for finding in self.findings:
             place = f"{finding.layer}: " if finding.layer else ""
             lines.append(f"{place}{finding.text} ({frames_text(finding.frames)})")
-        return "\n".join(lines)
+        return Report(lines, {
+            "changed": acting, "up": self.up, "missed": list(self.missed_frames), "moved": plain(self.changes),
+            "findings": [{**one.to_object(), "layer": one.layer} for one in self.findings],
+        })  # fmt: skip
 
     def moved(self, layer: str | None = None) -> list[str]:
         """Return a line for each layer about the displacements of its joints, in the unit of the file.

@@ -51,6 +51,7 @@ from synovia.jobs.options import (
     settings_of,
 )  # fmt: skip
 from synovia.jobs.shared import AXES, DEADLINE, FOOT_LOCK, GROUND, MOVING, ROOT, SOLVER, velocities
+from synovia.model.report import Report
 from synovia.options import OBSTACLE_FILES
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class _Animate(Saved, Roles, ClipJob):
             host: Threads, notes and progress of the job.
         """
         from synovia.batch.clips import judged
-        from synovia.jobs.reports import clip_object, clip_text, judgement_object, warnings_of
+        from synovia.jobs.reports import clip_report, warnings_of
         from synovia.retargeting import judge
 
         motion, tracked, fitted, locked, world = made
@@ -174,8 +175,10 @@ class _Animate(Saved, Roles, ClipJob):
         return Outcome(
             motion, figures, check=check, falls_short=self.falls_short(figures),
             files=[] if output is None else [output], warnings=warnings_of(judgement),
-            text=lambda: "\n".join([*clip_text(motion, tracked, fitted, locked), judgement.summary()]),
-            json=lambda: {**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)},
+            reporter=lambda: Report(
+                [found := clip_report(motion, tracked, fitted, locked), judgement.summary()],
+                {**found.facts, "judgement": judgement.report().facts},
+            ),
             hint="" if output is not None else NO_FILE, notes=() if fitted is None else fitted.notes,
         )  # fmt: skip
 

@@ -38,6 +38,7 @@ from synovia.jobs.options import (
     options_of,
 )
 from synovia.jobs.shared import ACCELERATION, DEADLINE, FOOT_LOCK, MOVING, TOLERANCE, velocities
+from synovia.model.report import Report, plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from synovia.layers import Layer
     from synovia.model.finding import Finding
     from synovia.model.motion import Motion
+    from synovia.retargeting import Judgement
 
 SCHEMA: Final = "synovia.edited/1"
 _SLICE: Final = "FIRST:END or FIRST:END:STEP, as in Python, such as 10:60"
@@ -302,8 +304,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         return Outcome(
             made.motion, figures, check=check, falls_short=self.falls_short(figures),
             files=[] if output is None else [output], warnings=warnings_of(judgement),
-            text=lambda: "\n".join([*_text(made), judgement.summary() + as_before]),
-            json=lambda: _object(made, judgement),
+            reporter=lambda: _report(made, judgement, as_before),
             hint="" if output is not None else NO_FILE,
         )  # fmt: skip
 
@@ -436,13 +437,20 @@ def _figures(made: Made) -> dict[str, Any]:
     return out
 
 
-def _text(made: Made) -> list[str]:
-    """Return the lines of the report."""
-    from synovia.jobs.reports import clip_text
+def _report(made: Made, judgement: Judgement, as_before: str) -> Report:
+    """Return the report on an edited clip."""
+    from synovia.jobs.reports import clip_report
 
-    first, *others = clip_text(made.motion, None, None, made.locked)
-    lines = [] if made.edited is None else made.edited.report().splitlines()
-    return [first, *lines, *others, *_after_tools(made)]
+    found = clip_report(made.motion, None, None, made.locked)
+    first, *others = found.splitlines()
+    facts = {**found.facts, "schema": SCHEMA}
+    lines = [first]
+    if made.edited is not None:
+        edited = made.edited.report()
+        lines.append(edited)
+        facts |= {"edit": edited.facts, "clearances": plain(made.clearances)}
+    lines += [*others, *_after_tools(made), judgement.summary() + as_before]
+    return Report(lines, {**facts, "judgement": judgement.report().facts})
 
 
 def _after_tools(made: Made) -> list[str]:
@@ -456,38 +464,6 @@ def _after_tools(made: Made) -> list[str]:
         out.append(f"{after.layer}: {after.text(unit)}, after the tools")
         out += [f"{after.layer}: {near.text(unit)} ({frames_text(near.frames)})" for near in after.too_near]
     return out
-
-
-def _object(made: Made, judgement: Any) -> dict[str, Any]:
-    """Return the report as plain values; lengths in the unit of the file."""
-    from synovia.jobs.reports import clip_object, judgement_object
-
-    out = {**clip_object(made.motion, None, None, made.locked), "schema": SCHEMA}
-    if made.edited is not None:
-        out["edit"] = {
-            "changed": int(made.edited.acts.sum()),
-            "up": made.edited.up,
-            "missed": list(made.edited.missed_frames),
-            "moved": [
-                {"layer": one.layer, "joint": one.joint, "length": one.length, "angle": one.angle, "frame": one.frame}
-                for one in made.edited.changes
-            ],
-            "findings": [{**one.to_object(), "layer": one.layer} for one in made.edited.findings],
-        }
-        out["clearances"] = [
-            {
-                "layer": one.layer,
-                "distance": one.goal.distance,
-                "frames": len(one.frames),
-                "missed": list(one.missed_frames),
-                "too_near": [
-                    {"pair": list(near.pair), "distance": near.distance, "frames": list(near.frames)}
-                    for near in one.too_near
-                ],
-            }
-            for one in made.clearances
-        ]
-    return {**out, "judgement": judgement_object(judgement)}
 
 
 VERB: Final = Verb(

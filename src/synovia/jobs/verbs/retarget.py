@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -42,6 +41,7 @@ from synovia.jobs.options import (
     options_of,
 )
 from synovia.jobs.shared import AXES, GROUND, LOOPS, TARGET
+from synovia.model.report import Report
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -204,7 +204,6 @@ class Retarget(Saved, Roles, ClipJob):
             from synovia.plots import plot_judgement
 
             plot_judgement(answer.judgement, self.plot, force=host.force)
-        cut_off = [f"cut off: {note}" for note in ends.notes if self.trim]
         figures = {
             "frames": len(answer.motion), "missed": len(answer.missed_frames), "worst": float(answer.worst),
             "scale": float(answer.scale), **judged(answer.judgement),
@@ -213,7 +212,7 @@ class Retarget(Saved, Roles, ClipJob):
             answer, figures, check=check, falls_short=self.falls_short(figures),
             files=[path for path in (output, self.save_map, self.plot) if path is not None],
             notes=notes_of(answer), warnings=warnings_of(answer.judgement), text_warns=True,
-            text=lambda: "\n".join([*cut_off, answer.report()]), json=lambda: _object(answer, ends, trim=self.trim),
+            reporter=lambda: _report(answer, ends, trim=self.trim),
             hint="" if output is not None else NO_FILE,
         )  # fmt: skip
 
@@ -275,56 +274,12 @@ def _save_draft(path: Path, joints: dict[str, tuple[str | int, str | int]], host
         host.say(f"a draft of the joint map. {fill} and try again with --map {path}", str(path))
 
 
-def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
-    """Return the result as plain values; lengths in the target file's unit, in the judgement in leg lengths."""
-    from synovia.jobs.reports import foothold_object, judgement_object
-
-    names, stance = [body.skeleton.frame_names for body in (answer.source, answer.target)], answer.stance
-    return {
-        "schema": SCHEMA,
-        "source": answer.source.skeleton.name,
-        "target": answer.target.skeleton.name,
-        "frames": len(answer.motion),
-        "notes": list(answer.motion.notes),
-        "fps": answer.motion.fps,
-        "calibration": list(ends.notes),
-        "calibration_cut_off": trim and bool(ends.notes),
-        "scale": answer.scale,
-        "rest": {
-            "pose": stance.rest.name,
-            "certainty": stance.rest.certainty,
-            "checks_deg": dict(stance.rest.checks),
-            "considered": {pose.name: pose.certainty for pose in stance.considered},
-        },
-        "up": {
-            "axis": stance.up.name,
-            "certainty": stance.up.certainty,
-            "given": stance.up.given,
-            "tilt_deg": stance.up.tilt,
-        },
-        "facing": stance.forward,
-        "sides_exchanged": stance.exchanged,
-        "path_scale": stance.path_scale,
-        "target_rest": {"pose": answer.target_rest.name, "certainty": answer.target_rest.certainty},
-        "parts": [
-            {
-                "part": part.role,
-                "source": names[0][part.source],
-                "target": names[1][part.target],
-                "rest_poses_differ_deg": math.degrees(part.angle),
-            }
-            for part in answer.parts
-        ],
-        "contacts": {role: [list(span) for span in spans] for role, spans in answer.contacts.items()},
-        "missed": list(answer.missed_frames),
-        "worst": answer.worst,
-        "clearance": answer.clearance,
-        "footholds": {role: [foothold_object(hold) for hold in holds] for role, holds in answer.footholds.items()},
-        "too_near": [
-            {"pair": list(one.pair), "distance": one.distance, "frames": list(one.frames)} for one in answer.too_near
-        ],
-        **judgement_object(answer.judgement),
-    }
+def _report(answer: Retargeted, ends: Ends, *, trim: bool) -> Report:
+    """Return the report of the result, with the calibration frames of the clip."""
+    found = answer.report()
+    cut_off = [f"cut off: {note}" for note in ends.notes if trim]
+    ended = {"calibration": list(ends.notes), "calibration_cut_off": trim and bool(ends.notes)}
+    return Report([*cut_off, found], {"schema": SCHEMA, **found.facts, **ended})
 
 
 class _Verb(Verb):

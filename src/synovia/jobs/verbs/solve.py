@@ -33,6 +33,7 @@ from synovia.jobs.options import (
     options_of,
 )  # fmt: skip
 from synovia.jobs.shared import DEADLINE, GOALS, LOOK, MODEL, MOVING, ROOT, SEED, SOLVER, STARTS, TOLERANCE
+from synovia.model.report import Report
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -280,11 +281,10 @@ class Solve(_Solves):
         figures = figures_of(counts)
         return Outcome(
             counts, figures, falls_short=self.falls_short(figures), files=[output],
-            text=lambda: "\n".join([f"reached in {reached} of {counted(rows, 'row')}", *missed]),
-            json=lambda: {
+            reporter=lambda: Report([f"reached in {reached} of {counted(rows, 'row')}", *missed], {
                 "schema": TABLE_SCHEMA, "targets": str(item.path), "output": str(output), "rows": rows,
                 "status": dict(counts),
-            },
+            }),
             said=f"{output}: {counted(rows, 'row')} in {time_text(seconds)}",
         )  # fmt: skip
 
@@ -417,14 +417,13 @@ class SolvePose(Verified, Roles, _Solves):
 
     def _outcome(self, solution: Solution, ik: IK, start: Pose | None, seconds: float) -> Outcome:
         """Return the outcome of a solve; its files are not written yet."""
-        from synovia.jobs.solutions import solution_object, solution_text
+        from synovia.jobs.solutions import solution_report
 
         figures = {"missed": int(not solution.reached), "steps": solution.steps, "status": solution.status.name}
         begin = start or ik.skeleton.rest_pose()
         return Outcome(
             solution, figures, falls_short=self.falls_short(figures),
-            text=lambda: "\n".join(line.rstrip() for line in solution_text(solution, ik, begin, seconds)),
-            json=lambda: solution_object(solution, ik, seconds),
+            reporter=lambda: solution_report(solution, ik, begin, seconds),
         )  # fmt: skip
 
     def _check_files(self, output: Path | None, host: Host) -> None:

@@ -19,6 +19,7 @@ from synovia.model.address import body_of
 from synovia.model.geometry import Array
 from synovia.model.joint import Kind
 from synovia.model.pose import random_values, world_frames
+from synovia.model.report import Report
 from synovia.model.shapes.body import BodyShapes, Ints, packed_shapes
 from synovia.model.shapes.over_time import touches
 from synovia.model.skeleton import Skeleton
@@ -87,8 +88,8 @@ class SelfPairs:
         """Copy and pickle by the values."""
         return SelfPairs, (self.pairs, dict(self.left_out), dict(self.touching), self.samples, self.rows, self.notes)
 
-    def report(self) -> str:
-        """Return a table of the number of pairs of each link, and the excluded pairs by reason, as text."""
+    def report(self) -> Report:
+        """Return a table of the number of pairs of each link, and the excluded pairs by reason."""
         several = counted(len(self.pairs) + len(self.left_out), "pair")
         lines = [
             f"{len(self.pairs)} of {several} of links are checked; % of {self.samples} random poses in which they touch"
@@ -116,7 +117,15 @@ class SelfPairs:
             for pair in pairs:
                 share = self.touching.get(pair)
                 lines.append(f"  {pair[0]} and {pair[1]}" + ("" if share is None else f", {_percent(share)}"))
-        return "\n".join([*lines, *self.notes])
+        return Report([*lines, *self.notes], {
+            "samples": self.samples,
+            "pairs": [{"links": list(pair), "touching": self.touching[pair]} for pair in self.pairs],
+            "left_out": [
+                {"links": list(pair), "reason": reason, "touching": self.touching.get(pair)}
+                for pair, reason in self.left_out.items()
+            ],
+            "notes": list(self.notes),
+        })  # fmt: skip
 
 
 def _percent(share: float) -> str:

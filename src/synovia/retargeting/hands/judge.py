@@ -72,12 +72,6 @@ def findings_of(figures: HandFigures) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
 
-def verdict_of(findings: Sequence[Finding]) -> str:
-    """Return ``"good"``, ``"look"`` or ``"failed"``."""
-    levels = {one.level for one in findings}
-    return "failed" if "failed" in levels else "look" if "look" in levels else "good"
-
-
 def _unit(figures: HandFigures) -> float | None:
     """Return the length unit of the skeleton in metres."""
     return figures.motion.skeleton.meters_per_unit

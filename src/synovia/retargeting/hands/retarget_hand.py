@@ -17,15 +17,16 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.hand import Hand
-from synovia.model.finding import Finding
+from synovia.model.finding import Finding, verdict_of
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
+from synovia.model.report import Report, plain
 from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance, overlaps_of
 from synovia.retargeting.hands.closing import SAME, Clip, close_open
 from synovia.retargeting.hands.follower import UNSEEN, HandFollower
-from synovia.retargeting.hands.judge import TOUCH, HandFigures, findings_of, verdict_of
+from synovia.retargeting.hands.judge import TOUCH, HandFigures, findings_of
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closing_shares, windows
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.shown import with_points
@@ -176,8 +177,8 @@ class RetargetedHand:
         """Return the motion, the number of fingers, and the verdict."""
         return f"RetargetedHand({self.motion!r}, {counted(len(self.fingers), 'finger')}, {self.verdict})"
 
-    def report(self) -> str:
-        """Return the fingers with their errors, pinches, notes and findings as text."""
+    def report(self) -> Report:
+        """Return the fingers with their errors, pinches, notes and findings; lengths in the unit of the file."""
         unit = self.motion.skeleton.meters_per_unit
         rows = [("finger", "joints", "mean error", "95 %", "largest")]
         for k, name in enumerate(self.fingers):
@@ -202,7 +203,17 @@ class RetargetedHand:
         lines += [f"note: {note}" for note in self.notes]
         lines += [str(one) for one in self.findings]
         lines.append(f"verdict: {self.verdict}")
-        return "\n".join(lines)
+        return Report(lines, {
+            "target": self.motion.skeleton.name, "side": self.hand.side, "source_side": self.source_side,
+            "mirrored": self.mirrored, "frames": len(self.motion), "fps": self.motion.fps, "scale": self.scale,
+            "fingers": [
+                {"finger": name, "mean": float(self.errors[:, k].mean()), "worst": float(self.errors[:, k].max())}
+                for k, name in enumerate(self.fingers)
+            ],
+            "pinches": [plain(one, "finger", "first", "end", "distance") for one in self.pinches],
+            "clearance": self.clearance, "too_near": [] if self.clearance is None else plain(self.too_near),
+            "verdict": self.verdict, "findings": plain(self.findings), "notes": list(self.notes),
+        })  # fmt: skip
 
 
 @takes(HandOptions)

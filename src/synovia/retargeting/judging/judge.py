@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from synovia.arguments import check_kind
 from synovia.clips.fit import Fitted
-from synovia.model.finding import LEVELS, Finding
+from synovia.model.anatomy.feet import runs
+from synovia.model.finding import LEVELS, Finding, verdict_of
 from synovia.model.geometry import as_numbers
 from synovia.model.motion import InPlace, Motion
+from synovia.model.report import Report, plain
 from synovia.model.shapes.world import World
 from synovia.retargeting.judging.findings import apart, degrees, doubts, find, flipped, in_place
 from synovia.retargeting.judging.findings import missed as goals_missed
-from synovia.retargeting.judging.measure import Figures
+from synovia.retargeting.judging.measure import Figures, Limb
 from synovia.text import counted
 
-VERDICTS: Final = dict(zip(LEVELS, ("good", "look", "failed"), strict=True))
 _SAID: Final = {"good": "good", "look": "look at it", "failed": "failed"}
 
 
@@ -48,7 +52,7 @@ class Judgement:
     @property
     def verdict(self) -> str:
         """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``: that of the worst finding."""
-        return VERDICTS[LEVELS[max((LEVELS.index(one.level) for one in self.findings), default=0)]]
+        return verdict_of(self.findings)
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
@@ -59,8 +63,8 @@ class Judgement:
         """Return the verdict as text."""
         return f"verdict: {_SAID[self.verdict]}"
 
-    def report(self) -> str:
-        """Return verdict, findings and figures as text: angles in degrees, lengths in lengths of a leg."""
+    def report(self) -> Report:
+        """Return verdict, findings and figures: angles in degrees, lengths in lengths of a leg, frames from 0."""
         figures = self.figures
         lines = [self.summary(), *(f"  {one}" for one in self.findings)]
         compared = (*figures.limbs, *figures.fingers)
@@ -84,7 +88,48 @@ class Judgement:
             most = max(figures.steps, key=lambda step: step.largest)
             of_source = "" if most.source is None else f" (source {degrees(float(most.source.max(initial=0.0)))})"
             lines.append(f"largest step: {most.joint} {degrees(most.largest)} to frame {most.frame}{of_source}")
-        return "\n".join(lines)
+        return Report(lines, self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        """Return verdict, findings and figures as plain values."""
+        figures, tilt = self.figures, self.trunk_tilt
+        compared = figures.origin is not None
+        feet: list[dict[str, Any]] = []
+        for foot in figures.feet:
+            agreed = foot.agreement(figures.motion.fps) if compared else None
+            feet.append({
+                "foot": foot.role, "slide_per_second": foot.slide,
+                "source_slide_per_second": foot.source_slide if compared else None,
+                "off_ground": foot.hover, "depth": foot.depth,
+                "precision": None if agreed is None else agreed[0], "recall": None if agreed is None else agreed[1],
+                "contacts": plain(runs(foot.contact)),
+            })  # fmt: skip
+        return {
+            "verdict": self.verdict,
+            "findings": plain(self.findings),
+            "trunk_tilt_deg": None if tilt is None else math.degrees(tilt),
+            "turn_deg": math.degrees(figures.turn),
+            "limbs": [_limb(limb) for limb in figures.limbs],
+            "fingers": [_limb(limb) for limb in figures.fingers],
+            "feet": feet,
+            "overlaps": [
+                {"limbs": list(one.limbs), "depth": float(one.depth.max()), "source_depth": float(one.source.max())}
+                for one in figures.overlaps
+            ],
+            "crossed": None if figures.crossed is None else np.flatnonzero(figures.crossed).tolist(),
+            "steps": [
+                {
+                    "joint": step.joint, "limb": step.limb or None, "largest_deg": math.degrees(step.largest),
+                    "frame": step.frame,
+                    "source_deg": None if step.source is None else math.degrees(float(step.source.max(initial=0.0))),
+                }
+                for step in figures.steps
+            ],
+            "jumps": plain(figures.jumps.own),
+            "source_jumps": plain(figures.jumps.shared),
+            "at_limits": {joint: float(at.mean()) for joint, at in figures.at_limits.items() if at.any()},
+            "not_mapped": list(figures.unmapped),
+        }  # fmt: skip
 
     @property
     def trunk_tilt(self) -> float | None:
@@ -94,6 +139,12 @@ class Judgement:
     def __repr__(self) -> str:
         """Return verdict, clip and number of warnings."""
         return f"Judgement({self.verdict!r}, {self.figures.motion!r}, {counted(len(self.warnings), 'warning')})"
+
+
+def _limb(limb: Limb) -> dict[str, Any]:
+    """Return the angles of a limb or a finger as plain values."""
+    angles = {"mean_deg": math.degrees(limb.mean), "largest_deg": math.degrees(limb.largest)}
+    return {"limb": limb.limb, **angles, "frame": limb.frame}
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

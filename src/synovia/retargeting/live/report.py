@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.model.finding import LEVELS, Finding, verdict_of
 from synovia.model.geometry import Array, Bools
 from synovia.model.tables import Ints
 from synovia.retargeting.body import NEXT
@@ -75,32 +76,38 @@ class LiveReport:
     unseen: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
-    def findings(self) -> tuple[str, ...]:
-        """Sentences about what is notable, the worst first."""
-        out = [f"{limb.replace('_', ' ')} is {np.degrees(angle):.0f}° off its source on average"
-               for limb, angle in self.off.items() if angle > _OFF[0]]  # fmt: skip
+    def findings(self) -> tuple[Finding, ...]:
+        """What is notable, the worst first."""
+        out: list[Finding] = []
+
+        def add(cause: str, text: str, limb: str = "body", level: str = "look") -> None:
+            out.append(Finding(limb, cause, level, (), text))
+
+        for limb, angle in self.off.items():
+            if angle > _OFF[0]:
+                text = f"{np.degrees(angle):.0f}° off its source on average"
+                add("direction", text, limb, "failed" if angle > _OFF[1] else "look")
         if self.trouble:
-            out.insert(0, f"the source could not be learned: {self.trouble}")
+            add("calibration", f"the source could not be learned: {self.trouble}")
         if self.held > _LOST * self.ticks:
-            out.append(f"the source was lost in {100.0 * self.held / self.ticks:.0f} % of the time")
+            add("lost", f"the source was lost in {100.0 * self.held / self.ticks:.0f} % of the time")
         if worst := [name for name, share in self.limited.items() if share > _LIMITED][:_SHOWN]:
             shares = ", ".join(f"{name} in {100.0 * self.limited[name]:.0f} %" for name in worst)
-            out.append(f"held back by limits: {shares} of the ticks")
+            add("limits", f"held back by limits: {shares} of the ticks")
         if self.slide > _SLIDE:
-            out.append(f"feet slide at {self.slide:.2g} legs a second while they stand")
+            add("slide", f"feet slide at {self.slide:.2g} legs a second while they stand")
         if worst := [part for part, share in self.unseen.items() if share > _HIDDEN]:
             shares = ", ".join(f"{part} in {100.0 * self.unseen[part]:.0f} %" for part in worst)
-            out.append(f"not seen, so held or at rest: {shares} of the poses")
+            add("unseen", f"not seen, so held or at rest: {shares} of the poses")
         if self.missed > _MISSED:
-            out.append(f"feet miss their contacts in {100.0 * self.missed:.0f} % of the time they stand")
-        return tuple(out)
+            add("missed", f"feet miss their contacts in {100.0 * self.missed:.0f} % of the time they stand")
+        return tuple(sorted(out, key=lambda one: -LEVELS.index(one.level)))
 
     @property
     def verdict(self) -> str:
         """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``; "look" before anything has passed."""
-        if any(angle > _OFF[1] for angle in self.off.values()):
-            return "failed"
-        return "look" if self.findings or self.ticks <= self.learning + self.held else "good"
+        found = verdict_of(self.findings)
+        return "look" if found == "good" and self.ticks <= self.learning + self.held else found
 
     def __str__(self) -> str:
         """Return verdict, findings and figures as text."""

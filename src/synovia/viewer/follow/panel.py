@@ -145,5 +145,6 @@ def _passed(found: Figures) -> str:
     lines = [f"Since the beginning: {counted(report.ticks, 'tick')}, source lost {counted(report.losses, 'time')}."]
     if report.dropped:
         lines.append("Dropped: " + ", ".join(f"{n} {why}" for why, n in report.dropped.items()) + ".")
-    lines += [f"{line[0].upper()}{line[1:]}." for line in report.findings]
+    sentences = [str(one).partition(": ")[2] for one in report.findings]  # without the level
+    lines += [f"{line[0].upper()}{line[1:]}." for line in sentences]
     return "".join(note(safe(line), DIM) for line in lines)
