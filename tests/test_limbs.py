@@ -16,7 +16,7 @@ from synovia.errors import InputError
 from synovia.io.toml import write_skeleton
 from synovia.model.pose import world_frames
 from synovia.retargeting.feet import planted_foot
-from synovia.tracking.chains import Chain, Direction, Orientation, Place, base_values, within_steps
+from synovia.tracking.chains import Chain, Direction, Orientation, Place, base_frames, within_steps
 
 X, Y, Z = np.eye(3)
 BODY = sy.bundled("humanoid")
@@ -268,11 +268,11 @@ def test_residuals_of_a_chain_and_their_derivative():
     q = np.tile(skeleton.rest_q, (5, 1))
     q[:, arm.at] = x
     frames = world_frames(skeleton, q)
-    base = base_values(skeleton, q, arm.base)
-    rotations, positions, _, _ = arm.frames(base, x)
+    base = base_frames(skeleton, q, arm.base)
     for k, row in enumerate(arm.rows):
-        np.testing.assert_allclose(positions[:, k], frames[:, row, 9:], atol=1e-12)
-        np.testing.assert_allclose(rotations[:, k].reshape(5, 9), frames[:, row, :9], atol=1e-12)
+        e, _ = arm.residuals(base, x, [Place(k, np.zeros(3), frames[:, row, 9:], 1.0)])
+        np.testing.assert_allclose(e, 0.0, atol=1e-12)
+    rotations = frames[:, arm.rows[3], :9].reshape(5, 3, 3)
     aim = rng.normal(size=(5, 3))
     terms = [
         Direction(0, 3, np.array([0.2, 0.0, 0.0]), aim / np.linalg.norm(aim, axis=1)[:, None], 1.3),
@@ -283,33 +283,40 @@ def test_residuals_of_a_chain_and_their_derivative():
     for k in range(4):
         move = np.zeros(4)
         move[k] = 1e-6
-        up, down = (arm.residuals(base, x + sign * move, terms, derivative=False)[0] for sign in (1.0, -1.0))
+        up, down = (arm.residuals(base, x + sign * move, terms)[0] for sign in (1.0, -1.0))
         np.testing.assert_allclose(-(up - down) / 2e-6, slopes[:, :, k], atol=1e-8)
-    turned = Rotation.from_rotvec([0.3, -0.2, 0.4]).as_matrix() @ rotations[:, 3]
+    turned = Rotation.from_rotvec([0.3, -0.2, 0.4]).as_matrix() @ rotations
     e, _ = arm.residuals(base, x, [Orientation(3, turned, 1.0)])
     np.testing.assert_allclose(e, np.tile([0.3, -0.2, 0.4], (5, 1)), atol=1e-9)
-    half = Rotation.from_rotvec([0.0, np.pi - 1e-4, 0.0]).as_matrix() @ rotations[:, 3]
+    half = Rotation.from_rotvec([0.0, np.pi - 1e-4, 0.0]).as_matrix() @ rotations
     e, _ = arm.residuals(base, x, [Orientation(3, half, 1.0)])
     np.testing.assert_allclose(e, np.tile([0.0, np.pi - 1e-4, 0.0], (5, 1)), atol=1e-7)
 
 
 def test_a_step_of_the_terms_is_spread_over_frames():
     """A direction that jumps is followed before and after, and on the way each hinge keeps its bound."""
-    _, arm = chain()
-    base = np.tile((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), (30, 1))
+    skeleton, arm = chain()
+
+    def way_of(x):
+        """Return the directions from the first to the last joint of the chain, with its base in the world."""
+        rows = [arm.base, *arm.rows]
+        q = np.tile(skeleton.rest_q, (len(x), 1))
+        q[:, arm.at] = x
+        frames = world_frames(skeleton, q)[:, rows]
+        way = frames[:, 4, 9:] - frames[:, 1, 9:]
+        way = np.einsum("tji,tj->ti", frames[:, 0, :9].reshape(-1, 3, 3), way)
+        return way / np.linalg.norm(way, axis=1)[:, None]
+
+    base = np.tile((*np.eye(3).ravel(), 0.0, 0.0, 0.0), (30, 1))
     x = np.zeros((30, 4))
     x[15:] = 0.9, 0.8, -0.5, 0.4
-    _, p, _, _ = arm.frames(base, x)
-    wanted = p[:, 3] - p[:, 0]
-    wanted /= np.linalg.norm(wanted, axis=1)[:, None]
+    wanted = way_of(x)
     bounds = np.full((29, 4), 0.15)
     found, _ = arm.follow(
         base, np.zeros((30, 4)), [Direction(0, 3, np.zeros(3), wanted, 1.0)], bounds=bounds, smoothness=1e-4
     )
     assert np.abs(np.diff(found, axis=0)).max() <= 0.15 + 1e-9
-    _, p, _, _ = arm.frames(base, found)
-    way = p[:, 3] - p[:, 0]
-    off = angles(way / np.linalg.norm(way, axis=1)[:, None], wanted)
+    off = angles(way_of(found), wanted)
     assert off[[0, 5, 24, 29]].max() < 1.0
     assert off[14:16].max() > 5.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,7 @@ _OPPOSITE: Final = 1e-6  # length of (a × b, 1 + a · b) below which two unit v
 _POINT: Final = 0.01  # fraction of the skeleton's size; a shorter trunk has no direction
 
 
+@lru_cache(maxsize=64)
 def _joins_leg(body: Body, side: str) -> bool:
     """Return whether the thigh of a side lies across the trunk at rest, and nothing is below the shin."""
     roles, rest = body.roles, body.rest[:, 9:]
@@ -83,6 +85,7 @@ def trunk(body: Body, frames: Array) -> Array | None:
     return way / length if float(length.min()) > _POINT * body.skeleton.size else None
 
 
+@lru_cache(maxsize=64)
 def _crown(body: Body) -> int | None:
     """Return the joint that is farthest from the hip joints at rest, in the middle of the body; None if it is near."""
     parents, limbs = body.skeleton.parents, {row for role, row in body.roles.items() if role.startswith(SIDES)}

@@ -237,7 +237,7 @@ class Apart:
         """
         rows = [self.target.roles[role] for role in paths]
         standing, count = stand_frames(paths, len(q)), checked_threads(threads)
-        with ThreadPoolExecutor(count) as pool:
+        with ThreadPoolExecutor(count) if count > 1 else InTurn() as pool:
             for limbs, ankles, stands in ((LEGS, rows, standing), (ARMS, [], standing[:, :0])):
                 whole = self.problem(limbs, tuple((row, False) for row in ankles))
                 if whole is None:
@@ -252,6 +252,19 @@ class Apart:
                     moves[moves] = whole.overlapping(around[moves], pool, count)
                 q = stage.solved(around, moves, pool)
         return q
+
+
+class InTurn:
+    """Does the work of a pool of threads in this one."""
+
+    map = staticmethod(map)
+
+    def __enter__(self) -> InTurn:
+        """Return this object."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +285,7 @@ class _Stage:
     stands: Bools
     places: Array
 
-    def solved(self, q: Array, frames: Bools, pool: ThreadPoolExecutor) -> Array:
+    def solved(self, q: Array, frames: Bools, pool: ThreadPoolExecutor | InTurn) -> Array:
         """Return joint values (T, nq) with some frames solved, each near its previous pose.
 
         Args:
@@ -380,7 +393,7 @@ class _Problem:
         self._takes = [goal.takes for goal in ends]
         self._idle: list[Around] = []  # one for each thread
 
-    def overlapping(self, q: Array, pool: ThreadPoolExecutor, threads: int) -> Bools:
+    def overlapping(self, q: Array, pool: ThreadPoolExecutor | InTurn, threads: int) -> Bools:
         """Return in which poses (T, nq) a pair of links is too near, (T,)."""
         blocks = np.array_split(q, max(1, min(threads, len(q) // _LEAST)))
         return np.concatenate([*pool.map(self._overlapping, blocks)])

@@ -27,7 +27,7 @@ from synovia.tracking.chains import (
     Orientation,
     Place,
     Term,
-    base_values,
+    base_frames,
     is_hinge,
     keeps_steps,
     within_steps,
@@ -344,11 +344,11 @@ def best_follow(chain: Chain, follower: Follower, q: Array, terms: Sequence[Term
         terms: Goals of the chain.
         most: Largest steps, (T - 1, hinges) radians.
     """
-    base = base_values(follower.body.skeleton, q, chain.base)
+    base = base_frames(follower.body.skeleton, q, chain.base)
     smoothness = SMOOTHNESS * (follower.fps / 30.0) ** 2
     best, least = chain.follow(base, q[:, chain.at], terms, bounds=most, smoothness=smoothness)
     bones = [n for n, term in enumerate(terms) if term.weight == 1.0]
-    e, _ = chain.residuals(base, best, terms, derivative=False)
+    e, _ = chain.residuals(base, best, terms)
     off = np.linalg.norm(e.reshape(len(e), -1, 3)[:, bones], axis=2)
     free = ~_around_fast(best, most)
     if (off.max(axis=1) > _MISSED)[free].any():
@@ -436,8 +436,8 @@ def _misses(chain: Chain, target: Body, q: Array, x: Array, terms: Sequence[Term
     places = [term for term in terms if isinstance(term, Place)]
     if not places:
         return False
-    base = base_values(target.skeleton, q, chain.base)
-    off, before = (np.abs(chain.residuals(base, y, places, derivative=False)[0]) for y in (x, q[:, chain.at]))
+    base = base_frames(target.skeleton, q, chain.base)
+    off, before = (np.abs(chain.residuals(base, y, places)[0]) for y in (x, q[:, chain.at]))
     return bool((off - before).max() * chain.length > FAR * PLACE * target.leg)
 
 

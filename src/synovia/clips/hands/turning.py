@@ -109,7 +109,7 @@ def _turn_hinges(
         for k in range(first, len(finger.rows))
     ]
     turned, rest = above
-    base = np.concatenate([np.zeros((len(q), 3)), matrix_to_quat(turned @ rest[chain.base])], axis=1)
+    base = np.concatenate([(turned @ rest[chain.base]).reshape(-1, 9), np.zeros((len(q), 3))], axis=1)
     bounds = np.full((len(q) - 1, len(chain)), _NO_BOUND)
     x, _ = chain.follow(base, q[:, chain.at], terms, bounds=bounds, smoothness=SMOOTHNESS * (fps / 30.0) ** 2)
     q[:, chain.at] = x

@@ -49,6 +49,8 @@ ENTRIES: Final = {
     "tree.orient.orient": Entry("retargeting", 3.0),
     "tree.swing.swing_turns": Entry("live retargeting", 3.0),
     "tree.spread.spread_turns": Entry("chains of other numbers of joints", 1.5),
+    "tree.hinges.follow_hinges": Entry("limbs of hinges in whole clips", 5.0),
+    "tree.hinges.hinge_terms": Entry("errors of limbs of hinges", 2.0),
     "tree.soles.sole_needs": Entry("feet above the floor", 1.5),
     "pursuit.follow.pursue": Entry("hands that follow hands", 9.0),
     "pursuit.hand.step_hand": Entry("live hands", 10.0),
@@ -116,6 +118,12 @@ _OTHERS: Final = {
     "pursuit.feet.watch_contacts": (*(("float64", 2),) * 4, ("float64", 1), ("float64", 2)),
     "pursuit.feet.plant_points": (
         ("float64", 2), ("float64", 1), ("int32", 1), ("float64", 1), *(("float64", 2),) * 2,
+    ),
+    "tree.hinges.follow_hinges": (
+        *(("float64", 2),) * 3, ("float64", 3), ("float64", 2), *(("float64", 1),) * 2, ("float64", 2),
+    ),
+    "tree.hinges.hinge_terms": (
+        *(("float64", 2),) * 3, ("float64", 3), *(("float64", 1),) * 2, *(("float64", 2),) * 2,
     ),
     "tree.soles.sole_needs": (
         ("float64", 3), ("int64", 0), ("int32", 1), *(("float64", 2),) * 3,
