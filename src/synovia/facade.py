@@ -12,6 +12,7 @@ from synovia import diagnosis
 from synovia.arguments import ChecksArguments, Progress, check_kind, takes, whole_number
 from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
+from synovia.ik.branches import Branches, branches_of
 from synovia.ik.compiled import CompiledProblem, Options, Start, Starts
 from synovia.ik.frame import FrameSolver
 from synovia.ik.interrupts import Watch, clear, deadline_of, set_deadline
@@ -224,24 +225,25 @@ class IK(ChecksArguments):
                 solution.decided(decide(solution, workers.watch).proof)
         return many
 
-    def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
-        """Return all closed-form solutions of the goals within the limits, the nearest to the start first.
+    def branches(self, targets: Targets | None = None, start: Start | None = None, *, turns: bool = False) -> Branches:
+        """Return all poses within the limits that meet the goals, the nearest to the start first.
 
-        If one parameter is free, such as the swivel angle of an elbow, each branch uses the value that ``solve`` would
-        choose. With a clearance goal, only branches that keep all distances are returned.
+        This works with every solver, for goals that have a closed form, and for a ``PoseGoal`` on any chain of six
+        hinges, or of five and a slide, not counting locked joints. ``branches.complete`` says whether it is proved that
+        there are no others. If one parameter is free, such as the swivel angle of an elbow, each branch uses the value
+        that ``solve`` would choose. With a clearance goal, only branches that keep all distances are returned.
 
         Args:
             targets: As in ``solve``.
             start: As in ``solve``.
+            turns: Whether to list a pose again for each whole turn of its hinges within the limits. Of a hinge without
+                limits, only the nearest value is listed.
 
         Raises:
-            UnsupportedError: If the solver cannot list branches.
+            UnsupportedError: If the joints have no closed form and are not such six.
             InputError: If a value cannot be used.
         """
-        problem, targets = self.problem.read_obstacles(targets)
-        given = problem.default_start if start is None else problem.as_start(start)
-        first = given.inside if given.ready is None else given.ready
-        return Solutions(problem, problem.listed(targets, first), given)
+        return branches_of(self.problem, targets, start, turns=turns)
 
     track = track
 

@@ -5,6 +5,7 @@ from synovia.clips import EditClearance as EditClearance
 from synovia.clips import Edited as Edited
 from synovia.clips import Fitted as Fitted
 from synovia.clips import FootLocked as FootLocked
+from synovia.ik import Branches as Branches
 from synovia.ik import GoalError as GoalError
 from synovia.ik import Reason as Reason
 from synovia.ik import Relief as Relief

@@ -1,6 +1,7 @@
 """A compiled problem, its targets and its solutions."""
 
+from synovia.ik.branches import Branches
 from synovia.ik.solution import GoalError, Reason, Relief, Solution, Solutions
 from synovia.ik.status import Status
 
-__all__ = ["GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"]
+__all__ = ["Branches", "GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"]

@@ -7,7 +7,7 @@ joints.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +46,7 @@ class Listed(NamedTuple):
         floats: Floats of the packed problem.
         shape: Shape of the table that the kernel fills.
         scratch_size: Scratch memory of the kernel, in float64.
+        proves: Returns whether the list in this scratch memory has all branches.
     """
 
     kernel: Kernel
@@ -53,6 +54,7 @@ class Listed(NamedTuple):
     floats: Array
     shape: tuple[int, int]
     scratch_size: int
+    proves: Callable[[Array], bool]
 
 
 class _One(NamedTuple):
@@ -103,13 +105,18 @@ class ClearBranches:
         return len(out) << ROWS_AT | missed
 
     def branches(self, *call: Any) -> int:
-        """Write a row of results for each branch that meets all clearance goals; return the number of rows."""
+        """Write a row of results for each branch that meets all clearance goals; return the number of rows.
+
+        The first value of the last row says whether there are no others.
+        """
         ints, floats, targets, start, out, scratch, *_ = call
-        rows = self._measured(_One(ints, floats, targets, start, scratch))
+        memory = new_scratch(self._listed.scratch_size)
+        rows = self._measured(_One(ints, floats, targets, start, scratch), memory)
         if isinstance(rows, int):
             return rows
         clear = rows[rows[:, STATUS] == REACHED]
         out[: len(clear)] = clear
+        out[-1, 0] = self._listed.proves(memory)
         return len(clear)
 
     def _solve_one(self, one: _One, out: Array, *, follows: bool) -> int:
@@ -142,15 +149,15 @@ class ClearBranches:
         """Solve by priority levels, write the results into ``out``, and return the code of the kernel."""
         return self._kernel(one.ints, one.floats, one.targets, one.start, out, one.scratch, COLD, 0)
 
-    def _measured(self, one: _One) -> Array | int:
+    def _measured(self, one: _One, memory: Array | None = None) -> Array | int:
         """Return a row of results for each branch of one problem; the branch nearest to the start is first.
 
         The rows have the errors of all goals, including clearance goals. If a target is rejected, return the error
-        code.
+        code. ``memory`` is scratch memory of the closed form.
         """
         listed, found = self._listed, np.empty(self._listed.shape)
         own = np.ascontiguousarray(one.targets[:, self._others])
-        memory = new_scratch(listed.scratch_size)
+        memory = new_scratch(listed.scratch_size) if memory is None else memory
         count = listed.kernel(listed.ints, listed.floats, own, one.start, found, memory, COLD, LIST)
         if count < 0:
             return REFUSED - self._others[REFUSED - count]

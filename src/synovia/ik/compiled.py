@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, TypedDict, Unpack, cast
 
@@ -23,6 +24,7 @@ from synovia.ik.parallel import Batch, Packed, Workers, run_rows
 from synovia.ik.starts import Learnable, LearnedStarts
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of
+from synovia.kernels.branches.memory import COMPLETE, INFO_WIDTH, MOST_ROOTS, NOISE, SPLITS, TRIED
 from synovia.kernels.layout import (
     ATTEMPTS,
     BLOCK,
@@ -38,6 +40,7 @@ from synovia.kernels.layout import (
     OUT_HEAD,
     PATIENCE,
     SCALAR,
+    STARTS,
     STATUS,
     TRANSFORM_WIDTH,
     TURN,
@@ -53,9 +56,10 @@ from synovia.model.tables import Ints, writable
 from synovia.options import MOVING, ROOT, STARTS, TOLERANCE
 from synovia.problem import Bends, find_bends, hold_all_but, pack, reduce, table_of
 from synovia.problem.bends import BENT, SIZES
-from synovia.problem.structure import allowed_rows
-from synovia.solver import Solver, SolverName, as_solver, method_of
+from synovia.problem.structure import allowed_rows, is_locked
+from synovia.solver import Hinges, Segments, SixJoints, Solver, SolverName, as_solver, method_of
 from synovia.solver.base import Kernel
+from synovia.solver.segments import structure_of
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one start for all problems, or (B, nq)
@@ -69,6 +73,9 @@ _TOLERANCE: Final = (1e-4, 1e-3)  # default: fraction of the length scale for po
 _ROUNDING: Final = 1e-9  # radians or length units: rounding error of a pose that a solve with a largest move returned
 # size of the table of candidate branches, in joint values
 _MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")
+# the choice of the splits of a chain of six joints: number of random poses; radians or lengths up to which a branch is
+# one of them; costs of a lost pose and of a decimal of noise, in units of a pose without a proof; least noise
+_TRIALS, _SAME, _LOST, _NOISE, _SMALLEST = 8, 1e-4, 5.0, 0.02, 1e-17
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
@@ -239,7 +246,8 @@ class CompiledProblem(ChecksArguments):
             table_of(*self.begun, "params")[...] = params
         self.clear_branches: ClearBranches | None = None
         if plain is not None:
-            listed = Listed(plain.branch_call[0], plain.ints, plain.floats, plain.branch_call[1], plain.scratch_size)
+            call, shape = plain.branch_call
+            listed = Listed(call, plain.ints, plain.floats, shape, plain.scratch_size, plain.proves_branches)
             self.clear_branches = ClearBranches(listed, self.goals, self.kernel, self.skeleton.nq)
             self.kernel = self.clear_branches.solve
         self.scratch_size = int(self.ints[WORK_SIZE])
@@ -484,8 +492,8 @@ class CompiledProblem(ChecksArguments):
 
         self.bend_well(start, row, once)
 
-    def listed(self, targets: Targets | None, first: Array) -> Array:
-        """Return a row of results for each branch of a closed form, (b, n).
+    def listed(self, targets: Targets | None, first: Array) -> tuple[Array, bool]:
+        """Return a row of results for each branch, (b, n), and whether these are all, unless one is singular.
 
         The start ``first``, (1, nq), must be within the limits.
 
@@ -505,9 +513,14 @@ class CompiledProblem(ChecksArguments):
             if count < 0:
                 again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, LIST)
                 count = self.checked_call(again, table, targets)
+            proved = bool(out[-1, 0]) if self.clear_branches else self.proves_branches(scratch)
         finally:
             self.idle.append(workspace)
-        return out[:count]
+        return out[:count], proved
+
+    def proves_branches(self, scratch: Array) -> bool:
+        """Return whether the list of branches that a kernel made with this scratch memory has all of them."""
+        return self.solver.proves_branches(self.reduced, scratch[int(self.ints[STARTS["work.solver_scratch"]]) :])
 
     def solve_rows(
         self,
@@ -660,6 +673,30 @@ class CompiledProblem(ChecksArguments):
         return find_bends(self.skeleton, self.reduced, self.goals, self.goal_joints)
 
     @cached_property
+    def lister(self) -> CompiledProblem:
+        """The problem whose solver lists the branches: this one, or the same with a closed form, or six joints.
+
+        Raises:
+            UnsupportedError: If no solver lists them.
+        """
+        own = self.solver.closed and type(self.solver).branch_kernel is not Solver.branch_kernel
+        found = [self] if own else []
+        for other in (Segments(), SixJoints(), Hinges()):
+            if found and not found[0].locks_one_of_seven:
+                break
+            with suppress(UnsupportedError):
+                found.insert(0, self.with_solver(other))
+        if not found:
+            self.solver.branch_kernel(self.reduced)
+        return found[0]
+
+    @property
+    def locks_one_of_seven(self) -> bool:
+        """Whether a joint is locked of a closed form of seven, which varies the last joint."""
+        locked = any(is_locked(self.reduced, k) for k in range(len(self.reduced.variables)))
+        return isinstance(self.solver, Segments) and locked and structure_of(self.reduced) == "seven"
+
+    @cached_property
     def branch_call(self) -> tuple[Kernel, tuple[int, int]]:
         """Kernel that lists the branches of a closed form, and the shape of the table that it fills.
 
@@ -673,10 +710,36 @@ class CompiledProblem(ChecksArguments):
         clear = self.clear_branches
         kernel = self.solver.branch_kernel(self.reduced) if clear is None else clear.branches
         numbers = sum(1 if block == SCALAR else 4 for block in self.reduced.variables[:, BLOCK].tolist())
-        shape = _MOST_CANDIDATES // numbers + 1, self.row_shape[1]
+        six = isinstance(self.solver, SixJoints) and clear is None
+        shape = MOST_ROOTS + 1 if six else _MOST_CANDIDATES // numbers + 1, self.row_shape[1]
         workspace = self.new_workspace()
         like = self.ints, self.floats, workspace.table, self.rest, np.empty(shape), workspace.scratch, COLD, LIST
-        return ready(kernel, *like), shape
+        call = ready(kernel, *like)
+        if six:
+            self._choose_splits(call, shape)
+        return call, shape
+
+    def _choose_splits(self, call: Kernel, shape: tuple[int, int]) -> None:
+        """Try all splits of a chain of six joints at random poses, and write the best ones to the packed problem."""
+        splits = table_of(self.ints, self.floats, "params")[SPLITS : SPLITS + TRIED]
+        workspace, out, rest = self.new_workspace(), _empty(shape), self.skeleton.rest_pose().q
+        info = workspace.scratch[int(self.ints[STARTS["work.solver_scratch"]]) :][:INFO_WIDTH]
+        moving = self.reduced.variables[:, BLOCK_Q]
+        scores = np.zeros(2 * len(moving))
+        for trial in range(_TRIALS):
+            q = rest.copy()
+            q[moving] = self.skeleton.random_pose(trial).q[moving]
+            pose = Pose(self.skeleton, self.skeleton.follow(q))
+            target = pose.transform(self.rows[0]) @ self.goals[0].frame
+            workspace.table[0, 0] = [*target.ravel(), self.goals[0].constrained_parts]
+            for split in range(len(scores)):
+                splits[:] = split, -1.0, -1.0
+                count = call(self.ints, self.floats, workspace.table, self.rest, out, workspace.scratch, COLD, LIST)
+                away = np.abs(out[:count, self.places] - pose.q).max(axis=1)
+                lost = away.min(initial=math.inf) > _SAME
+                scores[split] += _LOST * lost + (info[COMPLETE] == 0.0) + _NOISE * math.log10(info[NOISE] + _SMALLEST)
+        splits[:] = np.argsort(scores, kind="stable")[:TRIED]
+        self.split_cost = float(scores.min())
 
     @cached_property
     def one_attempt(self) -> Ints:

@@ -23,6 +23,7 @@ from synovia.solver.jacobian import (
 )
 from synovia.solver.particles import Particles
 from synovia.solver.segments import Segments
+from synovia.solver.six_joints import SixJoints
 from synovia.solver.two_bone import TwoBone
 
 SolverName = Literal[
@@ -90,6 +91,7 @@ __all__ = [
     "PseudoInverse",
     "Segments",
     "SelectivelyDamped",
+    "SixJoints",
     "Solver",
     "SolverName",
     "TwoBone",

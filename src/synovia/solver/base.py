@@ -192,6 +192,15 @@ class Solver(ChecksArguments, ABC):
             hint="the solvers 'hinges' and 'segments' list them, where a closed form exists",
         )
 
+    def proves_branches(self, reduced: Reduced, memory: Array) -> bool:
+        """Return whether the last list of branches has all of them, unless one of them is singular.
+
+        Args:
+            reduced: The problem.
+            memory: Scratch memory of the algorithm (``extra_scratch``).
+        """
+        return False
+
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the entry point that solves a SIMD batch of problems; None if there is no such kernel."""
         return None

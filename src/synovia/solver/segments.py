@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import ClassVar, Final
 
 import numpy as np
@@ -27,6 +28,8 @@ from synovia.problem import Reduced
 from synovia.problem.structure import ALIKE, above, axes, kinds, limb_rows, meet, named, parallel
 from synovia.solver.base import ClosedForm, Kernel, Search
 
+# place of the mark of singular poses in the scratch memory
+_SINGULAR: Final = size_of_all(takewhile(lambda table: table.name != "singular", BRANCHES), {})
 _EXPECTED: Final = (
     "a ball, a hinge (or ball) and a ball, as in arms and legs; or six hinges of which the last three meet in a "
     "point, or the second to fourth are parallel and the last two meet; or seven hinges of which the first three meet "
@@ -111,7 +114,7 @@ class Segments(ClosedForm):
             return self.hold_others(reduced, skeleton, goal, limb)
         why = self._why_no_arm(reduced, goal, rows)
         held = reduced if why else self.hold_others(reduced, skeleton, goal, rows)
-        if why or not _structure(held):
+        if why or not structure_of(held):
             why = why or "no three of its axes meet or are parallel where they must"
             raise self.refusal(goal, f"{why}: {named(skeleton, reduced, rows)}", _EXPECTED)
         for pole in goals:
@@ -137,11 +140,11 @@ class Segments(ClosedForm):
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the limb or of the arm."""
-        if _is_limb(reduced):
+        structure = structure_of(reduced)
+        if structure == "limb":
             from synovia.kernels.closed_form.segments_limb import segments_limb
 
             return segments_limb
-        structure = _structure(reduced)
         if structure == "seven":
             from synovia.kernels.closed_form.segments_seven import segments_seven
 
@@ -158,6 +161,10 @@ class Segments(ClosedForm):
         """Return the kernel of the problem, which also lists branches."""
         return self.kernel(reduced)
 
+    def proves_branches(self, reduced: Reduced, memory: Array) -> bool:
+        """Return whether six hinges have no arbitrary turns: their closed forms find all branches."""
+        return structure_of(reduced) in ("spherical", "parallel") and memory[_SINGULAR] == 0.0
+
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the memory for branches and for the roots of a polynomial."""
         return size_of_all(BRANCHES, {})
@@ -168,8 +175,10 @@ def _is_limb(reduced: Reduced) -> bool:
     return bool((reduced.variables[:, BLOCK] == TURN).any())
 
 
-def _structure(reduced: Reduced) -> str | None:
-    """Return the name of the closed form for an arm: seven, spherical or parallel; None for other arms."""
+def structure_of(reduced: Reduced) -> str | None:
+    """Return the name of the closed form: limb, seven, spherical or parallel; None for other joints."""
+    if _is_limb(reduced):
+        return "limb"
     rows = np.flatnonzero(reduced.rows[:, VARIABLE] >= 0).tolist()
     z, o = axes(reduced, rows)
     if len(rows) == 7:

@@ -164,11 +164,17 @@ def is_listed(problem, out, taken, table, i, away):
     return False
 
 
-@device
+@inline
 def list_branches(branches, problem, work, targets, starts, out):
+    """List the branches of a closed form that uses the scratch memory of ``open_branches``, see ``list_candidates``."""
+    return list_candidates(branches, open_branches(work), problem, work, targets, starts, out)
+
+
+@device
+def list_candidates(branches, memory, problem, work, targets, starts, out):
     """Write the candidates of the first problem that meet the goals to rows of the answer, the nearest first.
 
-    ``branches(problem, work, targets, q)`` writes the candidates to its scratch memory and returns (their number,
+    ``branches(problem, work, targets, q)`` writes the candidates to ``memory`` and returns (their number,
     0). At most one candidate is tried for each row except the last row, which is scratch.
     Column ``COST`` of a row gets the distance from the start.
 
@@ -178,7 +184,6 @@ def list_branches(branches, problem, work, targets, starts, out):
     refused = first_invalid_target(problem, targets[0])
     if refused >= 0:
         return REFUSED - refused
-    memory = open_branches(work)
     table, order = memory.candidates, memory.search  # the search memory is free: no more polynomials are solved
     start = starts[0]
     q, _, kept = open_row(problem, out[out.shape[0] - 1])

@@ -46,6 +46,7 @@ ENTRIES: Final = {
     "closed_form.hinges.hinges": Entry("hinges", 6.0),
     "closed_form.segments_parallel.segments_parallel": Entry("segments on arms with three parallel axes", 5.0),
     "closed_form.segments_spherical.segments_spherical": Entry("segments on arms with a spherical wrist", 6.0),
+    "branches.six.six_joints": Entry("all branches of six joints", 8.0),
     "tree.orient.orient": Entry("retargeting", 3.0),
     "tree.swing.swing_turns": Entry("live retargeting", 3.0),
     "tree.spread.spread_turns": Entry("chains of other numbers of joints", 1.5),

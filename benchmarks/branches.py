@@ -1,0 +1,258 @@
+"""All branches of chains of six joints, against Newton's method from hundreds of starts.
+
+    python benchmarks/branches.py
+    python benchmarks/branches.py --poses 200 --starts 800      # what the committed figures were measured with
+
+Random chains of hinges, and named arms: UR5e as built and calibrated, JACO2, Panda with each joint locked, arms with a
+slide. Targets are those of random poses, all limits are ±π (slides: half a unit). A branch *counts* if Newton's method
+finds it; whole turns do not count. *Short*: lists that claim to be complete and lack a branch; *wrong*: branches whose
+own kinematics (NumPy, in this file) miss the target by more than 1e-9. Times are those of calls from Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from common import machine, save, table, verdicts
+from numba import njit
+
+import synovia as sy
+from synovia.model import Joint, Kind
+
+ALIKE = 1e-5  # radians, lengths: poses nearer than this are one
+EXACT = 1e-9
+H = math.pi / 2
+UR5E = ((0, H, 0.1625), (-0.425, 0, 0), (-0.3922, 0, 0), (0, H, 0.1333), (0, -H, 0.0997), (0, 0, 0.0996))
+PANDA = ((0, 0, 0.333), (0, -H, 0), (0, H, 0.316), (0.0825, H, 0), (-0.0825, -H, 0.384), (0, H, 0), (0.088, H, 0))
+Fixed = np.ndarray  # (7, 4, 4): transforms before, between and after the joints
+
+
+def moved(a: float, alpha: float, d: float, *, first: bool = False) -> np.ndarray:
+    """Return the transform of a row of Denavit and Hartenberg without its rotation; ``first``: modified parameters."""
+    c, s = math.cos(alpha), math.sin(alpha)
+    place = (a, -s * d, c * d) if first else (a, 0, d)
+    return np.array([[1, 0, 0, place[0]], [0, c, -s, place[1]], [0, s, c, place[2]], [0, 0, 0, 1]])
+
+
+def classic(rows: object) -> Fixed:
+    """Return the chain of Denavit and Hartenberg's parameters (a, alpha, d)."""
+    return np.array([np.eye(4), *(moved(*row) for row in rows)])
+
+
+def calibrated(rng: np.random.Generator) -> Fixed:
+    """Return a UR5e whose axes are a little off."""
+    return classic([(a + 5e-4 * rng.normal(), b + 1e-3 * rng.normal(), d + 5e-4 * rng.normal()) for a, b, d in UR5E])
+
+
+def jaco() -> Fixed:
+    """Return Kinova's JACO2 with its wrist of 60 degrees."""
+    half, e = math.radians(30), 0.0098
+    part = math.sin(half) / math.sin(2 * half)
+    d4, d5, d6 = 0.2073 + part * 0.0741, 2 * part * 0.0741, part * 0.0741 + 0.16
+    return classic(
+        [(0, H, 0.2755), (0.41, math.pi, 0), (0, H, -e), (0, 2 * half, -d4), (0, 2 * half, -d5), (0, math.pi, -d6)]
+    )
+
+
+def panda(rng: np.random.Generator, joint: int) -> Fixed:
+    """Return a Panda with one joint (from 0) locked at a random value."""
+    parts = [moved(*row, first=True) for row in PANDA] + [moved(0, 0, 0.107)]
+    turn = np.eye(4)
+    angle = rng.uniform(-2.5, -0.5) if joint == 3 else rng.uniform(-2.0, 2.0)
+    turn[:2, :2] = [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+    return np.array([*parts[:joint], parts[joint] @ turn @ parts[joint + 1], *parts[joint + 2 :]])
+
+
+def screws(rng: np.random.Generator) -> Fixed:
+    """Return a chain with random parameters."""
+    return classic([(rng.uniform(-0.5, 0.5), rng.uniform(-math.pi, math.pi), rng.uniform(-0.5, 0.5)) for _ in range(6)])
+
+
+def rail(rng: np.random.Generator) -> Fixed:
+    """Return five joints of a UR5e, a little off, on a rail."""
+    out = calibrated(rng)
+    tilt = np.eye(4)
+    tilt[:3, :3] = sy.Rotation.from_euler("y", 90, degrees=True).as_matrix()
+    return np.array([tilt, np.linalg.inv(tilt), *out[1:5], out[5] @ out[6]])
+
+
+NONE, FIRST, THIRD = (), (0,), (2,)
+ARMS: dict[str, tuple[Callable[[np.random.Generator], Fixed], int, tuple[int, ...]]] = {
+    # how to make one, poses of each, slides
+    "UR5e": (lambda rng: classic(UR5E), 10**9, NONE),
+    "UR5e, calibrated": (calibrated, 10, NONE),
+    "JACO2": (lambda rng: jaco(), 10**9, NONE),
+    **{f"Panda, joint {i + 1} locked": (lambda rng, i=i: panda(rng, i), 10, NONE) for i in range(7)},
+    "rail with five hinges": (rail, 10, FIRST),
+    "random, third a slide": (screws, 10, THIRD),
+}
+EXCEPTED = "JACO2"
+
+
+def skeleton_of(fixed: Fixed, slides: tuple[int, ...]) -> sy.Skeleton:
+    """Return the skeleton of a chain."""
+    joints = [Joint("base")]
+    for i in range(6):
+        limit = sy.Interval(-0.5, 0.5) if i in slides else sy.Interval(-math.pi, math.pi)
+        kind = Kind.SLIDE if i in slides else Kind.HINGE
+        joints.append(Joint(f"j{i}", joints[-1].name, kind, fixed[i], axis=(0, 0, 1), limit=limit))
+    return sy.Skeleton([*joints, Joint("tool", "j5", rest=fixed[6])])
+
+
+@njit(cache=True, error_model="numpy")
+def kinematics(fixed, slides, q, J):
+    """Return the transform of the tool, and write its Jacobian (spatial, at the origin of the world)."""
+    T = fixed[0].copy()
+    for i in range(6):
+        z, o = T[:3, 2].copy(), T[:3, 3].copy()
+        step = np.eye(4)
+        if slides[i]:
+            J[:3, i], J[3:, i] = z, 0.0
+            step[2, 3] = q[i]
+        else:
+            J[0, i], J[1, i], J[2, i] = o[1] * z[2] - o[2] * z[1], o[2] * z[0] - o[0] * z[2], o[0] * z[1] - o[1] * z[0]
+            J[3:, i] = z
+            c, s = math.cos(q[i]), math.sin(q[i])
+            step[0, 0], step[0, 1], step[1, 0], step[1, 1] = c, -s, s, c
+        T = T @ step @ fixed[i + 1]
+    return T
+
+
+@njit(cache=True, error_model="numpy")
+def newton(fixed, slides, target, starts, found):
+    """Write the different poses that Newton's method finds from some starts; return how many."""
+    J, e = np.zeros((6, 6)), np.zeros(6)
+    count = 0
+    for k in range(len(starts)):
+        q = starts[k].copy()
+        good = False
+        for _ in range(60):
+            T = kinematics(fixed, slides, q, J)
+            R = target[:3, :3] @ T[:3, :3].T
+            e[3], e[4], e[5] = 0.5 * (R[2, 1] - R[1, 2]), 0.5 * (R[0, 2] - R[2, 0]), 0.5 * (R[1, 0] - R[0, 1])
+            e[:3] = target[:3, 3] - R @ T[:3, 3]
+            size = np.sqrt((e * e).sum())
+            if R[0, 0] + R[1, 1] + R[2, 2] > 2.9 and size < 1e-11:
+                good = True
+                break
+            if abs(np.linalg.det(J)) < 1e-14:
+                break
+            step = np.linalg.solve(J, e)
+            q += step * min(1.0, 0.5 / np.abs(step).max())
+        if not good:
+            continue
+        for i in range(6):
+            if not slides[i]:
+                q[i] -= 2 * math.pi * math.floor(q[i] / (2 * math.pi) + 0.5)
+            elif abs(q[i]) > 0.5:
+                good = False
+        for j in range(count):
+            away = 0.0
+            for i in range(6):
+                d = abs(q[i] - found[j, i])
+                away = max(away, d if slides[i] else min(d, 2 * math.pi - d))
+            good = good and away > ALIKE
+        if good and count < len(found):
+            found[count] = q
+            count += 1
+    return count
+
+
+def study(
+    make: Callable[[np.random.Generator], Fixed], each: int, slides: tuple[int, ...], poses: int, starts: int, seed: int
+) -> dict[str, float]:
+    """Return the counts and times of one kind of arm."""
+    rng = np.random.default_rng(seed)
+    kinds = np.array([i in slides for i in range(6)])
+    out = dict.fromkeys(("poses", "branches", "found", "certified", "short", "wrong"), 0.0)
+    took, built, J = [], [], np.zeros((6, 6))
+    for k in range(poses):
+        if k % each == 0:
+            fixed = np.ascontiguousarray(make(rng))
+            ik = sy.IK(skeleton_of(fixed, slides), sy.PoseGoal("tool"))
+            begun = time.process_time()
+            ik.branches(np.eye(4))
+            built.append(time.process_time() - begun)
+        q = np.where(kinds, rng.uniform(-0.5, 0.5, 6), rng.uniform(-math.pi, math.pi, 6))
+        target = kinematics(fixed, kinds, q, J)
+        begun = time.perf_counter_ns()
+        listed = ik.branches(target)
+        took.append((time.perf_counter_ns() - begun) / 1000)
+        others = np.empty((64, 6))
+        begins = rng.uniform(-math.pi, math.pi, (starts, 6)) * np.where(kinds, 0.5 / math.pi, 1.0)
+        others = others[: newton(fixed, kinds, target, begins, others)]
+        answers = listed.q
+        away = np.abs(answers[None] - others[:, None])
+        away = np.where(kinds, away, np.minimum(away, 2 * math.pi - away)).max(axis=2, initial=0.0)
+        known = int((away.min(axis=1, initial=np.inf) < 10 * ALIKE).sum())
+        out["poses"] += 1
+        out["branches"] += len(others)
+        out["found"] += known
+        out["certified"] += listed.complete
+        out["short"] += listed.complete and known < len(others)
+        out["wrong"] += sum(np.abs(kinematics(fixed, kinds, one, J) - target).max() > EXACT for one in answers)
+    p50, p99 = np.percentile(took, [50, 99])
+    return out | {"median_us": p50, "p99_us": p99, "build_s": float(np.median(built)), "times": took}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--poses", type=int, default=40, help="of each named arm")
+    parser.add_argument("--chains", type=int, default=50, help="random chains")
+    parser.add_argument("--each", type=int, default=0, help="poses of each random chain; as --poses by default")
+    parser.add_argument("--starts", type=int, default=400, help="of Newton's method")
+    args = parser.parse_args()
+    about = machine()
+    each = args.each or args.poses
+    kinds = {f"{args.chains} random chains": (screws, each, NONE), **ARMS}
+    found = {}
+    for name, (make, per, slides) in kinds.items():
+        count = args.chains * each if make is screws and slides is NONE else args.poses
+        found[name] = study(make, per, slides, count, args.starts, seed=1)
+        print(name, {key: value for key, value in found[name].items() if key != "times"}, file=sys.stderr, flush=True)
+    rows = [
+        [
+            name,
+            f"{one['found']:.0f} / {one['branches']:.0f}",
+            f"{one['certified'] / one['poses']:.1%}",
+            f"{one['short']:.0f}",
+            f"{one['wrong']:.0f}",
+            f"{one['median_us']:.0f}",
+            f"{one['p99_us']:.0f}",
+            f"{1000 * one['build_s']:.0f}",
+        ]
+        for name, one in found.items()
+    ]
+    head = ["arm", "found / all", "proved complete", "short", "wrong", "µs, median", "99 %", "first call, ms"]
+    times = np.concatenate([one.pop("times") for one in found.values()])
+    usual = [one for name, one in found.items() if name != EXCEPTED]
+    least = min(one["certified"] / one["poses"] for one in usual)
+    share = sum(one["found"] for one in usual) / sum(one["branches"] for one in usual)
+    hard = found[EXCEPTED]
+    text, held = verdicts(
+        [
+            (f"at least 99.9 % of the branches: {share:.2%}", share >= 0.999),
+            (
+                f"{EXCEPTED}: at least 99 %: {hard['found'] / hard['branches']:.2%}",
+                hard["found"] >= 0.99 * hard["branches"],
+            ),
+            (f"proved complete for 95 % of the poses of each arm: {least:.1%}", least >= 0.95),
+            ("no list is short that claims to be complete", not any(one["short"] for one in found.values())),
+            ("no branch is wrong", not any(one["wrong"] for one in found.values())),
+            (f"median at most 70 µs: {np.median(times):.0f}", np.median(times) <= 70),
+            ("slowest arm at most 150 µs", max(one["median_us"] for one in usual) <= 150),
+            (f"99 % at most 500 µs: {np.percentile(times, 99):.0f}", np.percentile(times, 99) <= 500),
+        ]
+    )
+    result = {"poses": args.poses, "chains": args.chains, "each": each, "starts": args.starts, "arms": found}
+    save("branches", "All branches of chains of six joints", result, f"{table(head, rows)}\n\n{text}", about)
+    sys.exit(0 if held else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""All branches of chains of six joints, by elimination."""

@@ -1,0 +1,158 @@
+"""Isolate all real roots of a trigonometric polynomial f of degree ``DEGREE``, with proof.
+
+The values of f are known up to an error ε, and its slope up to an error ε'. Taylor's theorem decides about an interval
+of half-width w around m:
+
+- it has no root if |f| - |f'| w - ½ B w² > ε, where B bounds |f''|,
+- it has at most one root if |f'| > B w + ε', because f is then monotonic; the signs of f at the ends say if it has one.
+
+All other intervals are halved, at points with |f| > ε. Intervals that become too narrow are undecided: a double root,
+or two roots that rounding does not separate.
+"""
+
+import math
+
+from synovia.kernels.branches.memory import DEGREE, MOST_ROOTS, ORDERS, SAMPLES, STACK
+from synovia.kernels.compiler.jit import F, apart, inline
+from synovia.kernels.math.rotations import PI
+
+FIRST = 16  # intervals to begin with
+MOST_INTERVALS = 600  # intervals to look at
+NARROWEST = F(5e-6)  # radians: half-width of an interval that stays undecided
+BEGIN = F(0.2718281828)  # radians: first end of an interval; an arbitrary value, which roots avoid
+CANCEL = F(8)  # error of a coefficient as a factor of the largest coefficient above ``DEGREE``
+FLOOR = F(2e-15)  # least error of a coefficient, as a fraction of the largest coefficient
+
+
+@inline
+def value(f, x):
+    """Return (f, f', f'') at the angle x; rows 0 and 1 of ``f`` are the factors of cos kx and sin kx."""
+    c1, s1 = math.cos(x), math.sin(x)
+    c, s = F(1), F(0)
+    y, slope, bend = f[0, 0], F(0), F(0)
+    for k in range(1, DEGREE + 1):
+        c, s = c * c1 - s * s1, s * c1 + c * s1
+        a, b = f[0, k] * c + f[1, k] * s, f[1, k] * c - f[0, k] * s
+        y += a
+        slope += F(k) * b
+        bend -= F(k * k) * a
+    return y, slope, bend
+
+
+@inline
+def transform(samples, f):
+    """Write the coefficients of f from samples at equal angles; return (largest, largest above ``DEGREE``)."""
+    largest = noise = F(0)
+    for k in range(ORDERS):
+        a = b = F(0)
+        c1, s1 = math.cos(F(2) * PI * F(k) / F(SAMPLES)), math.sin(F(2) * PI * F(k) / F(SAMPLES))
+        c, s = F(1), F(0)
+        for i in range(SAMPLES):
+            a += samples[i] * c
+            b += samples[i] * s
+            c, s = c * c1 - s * s1, s * c1 + c * s1
+        half = F(1) / F(SAMPLES) if k == 0 or 2 * k == SAMPLES else F(2) / F(SAMPLES)
+        f[0, k], f[1, k] = half * a, half * b
+        size = math.hypot(f[0, k], f[1, k])
+        if k <= DEGREE:
+            largest = max(largest, size)
+        else:
+            noise = max(noise, size)
+    return largest, noise
+
+
+@inline
+def root_between(f, low, high, first):
+    """Return the root of f in an interval in which f is monotonic; ``first`` is its value at ``low``."""
+    x = F(0.5) * (low + high)
+    for _ in range(60):
+        y, slope, _ = value(f, x)
+        if (y > F(0)) == (first > F(0)):
+            low = x
+        else:
+            high = x
+        step = y / slope if slope != F(0) else F(0)
+        new = x - step
+        if not low < new < high:
+            new = F(0.5) * (low + high)
+        if abs(new - x) < F(4e-15):
+            return new
+        x = new
+    return x
+
+
+@apart
+def isolate(f, error, stack, roots):
+    """Write angles that are near all real roots of f.
+
+    Args:
+        f: Coefficients, (2, ``ORDERS``).
+        error: Largest error of a coefficient.
+        stack: Scratch memory, (``STACK``, 4).
+        roots: The angles; written. Each undecided interval gives three.
+
+    Returns:
+        (number of angles, number of undecided intervals).
+    """
+    bound2 = bound3 = F(0)
+    for k in range(1, DEGREE + 1):
+        size = math.hypot(f[0, k], f[1, k]) + error
+        bound2 += F(k * k) * size
+        bound3 += F(k * k * k) * size
+    most = F(2 * DEGREE + 1) * error  # error of f
+    most_slope = F(DEGREE * (DEGREE + 1)) * error
+    count = undecided = looked = 0
+    y0 = y = value(f, BEGIN)[0]
+    low = BEGIN
+    top = 0
+    for i in range(FIRST):
+        high = BEGIN + F(2) * PI * F(i + 1) / F(FIRST)
+        if i == FIRST - 1:
+            above = y0
+        else:
+            above = value(f, high)[0]
+            if abs(above) <= most:
+                high += F(0.0123)
+                above = value(f, high)[0]
+        stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = low, high, y, above
+        top += 1
+        low, y = high, above
+    after = F(-9)  # end of the last undecided interval
+    top_first = top
+    for i in range(top_first // 2):  # the first interval is on top
+        for k in range(4):
+            stack[i, k], stack[top_first - 1 - i, k] = stack[top_first - 1 - i, k], stack[i, k]
+    while top > 0:
+        top -= 1
+        low, high, below, above = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
+        looked += 1
+        m, w = F(0.5) * (low + high), F(0.5) * (high - low)
+        y, slope, bend = value(f, m)
+        bound = min(bound2, abs(bend) + bound3 * w)
+        if abs(y) - abs(slope) * w - F(0.5) * bound * w * w > most:
+            continue
+        sure = abs(below) > most and abs(above) > most
+        if sure and abs(slope) > bound * w + most_slope:
+            if (below > F(0)) != (above > F(0)) and count < MOST_ROOTS:
+                roots[count] = root_between(f, low, high, below)
+                count += 1
+            continue
+        if w < NARROWEST or looked > MOST_INTERVALS or top + 2 > STACK:
+            if low > after + F(1e-12) or looked > MOST_INTERVALS:
+                undecided += 1
+                x = m - slope / bend if bend != F(0) else m
+                x = x if abs(x - m) < F(64) * NARROWEST else m
+                for side in (F(-1), F(0), F(1)):
+                    if count < MOST_ROOTS:
+                        roots[count] = x + side * F(20) * NARROWEST
+                        count += 1
+            after = high
+            continue
+        part = m
+        if abs(y) <= most:
+            part = m + F(0.3) * w
+            y = value(f, part)[0]
+        stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = part, high, y, above
+        stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2], stack[top + 1, 3] = low, part, below, y
+        top += 2
+    return count, undecided

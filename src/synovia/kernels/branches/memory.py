@@ -1,0 +1,47 @@
+"""Scratch memory and parameters of the branches of six joints."""
+
+from typing import Final
+
+from synovia.kernels.layout import FRAME_WIDTH, Table
+
+JOINTS: Final = 6
+ROWS: Final = 14  # equations of a point and a direction
+DEGREE: Final = 8  # of the determinant, a trigonometric polynomial
+SAMPLES: Final = 20  # samples of the determinant; the coefficients above ``DEGREE`` measure the error
+ORDERS: Final = SAMPLES // 2 + 1
+STACK: Final = 64  # intervals to remember
+MOST_ROOTS: Final = 24
+SPLITS, TRIED = 0, 3  # parameters of the solver: the splits to use, the best first; -1 for none
+# What ``info`` says about the last split, then about the list
+NOISE, INDEPENDENT, UNDECIDED, ANGLES, FOUND, USED, COMPLETE = 0, 1, 2, 3, 4, 5, 6
+INFO_WIDTH: Final = 8
+
+SIX_JOINTS: Final = (
+    Table("info", (INFO_WIDTH,)),
+    Table("candidates", (MOST_ROOTS * JOINTS,)),  # values of all variables, one candidate after the other
+    Table("search", (MOST_ROOTS,)),  # distances of the candidates from the start
+    Table("rows", (JOINTS,)),  # rows of the joints in the tree
+    Table("slides", (JOINTS,)),  # 1 for a slide, 0 for a hinge
+    Table("axes", (JOINTS, FRAME_WIDTH)),  # frames of the joints in the world
+    Table("loop", (JOINTS, FRAME_WIDTH)),  # fixed transforms of the loop, between the joints
+    Table("split", (JOINTS, FRAME_WIDTH)),  # those of a split
+    Table("kinds", (JOINTS,)),  # ``slides`` of a split
+    Table("Y", (9, ROWS)),  # coefficients of the equations: products of d and e
+    Table("X", (27, ROWS)),  # products of a, b and c
+    Table("N", (6, ROWS)),  # combinations of the equations without d and e
+    Table("E", (6, 27)),  # the six equations in a, b and c
+    Table("A", (6, 9)),  # at one value of c
+    Table("M", (9, 9)),  # factors of their matrix
+    Table("samples", (SAMPLES,)),  # samples of the determinant
+    Table("f", (2, ORDERS)),  # its coefficients
+    Table("stack", (STACK, 4)),  # intervals of c
+    Table("roots", (MOST_ROOTS,)),  # values of c
+    Table("null", (9,)),  # null vector of the matrix
+    Table("normal", (5,)),  # normal equations of the sine and cosine of e
+    Table("x", (JOINTS,)),  # motions of a split
+    Table("pose", (JOINTS,)),  # the same in the order of the chain
+    Table("J", (JOINTS, JOINTS + 1)),  # Jacobian of the loop, and the error
+    Table("regular", (1,)),  # least pivot of the Jacobian, as a fraction of the largest
+    Table("found", (MOST_ROOTS, JOINTS)),  # motions that the last split found
+    Table("turns", (MOST_ROOTS, JOINTS)),  # motions that all splits found, in the order of the chain
+)

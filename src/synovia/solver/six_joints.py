@@ -1,0 +1,89 @@
+"""All branches of a chain of six joints, by elimination."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.branches.memory import COMPLETE, SIX_JOINTS
+from synovia.kernels.layout import GOAL_ROW, RATIO, VARIABLE, size_of_all
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
+from synovia.problem import Reduced, hold_all_but
+from synovia.problem.structure import above, is_locked, kinds, named
+from synovia.solver.base import ClosedForm, Kernel
+
+_JOINTS: Final = 6
+_SLIDES: Final = 1  # the equations of two are dependent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SixJoints(ClosedForm):
+    """List all branches of a goal with a position and a rotation, for a chain of six hinges, or of five and a slide.
+
+    Locked joints, and those that do not move, do not count. It only lists branches: ``IK.branches`` uses it where
+    ``Segments`` knows no closed form.
+
+    References:
+        Raghavan & Roth (1993), *Inverse kinematics of the general 6R manipulator and related linkages*; Manocha & Canny
+        (1994), *Efficient inverse kinematics for general 6R manipulators*.
+    """
+
+    name: ClassVar[str] = "branches"
+    supported_goals: ClassVar[frozenset[str]] = frozenset({"pose", "clearance"})
+
+    def check(self, goals: Sequence[Goal]) -> None:
+        """Check that there is one goal with a position and a rotation."""
+        ClosedForm.check(self, goals)
+        own = [goal for goal in goals if goal.needs != "clearance"]
+        if len(own) != 1 or own[0].constrained_parts != POSITION | ROTATION:
+            raise self.refused_goals(goals, "one goal", "one PoseGoal", "use the solver 'lm'")
+
+    def restrict(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
+    ) -> Reduced:
+        """Return the problem in which only the six joints move."""
+        index = next(i for i, goal in enumerate(goals) if goal.needs != "clearance")
+        rows = [
+            row
+            for row in above(reduced, int(reduced.goals.table[index, GOAL_ROW]))
+            if not is_locked(reduced, int(reduced.rows[row, VARIABLE]))
+        ]
+        found = kinds(reduced, rows)
+        used = reduced.rows[rows, VARIABLE].tolist()
+        fits = len(rows) == _JOINTS and found.count(Kind.HINGE) + found.count(Kind.SLIDE) == _JOINTS
+        fits = fits and found.count(Kind.SLIDE) <= _SLIDES and len(set(used)) == _JOINTS
+        if not fits or not np.abs(reduced.couple[rows, RATIO]).all():
+            expected = "six hinges, or five and a slide, that move on their own"
+            hint = "lock further joints, such as one of seven: skeleton.with_limits({joint: (value, value)})"
+            raise self.refusal(goals[index], named(skeleton, reduced, rows), expected, hint)
+        return hold_all_but(skeleton, reduced, rows)
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel, which only lists branches."""
+        from synovia.kernels.branches.six import six_joints
+
+        return six_joints
+
+    def miss_kernel(self) -> Kernel:
+        """Return the same kernel: nothing is missed."""
+        from synovia.kernels.branches.six import six_joints
+
+        return six_joints
+
+    def branch_kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel."""
+        return self.kernel(reduced)
+
+    def proves_branches(self, reduced: Reduced, memory: Array) -> bool:
+        """Return whether the kernel proves that it found all branches."""
+        return memory[COMPLETE] > 0.0
+
+    def extra_scratch(self, residuals: int, columns: int) -> int:
+        """Return the size of the scratch memory of ``kernels.branches``."""
+        return size_of_all(SIX_JOINTS, {})

@@ -1,0 +1,212 @@
+"""All branches of chains of six joints against descents from many poses, and what the list claims about itself."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.kernels.compiler import compiled
+from synovia.model import Joint, Kind, Mimic
+
+DESCENTS = 120 if compiled() else 3  # from random poses, to a branch that the list must have
+POSES = 6 if compiled() else 1
+NEAR = 1e-3  # radians or lengths; near a double root the tolerance of a descent is a long path
+
+
+def at(rng, scale=0.4):
+    """Return a random transform."""
+    out = np.eye(4)
+    out[:3, :3] = sy.Rotation.random(random_state=rng).as_matrix()
+    out[:3, 3] = rng.uniform(-scale, scale, 3)
+    return out
+
+
+def chain(seed, kinds, limits=(-np.pi, np.pi)):
+    """Return a chain with random axes, base and tool; slides are limited to half a length unit."""
+    rng = np.random.default_rng(seed)
+    joints = [Joint("base", rest=at(rng))]
+    for i, kind in enumerate(kinds):
+        bounds = limits if kind is Kind.HINGE else (-0.5, 0.5)
+        joints.append(
+            Joint(f"j{i}", joints[-1].name, kind, at(rng), axis=rng.normal(size=3), limit=sy.Interval(*bounds))
+        )
+    return sy.Skeleton([*joints, Joint("tool", joints[-1].name, rest=at(rng))])
+
+
+def hinges(*slides):
+    """Return the kinds of six joints; those at the given places are slides."""
+    return [Kind.SLIDE if i in slides else Kind.HINGE for i in range(6)]
+
+
+def ur(limit=2 * np.pi, seed=None):
+    """Return an arm of the build of a UR5e; with a seed its axes are a little off, as after calibration."""
+    rng = np.random.default_rng(seed)
+    h = np.pi / 2
+    joints, rest = [Joint("base")], np.eye(4)
+    rows = ((0, h, 0.1625), (-0.425, 0, 0), (-0.3922, 0, 0), (0, h, 0.1333), (0, -h, 0.0997), (0, 0, 0.0996))
+    for i, (a, alpha, d) in enumerate(rows):
+        joints.append(
+            Joint(f"j{i}", joints[-1].name, Kind.HINGE, rest, axis=(0, 0, 1), limit=sy.Interval(-limit, limit))
+        )
+        if seed is not None:
+            a, alpha, d = a + 5e-4 * rng.normal(), alpha + 1e-3 * rng.normal(), d + 5e-4 * rng.normal()
+        rest = np.eye(4)
+        rest[:3, :3] = sy.Rotation.from_euler("x", alpha).as_matrix()
+        rest[:3, 3] = a, 0, d
+    return sy.Skeleton([*joints, Joint("tool", joints[-1].name, rest=rest)])
+
+
+def locked(seed, joint):
+    """Return the bundled arm of seven hinges with one joint locked."""
+    arm = sy.bundled("arm7")
+    return arm.with_limits({joint: (arm.random_pose(seed)[joint],) * 2})
+
+
+def exact(ik, pose):
+    """Return the branches of a pose's target: it is one of them; each is exact, within the limits and listed once."""
+    lower, upper = pose.skeleton.limits
+    target = pose.transform("tool")
+    branches = ik.branches(target)
+    for branch in branches:
+        np.testing.assert_allclose(branch.pose.transform("tool"), target, atol=1e-9)
+    q = branches.q
+    assert ((q >= lower) & (q <= upper)).all()
+    for i in range(len(q)):
+        assert np.abs(np.delete(q, i, axis=0) - q[i]).max(axis=1, initial=0.0).min(initial=np.inf) > 1e-7
+    away = np.linalg.norm(q - pose.skeleton.rest_pose().q, axis=1)
+    assert (np.diff(away) > -1e-9).all() or any(joint.kind is Kind.SLIDE for joint in pose.skeleton.joints)
+    if branches.complete:
+        assert np.abs(q - pose.q).max(axis=1).min() < NEAR
+    return branches
+
+
+def missed_by(branches, skeleton, target):
+    """Return whether descents from random poses find what is no branch, up to whole turns."""
+    ik = sy.IK(skeleton, sy.PoseGoal("tool"), sy.LevenbergMarquardt(attempts=1), tolerance=(1e-10, 1e-10))
+    starts = [skeleton.random_pose(900 + i).q for i in range(DESCENTS)]
+    found = ik.solve_many(np.tile(target, (DESCENTS, 1, 1)), starts, threads=1)
+    turns = [joint.kind is Kind.HINGE for joint in skeleton.joints if joint.kind.q_size]
+    for q in found.q[found.reached]:
+        away = branches.q - q
+        away[:, turns] = (away[:, turns] + np.pi) % (2 * np.pi) - np.pi
+        if np.abs(away).max(axis=1).min(initial=np.inf) >= NEAR:
+            return True
+    return False
+
+
+CHAINS = {
+    "random": lambda k: chain(k, hinges()),
+    "narrow": lambda k: chain(k, hinges(), (-1.5, 2.0)),
+    "slide": lambda k: chain(k, hinges(k % 6)),
+    "calibrated": lambda k: ur(np.pi, seed=k),
+    **{f"locked{i}": lambda k, i=i: locked(k, f"joint{i}") for i in range(1, 8)},
+}
+
+
+@pytest.mark.parametrize("name", list(CHAINS))
+def test_six_joints_list_every_branch(name):
+    """No descent finds another branch where the list claims to be complete, and it nearly always does."""
+    complete = 0
+    for k in range(POSES):
+        skeleton = CHAINS[name](k)
+        pose = skeleton.random_pose(100 + k)
+        branches = exact(sy.IK(skeleton, sy.PoseGoal("tool")), pose)
+        complete += branches.complete
+        if branches.complete:
+            assert not missed_by(branches, skeleton, pose.transform("tool"))
+    assert complete >= POSES - 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", list(CHAINS))
+def test_six_joints_list_every_branch_of_many_targets(name):
+    """As above, for more chains and targets."""
+    complete = count = 0
+    for k in range(25):
+        skeleton = CHAINS[name](1000 + k)
+        ik = sy.IK(skeleton, sy.PoseGoal("tool"))
+        for j in range(8):
+            pose = skeleton.random_pose(50 * k + j)
+            branches = exact(ik, pose)
+            count += 1
+            complete += branches.complete
+            if branches.complete:
+                assert not missed_by(branches, skeleton, pose.transform("tool"))
+    assert complete >= 0.95 * count
+
+
+def test_a_target_out_of_reach_has_no_branch_and_that_is_proved():
+    skeleton = chain(3, hinges())
+    target = np.eye(4)
+    target[:3, 3] = 9.0, 0.0, 0.0
+    branches = sy.IK(skeleton, sy.PoseGoal("tool")).branches(target)
+    assert len(branches) == 0
+    assert branches.complete
+
+
+def test_the_default_solver_lists_the_branches_of_closed_forms():
+    arm = ur()
+    target = arm.random_pose(4).transform("tool")
+    plain, closed = (sy.IK(arm, sy.PoseGoal("tool"), solver).branches(target) for solver in (None, "segments"))
+    np.testing.assert_array_equal(plain.q, closed.q)
+    assert plain.complete
+    assert closed.complete
+
+
+def test_whole_turns_are_listed_on_request():
+    """Limits of ±2π hold each value of a hinge twice."""
+    arm = ur()
+    ik = sy.IK(arm, sy.PoseGoal("tool"))
+    pose = arm.random_pose(4)
+    plain, turns = (ik.branches(pose.transform("tool"), turns=turns) for turns in (False, True))
+    assert len(turns) == 2**6 * len(plain)
+    q = turns.q
+    assert (np.abs(q) <= 2 * np.pi).all()
+    assert len(np.unique(np.round(q, 6), axis=0)) == len(q)
+    assert np.abs(q - pose.q).max(axis=1).min() < 1e-6
+    assert (np.diff(np.linalg.norm(q, axis=1)) > -1e-9).all()
+    for branch in list(turns)[:: len(turns) // 9]:
+        np.testing.assert_allclose(branch.pose.transform("tool"), pose.transform("tool"), atol=1e-9)
+
+
+def test_branches_of_a_singular_pose_are_not_claimed_to_be_complete():
+    """With a straight wrist the fourth and the sixth joint may turn against each other."""
+    arm = ur(np.pi)
+    pose = sy.Pose(arm, {"j0": 0.3, "j1": -1.0, "j2": 1.2, "j3": 0.4, "j4": 0.0, "j5": 0.2})
+    assert not sy.IK(arm, sy.PoseGoal("tool")).branches(pose.transform("tool")).complete
+    bent = chain(5, hinges()).with_limits({"j4": (0.2, 0.2)})
+    with pytest.raises(sy.errors.UnsupportedError, match="lists no branches"):
+        sy.IK(bent, sy.PoseGoal("tool")).branches(pose.transform("tool"))
+
+
+def test_followers_of_joints_elsewhere_count_as_joints():
+    """A joint of the chain that follows a joint outside of it, with a ratio, is solved by its leader."""
+    skeleton = chain(8, hinges())
+    joints = list(skeleton.joints)
+    joints.insert(1, Joint("lever", "base", Kind.HINGE, axis=(0, 0, 1), limit=sy.Interval(-1.5, 1.5)))
+    at_j2 = next(i for i, joint in enumerate(joints) if joint.name == "j2")
+    follower = joints[at_j2]
+    joints[at_j2] = Joint(
+        "j2", "j1", Kind.HINGE, follower.rest, axis=follower.axis, limit=follower.limit, mimic=Mimic("lever", -2.0, 0.1)
+    )
+    arm = sy.Skeleton(joints)
+    ik = sy.IK(arm, sy.PoseGoal("tool"))
+    for k in range(POSES):
+        pose = arm.random_pose(k)
+        branches = ik.branches(pose.transform("tool"))
+        assert branches.complete
+        assert np.abs(branches.q - pose.q).max(axis=1).min() < 1e-6
+        for branch in branches:
+            np.testing.assert_allclose(branch.pose.transform("tool"), pose.transform("tool"), atol=1e-9)
+
+
+def test_only_clear_branches_are_listed_with_a_clearance_goal():
+    arm = sy.with_shapes(ur(np.pi, seed=2), {"j2": [sy.Sphere(center=(0, 0, 0), radius=0.05)]})
+    pose = arm.random_pose(6)
+    goal = sy.PoseGoal("tool", transform=pose.transform("tool"))
+    every = sy.IK(arm, goal).branches()
+    ball = sy.World({"ball": sy.Sphere(center=every[0].pose.position("j2"), radius=0.02)})
+    clear = sy.IK(arm, [goal, sy.ClearanceGoal(0.01, world=ball)]).branches()
+    kept = [q for q, branch in zip(every.q, every, strict=True) if np.linalg.norm(
+        branch.pose.position("j2") - every[0].pose.position("j2")) > 0.08]  # fmt: skip
+    np.testing.assert_allclose(clear.q, kept, atol=1e-8)
+    assert clear.complete
