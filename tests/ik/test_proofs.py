@@ -7,9 +7,10 @@ import pytest
 
 import synovia as sy
 from synovia.errors import FileError, FormatError, InputError
-from synovia.ik.interrupts import Watch
+from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.proofs.chain import chain_of
 from synovia.ik.proofs.check import excludes
+from synovia.ik.proofs.maps import ReachMap, axis_of
 from synovia.ik.proofs.search import search
 from synovia.results import Proof
 
@@ -180,3 +181,41 @@ def test_what_is_not_decided_is_said():
         assert "Not decided for 'tool': between 0 and" in " ".join(solution.explain())
     with pytest.raises(InputError, match="proofs"):
         sy.IK(arm, sy.PositionGoal("tool"), proofs=1)
+
+
+@pytest.mark.compiled
+def test_a_map_proves_misses_of_seven_joints_and_no_reachable_target(tmp_path):
+    arm = sy.bundled("arm7")
+    found = chain(arm, "tool")
+    area = ReachMap(found, axis_of(found))
+    assert not area.whole
+    assert area.excludes(np.array([0.0, 0.0, 9.0]), 0.0) is None  # it is not painted
+    while not area.paint(Watch(deadline_of(0.05))):
+        pass
+    for k in range(300):
+        q = arm.random_pose(k).q.copy()
+        low, high = arm.limits
+        q[k % 7] = (low, high)[k % 2][k % 7] if k % 3 == 0 else q[k % 7]
+        assert area.excludes(sy.Pose(arm, q).position("tool").copy(), 0.0) is None
+    ik = sy.IK(arm, sy.PositionGoal("tool"), proofs=True)
+    kinds = {}
+    for target in np.random.default_rng(3).uniform(-1.1, 1.1, (12, 3)):
+        solution = ik.solve(target)
+        if solution.proof is not None:
+            kinds[solution.proof.kind] = solution.proof
+    proof = kinds["map"]
+    assert proof.check()
+    proof.save(tmp_path / "map.npz")
+    read = Proof.load(tmp_path / "map.npz")
+    assert read.check()
+    middle = np.argwhere(proof.cells)[len(np.argwhere(proof.cells)) // 2]
+    hole = proof.cells.copy()
+    hole[middle[0] - 2 : middle[0] + 3, middle[1] - 2 : middle[1] + 3] = 0
+    reachable = arm.random_pose(3).position("tool").copy()
+    for name, value in {
+        "cells": hole,
+        "target": reachable,
+        "tokens": proof.tokens[:-1],
+        "high": proof.high + 0.5,
+    }.items():
+        assert not replace(read, **{name: value}).sealed().check(), name

@@ -9,6 +9,27 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+def ball(fixed: Array, slides: Array, m: Array, w: Array) -> tuple[Array, Array, Array]:
+    """Return centres and radii of balls that hold the tip in boxes m ± w (B, n), and bounds of its speed (B, n)."""
+    p, r, D = np.tile(fixed[-1, :, 3], (len(m), 1)), np.zeros(len(m)), np.ones_like(m)
+    for i in reversed(range(len(slides))):
+        if slides[i]:
+            p, r = p + m[:, i, None] * [0, 0, 1], r + w[:, i]
+        else:
+            rho, a, (x, y, z) = np.hypot(p[:, 0], p[:, 1]), np.clip(w[:, i], 0, np.pi / 2), p.T
+            D[:, i], r, c, s = rho + r, r + rho * np.sin(a), np.cos(m[:, i]), np.sin(m[:, i])
+            p = np.stack([np.cos(a) * (c * x - s * y), np.cos(a) * (s * x + c * y), z], axis=1)
+        p = p @ fixed[i, :, :3].T + fixed[i, :, 3]
+    return p, r, D
+
+
+def halves(boxes: Array, k: Array) -> Array:
+    """Return boxes (2B, n, 2) with the intervals of joints k (B,) halved, the lower half of each box first."""
+    out, rows = np.repeat(boxes, 2, axis=0), 2 * np.arange(len(k))
+    out[rows, k, 1] = out[rows + 1, k, 0] = boxes[np.arange(len(k)), k].mean(axis=-1)
+    return out
+
+
 @np.errstate(all="ignore")  # a wrong proof may divide by zero; no comparison with nan is true
 def excludes(fixed: Array, slides: Array, limits: Array, target: Array, near: float, tokens: Array) -> bool:
     """Return whether tokens prove that no joint values within the limits bring the tip nearer to the target.
@@ -26,23 +47,14 @@ def excludes(fixed: Array, slides: Array, limits: Array, target: Array, near: fl
             joint whose interval is halved; above, three joints whose intervals shrink.
     """
     n, R, o = len(slides), fixed[:, :, :3], fixed[:, :, 3]
-    slack, boxes, turns = 1e-9 * np.abs(o).sum(), limits[None], ~slides
+    slack, boxes = 1e-9 * np.abs(o).sum(), limits[None]
     while len(boxes):
         now, tokens = tokens[: len(boxes)], tokens[len(boxes) :]
         if len(now) < len(boxes):
             return False  # the proof is cut off
         m, w = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2
-        # a ball with centre p and radius r holds the tip; D bounds its speed for each joint
-        p, r, D, (c, s) = np.tile(o[n], (len(boxes), 1)), np.zeros(len(boxes)), np.ones_like(m), (np.cos(m), np.sin(m))
-        for i in reversed(range(n)):
-            if slides[i]:
-                p, r = p + m[:, i, None] * [0, 0, 1], r + w[:, i]
-            else:
-                rho, a, (x, y, z) = np.hypot(p[:, 0], p[:, 1]), np.clip(w[:, i], 0, np.pi / 2), p.T
-                D[:, i], r, cut = rho + r, r + rho * np.sin(a), np.cos(a)
-                p = np.stack([cut * (c[:, i] * x - s[:, i] * y), cut * (s[:, i] * x + c[:, i] * y), z], axis=1)
-            p = p @ R[i].T + o[i]
-        ball = np.linalg.norm(p - target, axis=1) > r + near + slack / 10
+        p, r, D = ball(fixed, slides, m, w)
+        apart = np.linalg.norm(p - target, axis=1) > r + near + slack / 10
         # tip x, Jacobian J and bound of the second order at the centres
         T, x, axes, at = np.tile(np.eye(3), (len(boxes), 1, 1)), np.zeros((len(boxes), 3)), [], []
         for i in range(n):
@@ -51,22 +63,19 @@ def excludes(fixed: Array, slides: Array, limits: Array, target: Array, near: fl
             if slides[i]:
                 x = x + T[:, :, 2] * m[:, i, None]
             else:
-                C, S = c[:, i, None], s[:, i, None]
-                T = np.stack([C * T[..., 0] + S * T[..., 1], C * T[..., 1] - S * T[..., 0], T[..., 2]], axis=-1)
+                c, s = np.cos(m[:, i, None]), np.sin(m[:, i, None])
+                T = np.stack([c * T[..., 0] + s * T[..., 1], c * T[..., 1] - s * T[..., 0], T[..., 2]], axis=-1)
         x = x + T @ o[n]
         J = np.stack([z if slides[i] else np.cross(z, x - at[i]) for i, z in enumerate(axes)], axis=-1)
-        turning = w * turns
+        turning = w * ~slides
         rest = (D * w * (turning / 2 + np.cumsum(turning, axis=1) - turning)).sum(1) + near
         e = target - x
         d = np.linalg.norm(e, axis=1)
         short = d**2 > (np.abs(e[:, None] @ J)[:, 0] * w).sum(1) + (rest + slack / 10) * d
-        held = np.select([now == -1, now == -2, now == -3], [ball, short, (w < 0).any(1)], now >= 0)
+        held = np.select([now == -1, now == -2, now == -3], [apart, short, (w < 0).any(1)], now >= 0)
         if not held.all() or (now >= n + n**3).any():
             return False
         halved, shrunk = np.flatnonzero((now >= 0) & (now < n)), np.flatnonzero(now >= n)
-        pair, k = np.repeat(boxes[halved], 2, axis=0), now[halved]
-        rows = 2 * np.arange(len(k))
-        pair[rows, k, 1] = pair[rows + 1, k, 0] = m[halved, k]
         small, K = boxes[shrunk], (now[shrunk, None] - n) // n ** np.arange(3) % n
         rows, J, w = np.arange(len(K)), J[shrunk], w[shrunk]
         a, b, c = np.moveaxis(np.take_along_axis(J, K[:, None], axis=2), 2, 0)
@@ -80,5 +89,78 @@ def excludes(fixed: Array, slides: Array, limits: Array, target: Array, near: fl
             small[rows, k, 0] = np.maximum(small[rows, k, 0], mid - h)
             small[rows, k, 1] = np.minimum(small[rows, k, 1], mid + h)
         order = np.argsort(np.concatenate([np.repeat(halved, 2), shrunk]), kind="stable")
-        boxes = np.concatenate([pair, small])[order]
+        boxes = np.concatenate([halves(boxes[halved], now[halved]), small])[order]
+    return len(tokens) == 0
+
+
+class Plane:
+    """Painted cells of a half-plane about the axis of joint k: rows by distance, columns by height."""
+
+    def __init__(self, cells: Array, size: float, lowest: float) -> None:
+        """Add up the painted cells before each row and column."""
+        self.sums, self.size, self.lowest = (
+            np.pad(cells.astype(int).cumsum(0).cumsum(1), ((1, 0), (1, 0))),
+            size,
+            lowest,
+        )
+
+    def around(self, p: Array, r: Array) -> tuple[Array, Array]:
+        """Return how many cells are painted in the rectangle about each ball, and how many it has."""
+        rho, shape = np.hypot(p[:, 0], p[:, 1]), np.array(self.sums.shape) - 1
+        first = np.stack([np.maximum(rho - r, 0), p[:, 2] - r - self.lowest], axis=1) / self.size
+        last = np.stack([rho + r, p[:, 2] + r - self.lowest], axis=1) / self.size
+        a, b = np.floor(first), np.floor(last) + 1
+        (i, j), (k, m) = np.clip(a, 0, shape).astype(int).T, np.clip(b, 0, shape).astype(int).T
+        return self.sums[k, m] - self.sums[i, m] - self.sums[k, j] + self.sums[i, j], (b - a).prod(1)
+
+
+def covers(fixed: Array, slides: Array, limits: Array, plane: Plane) -> bool:
+    """Return whether the painted cells cover all that the tip of a chain reaches, in a half-plane about its z axis."""
+    slack, stack = 1e-10 * np.abs(fixed[:, :, 3]).sum(), [limits[None]]
+    while stack:
+        boxes = stack.pop()
+        m, w = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2
+        p, r, D = ball(fixed, slides, m, w)
+        painted, whole = plane.around(p, r + slack)
+        if not (r[~(painted == whole)] > plane.size / 32).all():
+            return False
+        left = np.flatnonzero(painted < whole)
+        gain = (D * np.where(slides, w, np.minimum(w, 1.2)))[left]
+        boxes = halves(boxes[left], gain.argmax(1))
+        stack += [boxes[a : a + 20_000] for a in range(0, len(boxes), 20_000)]
+    return True
+
+
+def excludes_by_map(
+    chain: tuple[Array, Array, Array], k: int, target: Array, near: float, tokens: Array, plane: Plane
+) -> bool:
+    """Return whether a map proves that the tip comes no nearer to the target; see ``excludes`` for the chain.
+
+    Args:
+        chain: (fixed, slides, limits).
+        k: The hinge of the map, which may have any value.
+        target: (3,) the target, length units.
+        near: The distance that is excluded, length units.
+        tokens: As in ``excludes``, for boxes of the joints before k, the nearest first: -1 or the joint to halve.
+        plane: The map.
+    """
+    fixed, slides, limits = chain
+    if slides[k] or not covers(fixed[k + 1 :], slides[k + 1 :], limits[k + 1 :], plane):
+        return False
+    back = np.swapaxes(fixed[k::-1, :, :3], 1, 2)  # the chain from the axis of k to the target
+    back = np.concatenate([back, -back @ fixed[k::-1, :, 3:]], axis=2)
+    back[-1, :, 3] += back[-1, :, :3] @ target
+    before, slides = -limits[:k][::-1, ::-1], slides[:k][::-1]
+    slack, boxes = 1e-10 * np.abs(fixed[:, :, 3]).sum(), before[None]
+    while len(boxes):
+        now, tokens = tokens[: len(boxes)], tokens[len(boxes) :]
+        m, w = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2
+        p, r, _ = ball(back, slides, m, w)
+        gone = now[: len(boxes)] == -1
+        if len(now) < len(boxes) or (now < -1).any() or (now >= k).any():
+            return False
+        painted, whole = plane.around(p[gone], r[gone] + near + slack)
+        if not ((painted == 0) & (whole > 0)).all():
+            return False
+        boxes = halves(boxes[~gone], now[~gone])
     return len(tokens) == 0

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import Chain, chain_of
+from synovia.ik.proofs.maps import ReachMap, map_of
 from synovia.ik.proofs.proof import Proof
 from synovia.ik.proofs.search import Found, search
 from synovia.model.geometry import Array
 
-_SHARES: Final = (0.95, 0.7, 0.35)  # shares of the smallest distance found that proofs try to exclude, before the tolerance
+_SHARES: Final = (0.5,)  # shares of the smallest distance found that a search tries to exclude, before the tolerance
+_FINE: Final = (0.95, 0.85, 0.7, 0.5, 0.3)  # the same for a map, which takes less time
 _ROUNDING: Final = 1e-8  # more than the margin of the search, which is 1e-9 of the scale of a chain
 _QUICK: Final = 20_000  # length of a proof of a share of the distance
 
@@ -49,26 +53,56 @@ def decide(solution: Any, watch: Watch) -> Decision:
         if chain is None:
             continue
         target = np.ascontiguousarray(targets[g, :3, 3])
-        excluded, found = _farthest(chain, target, near, error, watch)
-        if found.tokens is not None:
+        proof, found = _proof_of(chain, target, (near, error), watch)
+        if proof is not None:
             unit = ik.skeleton.meters_per_unit
-            of_chain = target, chain.fixed, chain.slides, chain.low, chain.high, found.tokens
-            single = "length" if chain.freed().gap(target) > excluded else "limits"
-            kind = single if len(found.tokens) == 1 else "search"
-            proof = Proof(kind, goal.label, excluded, error, math.nan if unit is None else unit, *of_chain)
-            return Decision(proof.sealed(), None)
+            named = replace(proof, goal=goal.label, unit=math.nan if unit is None else unit)
+            return Decision(named.sealed(), None)
         if found.q is not None and min(chain.places) >= 0 and start is None:
             start = q.copy()
             start[[*chain.places]] = found.q
     return Decision(None, start)
 
 
-def _farthest(chain: Chain, target: Array, near: float, miss: float, watch: Watch) -> tuple[float, Found]:
-    """Search for a proof of a large share of the miss, then of the tolerance alone; return the distance as well."""
+def _proof_of(chain: Chain, target: Array, span: tuple[float, float], watch: Watch) -> tuple[Proof | None, Found]:
+    """Search for a proof: by a bound, by a map if there is one, by a short search, by a new map, by a long search.
+
+    Args:
+        chain: The chain of the goal.
+        target: The target (3,).
+        span: Distance to exclude at least, and the smallest distance found.
+        watch: The deadline.
+    """
+    near, miss = span
+
+    def proof(kind: str, excluded: float, tokens: NDArray[np.int32], area: ReachMap | None = None) -> Proof:
+        cells = np.zeros((0, 0), np.uint8) if area is None else area.cells
+        plane = np.zeros(3) if area is None else np.array([area.axis, area.cell, area.lowest])
+        arrays = target, chain.fixed, chain.slides, chain.low, chain.high, tokens, cells, plane
+        return Proof(kind, "", excluded, miss, math.nan, *arrays)
+
+    def by_map(area: ReachMap) -> Proof | None:
+        least = distances[-1]
+        for distance in (*(share * miss for share in _FINE if share * miss > least), least):
+            tokens = area.excludes(target, distance)
+            if tokens is not None:
+                return proof("map", distance, tokens, area)
+        return None
+
     gap = chain.gap(target) - _ROUNDING * chain.scale
-    for distance in sorted({share * miss for share in _SHARES} | {gap}, reverse=True):
-        if distance > near:
-            found = search(chain, target, distance, watch, _QUICK)
-            if found.tokens is not None:
-                return distance, found
-    return near, search(chain, target, near, watch)
+    distances = [share * miss for share in _SHARES if share * miss > max(gap, near)]
+    distances.append(max(gap, near))
+    area = map_of(chain)
+    if area is not None and area.whole and (found := by_map(area)) is not None:
+        return found, Found(None, None, miss)
+    for distance in distances:
+        found = search(chain, target, distance, watch, _QUICK)
+        if found.tokens is not None:
+            single = "length" if chain.freed().gap(target) > distance else "limits"
+            return proof(single if len(found.tokens) == 1 else "search", distance, found.tokens), found
+        if found.q is not None and distance == near:
+            return None, found
+    if area is not None and not area.whole and area.paint(watch) and (shown := by_map(area)) is not None:
+        return shown, Found(None, None, miss)
+    found = search(chain, target, distances[-1], watch)
+    return (None if found.tokens is None else proof("search", distances[-1], found.tokens)), found

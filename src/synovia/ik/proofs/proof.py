@@ -19,7 +19,7 @@ from synovia.text import length_text
 
 SCHEMA: Final = "synovia.proof/1"
 _TEXTS: Final = ("kind", "goal", "digest")
-_NUMBERS: Final = {"near": 0, "found": 0, "unit": 0, "target": 1, "fixed": 3, "low": 1, "high": 1}
+_NUMBERS: Final = {"near": 0, "found": 0, "unit": 0, "target": 1, "fixed": 3, "low": 1, "high": 1, "plane": 1}
 _KIND: Final = "a proof that Proof.save wrote"
 
 
@@ -31,7 +31,7 @@ class Proof:
 
     Args:
         kind: "length" if the lengths of the links prove it, "limits" if one bound of the limits does, "search" if a
-            search of boxes of joint values does.
+            search of boxes of joint values does, "map" if a map of what the last joints reach does.
         goal: Label of the goal.
         near: No pose brings the point nearer than this to the target, length units.
         found: Distance of the best pose found from the target, length units.
@@ -42,6 +42,8 @@ class Proof:
         low: (n,) lower limits, radians or length units.
         high: (n,) upper limits.
         tokens: (t,) the proof; ``synovia.ik.proofs.check`` reads it.
+        cells: Cells that the last joints reach, see ``excludes_by_map`` there; empty without a map.
+        plane: (3,) index of the joint of the map, size of a cell, and smallest height.
         digest: Hash of all other values.
 
     Example:
@@ -62,6 +64,8 @@ class Proof:
     low: Array
     high: Array
     tokens: NDArray[np.int32]
+    cells: NDArray[np.uint8]
+    plane: Array
     digest: str = ""
 
     @property
@@ -79,11 +83,15 @@ class Proof:
         Returns:
             Whether the proof holds and is the one that was saved.
         """
-        from synovia.ik.proofs.check import excludes
+        from synovia.ik.proofs.check import Plane, excludes, excludes_by_map
 
         if self.digest != self._digest():
             return False
         limits = np.stack([self.low, self.high], axis=1)
+        k, size, lowest = self.plane.tolist()
+        if self.cells.size:
+            chain, plane = (self.fixed, self.slides, limits), Plane(self.cells, size, lowest)
+            return excludes_by_map(chain, int(k), self.target, self.near, self.tokens, plane)
         return excludes(self.fixed, self.slides, limits, self.target, self.near, self.tokens)
 
     def sealed(self) -> Self:
@@ -132,13 +140,13 @@ class Proof:
         if texts_of(found.get("schema", np.zeros(1))) != [SCHEMA] or any(name not in found for name in names):
             raise FormatError("archive has no proof of this version", where=str(where), expected=f"schema {SCHEMA!r}")
         texts = {name: texts_of(found[name]) for name in _TEXTS}
-        types = {**dict.fromkeys(_NUMBERS, "f8"), "slides": "b1", "tokens": "i4"}
-        dimensions = {**_NUMBERS, "slides": 1, "tokens": 1}
+        types = {**dict.fromkeys(_NUMBERS, "f8"), "slides": "b1", "tokens": "i4", "cells": "u1"}
+        dimensions = {**_NUMBERS, "slides": 1, "tokens": 1, "cells": 2}
         good = all(text is not None and len(text) == 1 for text in texts.values()) and all(
             found[name].dtype == np.dtype(kind) and found[name].ndim == dimensions[name] for name, kind in types.items()
         )
         n = len(found["slides"]) if good else 0
-        shapes = {"target": (3,), "fixed": (n + 1, 3, 4), "low": (n,), "high": (n,)}
+        shapes = {"target": (3,), "fixed": (n + 1, 3, 4), "low": (n,), "high": (n,), "plane": (3,)}
         if not good or any(found[name].shape != shape for name, shape in shapes.items()):
             raise FormatError("proof is damaged", where=str(where), expected=_KIND)
         values: dict[str, Any] = {name: found[name] for name in types}

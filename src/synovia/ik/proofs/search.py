@@ -46,25 +46,41 @@ def search(chain: Chain, target: Array, near: float, watch: Watch, most: int = M
     """
     from synovia.kernels.proofs import boxes
 
-    n = len(chain.slides)
-    fixed = np.empty((n + 1, FRAME_WIDTH))
-    fixed[:, :9], fixed[:, 9:] = chain.fixed[:, :, :3].reshape(n + 1, 9), chain.fixed[:, :, 3]
-    joints = np.stack([chain.slides.astype(np.float64), chain.low, chain.high], axis=1)
-    stack = np.empty((_DEPTH, 2 * n + 1))
-    stack[0] = np.concatenate([(chain.low + chain.high) / 2, (chain.high - chain.low) / 2, [0.0]])
-    memory = np.empty((n + boxes.MEMORY_ROWS, boxes.MEMORY_WIDTH))
+    m = Memory(chain)
     tokens = np.empty((most, 2), np.int32)
-    state = np.array([1.0, 0.0, math.inf])
     numbers = np.array([*target, near, chain.scale, _PORTION])
     while True:
-        code = boxes.search_boxes(fixed, joints, numbers, np.empty(3), stack, memory, tokens, state)
+        code = boxes.search_boxes(m.fixed, m.joints, numbers, np.empty(3), m.stack, m.memory, tokens, m.state)
         if code != boxes.MORE or watch.passed:
             break
-    nearest = float(state[boxes.NEAREST])
+    nearest = float(m.state[boxes.NEAREST])
     if code == boxes.FOUND:
-        return Found(None, memory[:n, boxes.CENTRE].copy(), nearest)
+        return Found(None, m.memory[: len(chain.slides), boxes.CENTRE].copy(), nearest)
     if code != boxes.PROVED:
         return Found(None, None, nearest)
-    written = tokens[: int(state[boxes.TOKENS])]
-    order = np.argsort(written[:, 1], kind="stable")  # from depth first to level by level
-    return Found(written[order, 0], None, nearest)
+    return Found(levels(tokens, m.state), None, nearest)
+
+
+class Memory:
+    """The chain as kernels read it, and the memory of a search; see ``kernels.proofs.boxes.search_boxes``."""
+
+    def __init__(self, chain: Chain) -> None:
+        """Put the box of all joint values on the stack."""
+        from synovia.kernels.proofs import boxes
+
+        n = len(chain.slides)
+        self.fixed = np.empty((n + 1, FRAME_WIDTH))
+        self.fixed[:, :9], self.fixed[:, 9:] = chain.fixed[:, :, :3].reshape(n + 1, 9), chain.fixed[:, :, 3]
+        self.joints = np.stack([chain.slides.astype(np.float64), chain.low, chain.high], axis=1)
+        self.stack = np.empty((_DEPTH, 2 * n + 1))
+        self.stack[0] = np.concatenate([(chain.low + chain.high) / 2, (chain.high - chain.low) / 2, [0.0]])
+        self.memory = np.empty((n + boxes.MEMORY_ROWS, boxes.MEMORY_WIDTH))
+        self.state = np.array([1.0, 0.0, math.inf])
+
+
+def levels(tokens: NDArray[np.int32], state: Array) -> NDArray[np.int32]:
+    """Return the tokens of a finished search level by level; the search writes them depth first."""
+    from synovia.kernels.proofs.boxes import TOKENS
+
+    written = tokens[: int(state[TOKENS])]
+    return written[np.argsort(written[:, 1], kind="stable"), 0]

@@ -79,6 +79,8 @@ ENTRIES: Final = {
     "collision.distance.distances": Entry("distances between shapes", 8.0),
     "collision.touching.touching": Entry("links that touch each other", 4.0),
     "proofs.boxes.search_boxes": Entry("proofs", 2.0),
+    "proofs.maps.paint": Entry("maps of what a chain reaches", 1.0),
+    "proofs.maps.search_map": Entry("proofs by maps", 1.0),
 }
 
 # Types of the arguments of entry points, by their names: kind of number and number of dimensions, 0 for a scalar.
@@ -147,6 +149,12 @@ _OTHERS: Final = {
     ),
     "proofs.boxes.search_boxes": (
         *(("float64", 2),) * 2, *(("float64", 1),) * 2, *(("float64", 2),) * 2, ("int32", 2), ("float64", 1),
+    ),
+    "proofs.maps.paint": (
+        *(("float64", 2),) * 2, ("float64", 1), *(("float64", 2),) * 2, *(("int32", 2),) * 2, ("float64", 1),
+    ),
+    "proofs.maps.search_map": (
+        *(("float64", 2),) * 2, ("float64", 1), ("int32", 2), *(("float64", 2),) * 2, ("int32", 2), ("float64", 1),
     ),
     "servo.clear.tick_is_clear": (
         ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), ("float64", 2),

@@ -38,11 +38,15 @@ MARGIN = F(1e-9)  # of the reach: rounding
 
 
 @device
-def ball_distance(fixed, joints, target, memory):
-    """Return the distance of the target from the ball that holds the tip; write cosines, sines and speeds."""
+def carry(fixed, joints, memory, first):
+    """Carry the ball that holds the tip to the frame before joint ``first``; write cosines, sines and speeds.
+
+    Returns:
+        (x, y, z, radius).
+    """
     n = joints.shape[0]
     x, y, z, r = fixed[n, 9], fixed[n, 10], fixed[n, 11], F(0)
-    for k in range(n):
+    for k in range(n - first):
         i = n - 1 - k
         m, w = memory[i, CENTRE], memory[i, HALF]
         if joints[i, SLIDES] > F(0):
@@ -63,6 +67,13 @@ def ball_distance(fixed, joints, target, memory):
             a[3] * x + a[4] * y + a[5] * z + a[10],
             a[6] * x + a[7] * y + a[8] * z + a[11],
         )
+    return x, y, z, r
+
+
+@device
+def ball_distance(fixed, joints, target, memory):
+    """Return the distance of the target from the ball that holds the tip."""
+    x, y, z, r = carry(fixed, joints, memory, 0)
     x -= target[0]
     y -= target[1]
     z -= target[2]

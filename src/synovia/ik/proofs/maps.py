@@ -1,0 +1,138 @@
+"""Maps of what the last joints of a chain reach, and proofs by them; see ``kernels.proofs.maps``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.ik.interrupts import Watch
+from synovia.ik.proofs.chain import Chain
+from synovia.ik.proofs.search import Memory, levels
+from synovia.model.geometry import Array
+
+_CELLS: Final = 200  # cells from the axis to the largest distance
+_TAIL: Final = 3  # number of joints after the axis that move the tip; more would take minutes to paint
+_HEAD: Final = 3  # largest number of joints before the axis; the search halves all of them
+_SAMPLES: Final = 200_000
+_MAPS: Final[dict[bytes, ReachMap]] = {}
+_KEPT: Final = 16  # largest number of maps that are kept
+_PORTION: Final = 100_000  # boxes between two looks at the clock: about ten milliseconds
+_MOST: Final = 20_000  # length of the longest proof by a map
+
+
+class ReachMap:
+    """The cells that the tip may touch while the joints after the axis k move.
+
+    Attributes:
+        chain: The chain.
+        axis: The hinge k.
+        cell: Size of a cell, length units.
+        lowest: Smallest height of the cells along the axis, length units.
+        cells: (rows, columns) uint8, 1 if painted; row by distance from the axis, column by height.
+        whole: Whether all cells that the tip may touch are painted.
+    """
+
+    def __init__(self, chain: Chain, axis: int) -> None:
+        """Begin without painted cells."""
+        self.chain, self.axis = chain, axis
+        radius = float(np.linalg.norm(chain.fixed[axis + 1 :, :, 3], axis=1).sum())
+        slides = chain.slides[axis + 1 :]
+        radius += float(np.maximum(abs(chain.low), abs(chain.high))[axis + 1 :][slides].sum())
+        self.cell, self.lowest = radius / _CELLS, -radius - radius / _CELLS
+        self._margin = 1e-9 * chain.scale
+        self._cells = np.zeros((_CELLS + 2, 2 * _CELLS + 4), np.int32)
+        self._memory = Memory(replace(chain, low=_from(chain.low, axis), high=_from(chain.high, axis)))
+        self._sums = np.zeros((self._cells.shape[0] + 1, self._cells.shape[1] + 1), np.int32)
+        self.whole = False
+
+    @property
+    def cells(self) -> NDArray[np.uint8]:
+        """The painted cells."""
+        return self._cells.astype(np.uint8)
+
+    def paint(self, watch: Watch) -> bool:
+        """Paint, or go on painting, until the deadline; return whether all is painted."""
+        from synovia.kernels.proofs import boxes, maps
+
+        m, plane = self._memory, np.array([self.cell, self.lowest, self._margin, _PORTION, self.axis + 1.0])
+        if not self._sums.any():
+            self._sample()
+        while not self.whole and not watch.passed:
+            code = maps.paint(m.fixed, m.joints, plane, m.stack, m.memory, self._cells, self._sums, m.state)
+            self._sums[1:, 1:] = self._cells.cumsum(0).cumsum(1)
+            self.whole = code == boxes.PROVED
+        return self.whole
+
+    def _sample(self) -> None:
+        """Paint cells that random poses touch, so that large boxes need no halving."""
+        chain, rng = self.chain, np.random.default_rng(0)
+        p = np.tile(chain.fixed[-1, :, 3], (_SAMPLES, 1))
+        for i in range(len(chain.slides) - 1, self.axis, -1):
+            q = rng.uniform(chain.low[i], chain.high[i], _SAMPLES)
+            if chain.slides[i]:
+                p[:, 2] += q
+            else:
+                c, s = np.cos(q), np.sin(q)
+                p[:, 0], p[:, 1] = c * p[:, 0] - s * p[:, 1], s * p[:, 0] + c * p[:, 1]
+            p = p @ chain.fixed[i, :, :3].T + chain.fixed[i, :, 3]
+        row = np.hypot(p[:, 0], p[:, 1]) / self.cell
+        self._cells[row.astype(np.int64), ((p[:, 2] - self.lowest) / self.cell).astype(np.int64)] = 1
+        self._sums[1:, 1:] = self._cells.cumsum(0).cumsum(1)
+
+    def excludes(self, target: Array, near: float) -> NDArray[np.int32] | None:
+        """Return the tokens of a proof that the tip stays farther than ``near`` from a target; None without one."""
+        from synovia.kernels.proofs import boxes, maps
+
+        if not self.whole:
+            return None
+        m = Memory(inwards(self.chain, self.axis, target))
+        plane = np.array([self.cell, self.lowest, near + self._margin, _MOST])
+        tokens = np.empty((_MOST, 2), np.int32)
+        code = maps.search_map(m.fixed, m.joints, plane, self._sums, m.stack, m.memory, tokens, m.state)
+        return levels(tokens, m.state) if code == boxes.PROVED else None
+
+
+def map_of(chain: Chain) -> ReachMap | None:
+    """Return the map of a chain, painted or not; maps of the last chains are kept. None if a map gains nothing."""
+    axis = axis_of(chain)
+    if axis is None:
+        return None
+    key = b"".join(one.tobytes() for one in (chain.fixed, chain.slides, chain.low, chain.high))
+    if key not in _MAPS:
+        if len(_MAPS) >= _KEPT:
+            _MAPS.pop(next(iter(_MAPS)))
+        _MAPS[key] = ReachMap(chain, axis)
+    return _MAPS[key]
+
+
+def inwards(chain: Chain, axis: int, target: Array) -> Chain:
+    """Return the chain from an axis to the target: the joints before the axis, the nearest first, the other way."""
+    fixed: list[Array] = []
+    for frame in chain.fixed[axis::-1]:
+        back = frame[:, :3].T
+        fixed.append(np.column_stack([back, -back @ frame[:, 3]]))
+    fixed[-1][:, 3] += fixed[-1][:, :3] @ target
+    before = slice(axis - 1, None, -1) if axis else slice(0, 0)
+    return Chain(
+        np.array(fixed), chain.slides[before], -chain.high[before], -chain.low[before], chain.names[before],
+        chain.places[before],
+    )  # fmt: skip
+
+
+def axis_of(chain: Chain) -> int | None:
+    """Return the hinge for a map: three joints that move the tip come after it; None if there is none near the root."""
+    n = len(chain.slides)
+    last = n  # joints that move the tip; one whose axis holds the tip does not
+    if not chain.slides[-1] and math.hypot(*chain.fixed[n, :2, 3]) < 1e-9 * chain.scale:
+        last -= 1
+    axis = last - 1 - _TAIL
+    return axis if 0 < axis <= _HEAD and not chain.slides[axis] else None
+
+
+def _from(limits: Array, axis: int) -> Array:
+    """Return limits of the joints after an axis; the others are at 0."""
+    return np.where(np.arange(len(limits)) > axis, limits, 0.0)

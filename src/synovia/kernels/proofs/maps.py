@@ -1,0 +1,152 @@
+"""Prove that a tip cannot come near a target by a map of what the last joints of its chain reach.
+
+Let k be a hinge. While the joints after it move, the tip draws an area in the half-plane (distance from the axis of k,
+height along it). ``paint`` covers the area by square cells: each box of joint values is halved until a ball that holds
+the tip is smaller than a cell. ``search_map`` then carries the target inwards through boxes of the joints before k; a
+box is excluded if no painted cell is near the ball that holds the target. Joint k may have any value.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.proofs.boxes import (
+    BALL,
+    BOXES,
+    CENTRE,
+    FULL,
+    HALF,
+    MORE,
+    PROVED,
+    SLIDES,
+    SPEED,
+    TOKENS,
+    WIDEST,
+    carry,
+    put,
+    split,
+)
+
+# elements of the plane: size of a cell, smallest height, margin for rounding, largest number of boxes of a call, joint
+CELL, LOWEST, ROUNDING, CALLS, FIRST = 0, 1, 2, 3, 4
+FINEST = F(0.25)  # of a cell: a target in a smaller ball is not excluded
+
+
+@device
+def rectangle(plane, x, y, z, r, shape):
+    """Return the first and last cells of the rectangle about a ball: rows (distance), then columns (height)."""
+    rho = math.sqrt(x * x + y * y)
+    r += plane[ROUNDING]
+    i0 = min(int(max(rho - r, F(0)) / plane[CELL]), shape[0])
+    i1 = min(int((rho + r) / plane[CELL]), shape[0] - 1)
+    j0 = min(int(max((z - r - plane[LOWEST]) / plane[CELL], F(0))), shape[1])
+    j1 = min(int(max((z + r - plane[LOWEST]) / plane[CELL], F(-1)) + F(1)) - 1, shape[1] - 1)
+    return i0, i1, j0, j1
+
+
+@device
+def halve(joints, memory, stack, state, first):
+    """Put both halves of a box of the joints from ``first`` on the stack."""
+    n = joints.shape[0]
+    at, most = first, F(-1)
+    for i in range(first, n):
+        w = memory[i, HALF]
+        gain = memory[i, SPEED] * (w if joints[i, SLIDES] > F(0) else min(w, WIDEST))
+        if gain > most:
+            at, most = i, gain
+    for k in range(2):
+        box = stack[int(state[BOXES]) + k]
+        for i in range(n):
+            box[i], box[n + i] = memory[i, CENTRE], memory[i, HALF]
+        box[n + at] *= F(0.5)
+        box[at] += box[n + at] if k == 0 else -box[n + at]
+    state[BOXES] += F(2)
+
+
+@inline
+def painted(sums, i0, i1, j0, j1):
+    """Return the number of painted cells in a rectangle."""
+    if i0 > i1 or j0 > j1:
+        return 0
+    return sums[i1 + 1, j1 + 1] - sums[i0, j1 + 1] - sums[i1 + 1, j0] + sums[i0, j0]
+
+
+@entry
+def paint(fixed, joints, plane, stack, memory, cells, sums, state):
+    """Paint the cells that the tip may touch while the joints from ``first`` move, as many boxes as given.
+
+    Args:
+        fixed: (n + 1, 12) transforms, see ``search_boxes``.
+        joints: (n, 3) joints.
+        plane: (5,) size of a cell, smallest height, margin, the largest number of boxes of this call, joint after k.
+        stack: (s, 2n + 1) boxes.
+        memory: (n + 4, 17) scratch memory.
+        cells: (rows, columns) int32, 1 if painted.
+        sums: (rows + 1, columns + 1) int32, numbers of cells before each row and column that earlier calls painted.
+        state: (3,) boxes on the stack first.
+
+    Returns:
+        PROVED if all boxes are painted, MORE, or FULL.
+    """
+    n, first = joints.shape[0], int(plane[FIRST])
+    for _ in range(int(plane[CALLS])):
+        if state[BOXES] < F(1):
+            return PROVED
+        if state[BOXES] + F(2) > F(stack.shape[0]):
+            return FULL
+        state[BOXES] -= F(1)
+        box = stack[int(state[BOXES])]
+        for i in range(n):
+            memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
+        x, y, z, r = carry(fixed, joints, memory, first)
+        i0, i1, j0, j1 = rectangle(plane, x, y, z, r, cells.shape)
+        if painted(sums, i0, i1, j0, j1) == (i1 - i0 + 1) * (j1 - j0 + 1):
+            continue
+        if r > F(0.5) * plane[CELL]:
+            halve(joints, memory, stack, state, first)
+            continue
+        for i in range(i0, i1 + 1):
+            for j in range(j0, j1 + 1):
+                cells[i, j] = 1
+    return MORE
+
+
+@entry
+def search_map(fixed, joints, plane, sums, stack, memory, tokens, state):
+    """Search boxes of the joints before k, whose chain is given from k to the target.
+
+    Args:
+        fixed: (n + 1, 12) transforms from the axis of k to the target.
+        joints: (n, 3) joints, from the one before k to the first.
+        plane: (4,) as in ``paint``; the margin includes the distance to exclude.
+        sums: (rows + 1, columns + 1) int32, numbers of painted cells before each row and column.
+        stack: (s, 2n + 1) boxes.
+        memory: (n + 4, 17) scratch memory.
+        tokens: (t, 2) int32 tokens and their depths.
+        state: (3,) boxes on the stack, and tokens.
+
+    Returns:
+        PROVED, MORE, or FULL if there is no proof.
+    """
+    n = joints.shape[0]
+    shape = (sums.shape[0] - 1, sums.shape[1] - 1)
+    for _ in range(int(plane[CALLS])):
+        if state[BOXES] < F(1):
+            return PROVED
+        if state[BOXES] + F(2) > F(stack.shape[0]) or state[TOKENS] + F(2) > F(tokens.shape[0]):
+            return FULL
+        state[BOXES] -= F(1)
+        box = stack[int(state[BOXES])]
+        for i in range(n):
+            memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
+        depth = int(box[2 * n])
+        x, y, z, r = carry(fixed, joints, memory, 0)
+        i0, i1, j0, j1 = rectangle(plane, x, y, z, r, shape)
+        if painted(sums, i0, i1, j0, j1) == 0:
+            put(tokens, state, BALL, depth)
+            continue
+        if r < FINEST * plane[CELL]:
+            return FULL
+        here = int(state[TOKENS])
+        put(tokens, state, 0, depth)
+        tokens[here, 0] = split(joints, memory, stack, state, depth)
+    return MORE
