@@ -10,6 +10,7 @@ from synovia.ik import GoalError as GoalError
 from synovia.ik import Reason as Reason
 from synovia.ik import Relief as Relief
 from synovia.ik import Solutions as Solutions
+from synovia.ik.derivative import Derivative as Derivative
 from synovia.ik.proofs import Proof as Proof
 from synovia.ik.starts import LearnedStarts as LearnedStarts
 from synovia.model.clip_tools.additive import Additive as Additive

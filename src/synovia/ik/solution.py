@@ -27,6 +27,9 @@ from synovia.text import counted, first_few, length_text, listed
 if TYPE_CHECKING:
     from synovia.ik.proofs.proof import Proof
 
+if TYPE_CHECKING:
+    from synovia.ik.derivative import Derivative
+
 _EVERY_STATUS = tuple(Status)
 
 
@@ -288,6 +291,42 @@ class Solution(Pictured):
         """Joints at a limit."""
         return self.ik.at_limits(self.pose)
 
+    def derivative(self, of: str = "targets") -> Derivative:
+        """Return how the answer changes with its targets, (nv, parameters), or with other parameters.
+
+        It is the derivative of what a solve from this answer would do, with everything held that is active here:
+        limits, levels, clearances, loops. So where the goals leave a choice, the pose stays nearest to the answer, or
+        follows a ``RestGoal``. For a miss, it is the derivative of the best pose. The answer counts as exact: solve
+        with a small ``tolerance`` for small errors.
+
+        Args:
+            of: ``"targets"``: the position of each target in length units, then its rotation vector in the world.
+                ``"weights"`` of the goals. ``"posture"``: the reference of a ``RestGoal``, by degree of freedom.
+                ``"offsets"``: the place of each joint on the way to a goal, in the axes of its parent; a fixed joint
+                belongs to the next one. ``"tools"``: the frame of each goal on its joint, in its own axes.
+
+        Returns:
+            An array with the attributes ``parameters``, the name of each column, and ``kink``: True if the answer rests
+            on a limit, clearance or bound that nothing presses it against, is singular, or is no minimum. Then the
+            derivative is that of one side, or may be inaccurate.
+
+        Raises:
+            InputError: If ``of`` is unknown, or the problem was skipped.
+            UnsupportedError: If a goal is a ``CustomGoal``, or a setting has no derivative.
+
+        Example:
+            >>> import synovia as sy
+            >>> change = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5))).derivative()
+            >>> change.shape, change.parameters, change.kink
+            ((7, 3), ('tool.x', 'tool.y', 'tool.z'), False)
+        """
+        from synovia.ik.derivative import Derivative, derivative_of
+
+        if self.refusal is not None:
+            raise self.refusal
+        found = derivative_of(self.ik, self._row[None], of)
+        return Derivative(found[0], found.parameters, bool(found.kink[0]))
+
     def explain(self) -> list[str]:
         """Return sentences about how the solve ended; for a miss, also its size and its causes."""
         return self.ik.diagnosis.explain(self)
@@ -494,6 +533,19 @@ class Solutions:
     def attempts(self) -> NDArray[np.int64]:
         """Number of attempts of each problem, (B,)."""
         return self._rows[:, TRIES].astype(np.int64)
+
+    def derivative(self, of: str = "targets") -> Derivative:
+        """Return the derivative of each answer, (B, nv, parameters), as ``Solution.derivative``; ``kink`` is (B,).
+
+        A skipped problem has the derivative NaN.
+
+        Raises:
+            InputError: If ``of`` is unknown.
+            UnsupportedError: If a goal is a ``CustomGoal``, or a setting has no derivative.
+        """
+        from synovia.ik.derivative import derivative_of_many
+
+        return derivative_of_many(self.ik, self._rows, of)
 
     @property
     def q(self) -> Array:

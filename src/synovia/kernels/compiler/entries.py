@@ -60,6 +60,8 @@ ENTRIES: Final = {
     "pursuit.feet.watch_contacts": Entry("contacts of live feet", 1.0),
     "pursuit.feet.plant_points": Entry("live feet that stand", 1.5),
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
+    "hierarchy.linear_rows.linear_rows": Entry("derivatives of answers", 8.0),
+    "jacobian.pull_back.pull_back": Entry("gradients of answers", 4.0),
     "proposals.propose.describe_poses": Entry("poses to learn", 3.0),
     "proposals.propose.place_proposals": Entry("proposals to try", 2.0),
     "proposals.propose.first_proposals": Entry("learned starts of batches", 2.0),
@@ -187,6 +189,12 @@ _OTHERS: Final = {
     "pursuit.hand.step_hand": (("int32", 1), ("float64", 1), ("int64", 0), *(("float64", 1),) * 3),
     "pursuit.hand.aim_hand": (("int32", 1), ("float64", 1), ("int64", 0), ("float64", 1)),
     "pursuit.hand.judge_hand": (("int32", 1), ("float64", 1), ("int64", 0), *(("float64", 1),) * 2),
+    "jacobian.pull_back.pull_back": (
+        ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), *(("float64", 2),) * 3,
+    ),
+    "hierarchy.linear_rows.linear_rows": (
+        ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), *(("float64", 1),) * 2, *(("float64", 3),) * 2,
+    ),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),
         ("float64", 2),
