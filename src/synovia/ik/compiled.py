@@ -40,13 +40,13 @@ from synovia.kernels.layout import (
     OUT_HEAD,
     PATIENCE,
     SCALAR,
-    STARTS,
     STATUS,
     TRANSFORM_WIDTH,
     TURN,
     WINNER,
     WORK_SIZE,
 )
+from synovia.kernels.layout import STARTS as TABLE_STARTS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, as_numbers, dimensions, rotation_between
 from synovia.model.pose import as_values, checked_q, inside_limits, refused_rows
@@ -520,7 +520,7 @@ class CompiledProblem(ChecksArguments):
 
     def proves_branches(self, scratch: Array) -> bool:
         """Return whether the list of branches that a kernel made with this scratch memory has all of them."""
-        return self.solver.proves_branches(self.reduced, scratch[int(self.ints[STARTS["work.solver_scratch"]]) :])
+        return self.solver.proves_branches(self.reduced, scratch[int(self.ints[TABLE_STARTS["work.solver_scratch"]]) :])
 
     def solve_rows(
         self,
@@ -723,7 +723,7 @@ class CompiledProblem(ChecksArguments):
         """Try all splits of a chain of six joints at random poses, and write the best ones to the packed problem."""
         splits = table_of(self.ints, self.floats, "params")[SPLITS : SPLITS + TRIED]
         workspace, out, rest = self.new_workspace(), _empty(shape), self.skeleton.rest_pose().q
-        info = workspace.scratch[int(self.ints[STARTS["work.solver_scratch"]]) :][:INFO_WIDTH]
+        info = workspace.scratch[int(self.ints[TABLE_STARTS["work.solver_scratch"]]) :][:INFO_WIDTH]
         moving = self.reduced.variables[:, BLOCK_Q]
         scores = np.zeros(2 * len(moving))
         for trial in range(_TRIALS):
