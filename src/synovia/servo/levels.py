@@ -152,11 +152,6 @@ class TickLevels:
         return self._axes.limits_turns and bool((self._axes.table[:, TOP_JERK] < _ENDLESS).any())
 
     @property
-    def proves(self) -> bool:
-        """Whether each tick needs a known stop of the whole body, whatever the goals do."""
-        return self.above > 0 or self.limits_turns
-
-    @property
     def state(self) -> tuple[Array, ...]:
         """Copies of what a tick changes, without the state of the axes."""
         return tuple(one.copy() for one in self._changing)

@@ -252,29 +252,24 @@ class Servo(ChecksArguments):
             self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
 
     def _choose_tick(self) -> None:
-        """Make the ticks by priority levels.
-
-        With late="slow", goals have levels only while twists lead the body (``_twisting``), as these have paths of
-        their own. Otherwise the body follows its path, and keeps the speeds of end effectors (``_keeps``).
-        """
-        self._levels = self._twisting = self._keeps = None
+        """Make the ticks by priority levels (``_whole``); with late="slow", goals have levels while twists lead."""
+        ways = None if self._guard is None else self._guard.ways
+        self._whole = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
+        self._levels = None if self.late == "slow" else self._whole
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
-        tools = {} if self._tools is None else self._tools.limits
-        if self.late == "deviate":
-            ways = None if self._guard is None else self._guard.ways
-            self._levels = TickLevels(self.problem, self.axes, tools, ways)
-        elif tools:
-            self._keeps = TickLevels(self.problem, self.axes, tools)
-        elif self._twists_have_levels:
-            self._twisting = TickLevels(self.problem, self.axes)
 
     @property
-    def _twists_have_levels(self) -> bool:
-        """Whether twists lead a body with late="slow": with a jerk limit, that requires an arm with a single goal."""
+    def _leads_twists(self) -> bool:
+        """Whether goals have levels while twists lead; with late="slow" and jerk, only for one goal of an arm."""
         is_arm = len(self.axes.numbers) == len(self.axes.table) and len(self.ik.goals) == 1
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        return not self._limits_jerk or (is_arm and not clear)
+        return self._slow is None or not self._limits_jerk or (is_arm and not clear)
+
+    @property
+    def _proves(self) -> bool:
+        """Whether a tick needs a known stop of the whole body, whatever the goals do."""
+        return self._whole.above > 0 or (self._levels is not None and self._whole.limits_turns)
 
     def _new_closed(self, late: str) -> Closure | None:
         """Return the loops of the body, None without loops.
@@ -389,9 +384,7 @@ class Servo(ChecksArguments):
         self._drives.reset()
         self._driven = False
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
-        for levels in (self._levels, self._keeps):
-            if levels is not None:
-                levels.reset(self._live.table[0], self._q, rests=not speeds.any())
+        self._whole.reset(self._live.table[0], self._q, rests=not speeds.any())
         self._led, self._led_row = None, None
         self._answers.hold(None)
         self._answers.reset(self._stopped())
@@ -467,7 +460,7 @@ class Servo(ChecksArguments):
     def _adopt(self, ik: IK) -> None:
         """Switch to another problem of the same body, from the present state."""
         stop, answer, live, inputs = self._stopped(), self._answers.q, self._live, self._inputs
-        lost, levels, places, path = self._lost, self._levels, self._places, self._path
+        lost, whole, places, path = self._lost, self._whole, self._places, self._path
         pairs = same_goals(self.ik.goals, ik.goals)
         self.axes.let_move(ik.moving)
         self.ik, self._goalless = ik, False
@@ -489,13 +482,12 @@ class Servo(ChecksArguments):
             self._guard.reset(self._feedback.body(self._q))
         if places is not None and self._obstacles is not None:
             self._put(places.of(self._obstacles, [old for _, old in pairs]))
-        if self._slow is not None and (path is not None or self._twisting is None):
+        if self._slow is not None and (path is not None or not self._leads_twists):
             self._path = self._slow
-        elif self._slow is not None:
-            self._levels = self._twisting
+        else:
+            self._levels = self._whole
         self._go_on()
-        if self._levels is not None and levels is not None:
-            self._levels.take_over(levels, pairs)
+        self._whole.take_over(whole, pairs)
 
     def _take_limits(self, **new: Any) -> None:
         """Change the limits that are not None, as soon as the body can satisfy them."""
@@ -509,9 +501,8 @@ class Servo(ChecksArguments):
         self._coming = table[:, _LIMITS]
         if new["jerk"] is not None and not self._limits_jerk:
             self._limits_jerk = True
-            if self._twisting is not None and not self._twists_have_levels:
-                self._choose_tick()
-                self._path = self._slow
+            if not self._leads_twists and self._path is None:
+                self._path, self._levels = self._slow, None
                 self._go_on()
         table[:, _LIMITS] = kept
 
@@ -581,8 +572,8 @@ class Servo(ChecksArguments):
                 self.check_targets(news.table)
             self._drive(orders, now, h, fresh)
             if table is not None and fresh is not None:
-                if self._slow is not None and self._twisting is not None:
-                    self._choose_path(self._slow, self._twisting, fresh)
+                if self._slow is not None and self._leads_twists:
+                    self._choose_path(self._slow, fresh)
                 self._answer(table)
                 self._live.table = table
                 if np.count_nonzero(fresh):
@@ -674,7 +665,7 @@ class Servo(ChecksArguments):
         """Let goals lead the body again, from its present state."""
         if self._levels is not None:
             rests = not self.axes.table[:, AXIS_VELOCITY].any()
-            self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._levels.proves)
+            self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._proves)
             self._led, self._led_row = None, None
         if self._path is not None and self._slow is not None:
             self._begin_path(self._slow, self._stopped())
@@ -766,7 +757,7 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._levels, self._twisting, self._keeps, self._slow, self._branch):
+        for part in (self._whole, self._slow, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
@@ -778,7 +769,7 @@ class Servo(ChecksArguments):
         path.reset(self._live.placed(self._live.takes, places), self._feedback.body(q), 1.0 / self.rate)
         self._path, self._levels = path, None
 
-    def _choose_path(self, path: Path, levels: TickLevels, fresh: Bools) -> None:
+    def _choose_path(self, path: Path, fresh: Bools) -> None:
         """Choose whether twists or the path lead a body with late="slow", by the goals that get new targets."""
         twists = self._inputs.twisted()
         others = (fresh & ~twists).any()
@@ -787,9 +778,8 @@ class Servo(ChecksArguments):
         elif self._path is not None and fresh.any() and not others:
             live = self._live.seen > -np.inf
             if path.arrived or not (live & ~twists).any():
-                levels.reset(self._live.table[0], self._q, rests=not self.axes.table[:, AXIS_VELOCITY].any())
-                self._path, self._levels = None, levels
-                self._led, self._led_row = None, None
+                self._path, self._levels = None, self._whole
+                self._go_on()
 
     def _hold(self, why: str) -> None:
         """Begin to brake, unless the body holds already."""
@@ -868,7 +858,7 @@ class Servo(ChecksArguments):
     @property
     def stops_twists(self) -> bool:
         """Whether the target of a twist that stops is put where the body can stop."""
-        return self._slow is None or self._twisting is not None
+        return self._leads_twists
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
@@ -878,13 +868,13 @@ class Servo(ChecksArguments):
         """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or a part."""
         t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
         times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
-        share = 1.0 if self._twisting is None else _SLOW_LEAD
+        share = _SLOW_LEAD if self._slow is not None and self._leads_twists else 1.0
         return share * min(float(times.max(initial=0.0)), self.timeout)
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
         levels = self._levels
-        if levels is not None and levels.proves and (levels.known or self._closed is not None):
+        if levels is not None and self._proves and (levels.known or self._closed is not None):
             out = levels.end.copy() if levels.known else self._q.copy()
             self.skeleton.follow(out)
             return self._feedback.body(out) if self._leads_commands or not levels.known else out
@@ -899,8 +889,7 @@ class Servo(ChecksArguments):
 
         Loops and limited rotations keep their limits in commands: an offset would change these there.
         """
-        levels = self._levels
-        tied = self._closed is not None or (levels is not None and levels.limits_turns)
+        tied = self._closed is not None or (self._levels is not None and self._levels.limits_turns)
         return self._feedback.offset is not None and tied
 
     def _answer(self, table: Array) -> None:
@@ -957,11 +946,10 @@ class Servo(ChecksArguments):
 
     def _go_straight(self, out: Array, h: float, stop: int) -> None:
         """Take a tick in which joints move independently as ``_aim`` says, under the limits of the whole body."""
-        levels = self._keeps if self._levels is None else self._levels
-        if levels is not None and levels.proves:
-            self._go_by_levels(levels, out, h, stop, levels.above)
-            return
-        self._tick(self._q, *self._aim, out, h, PROPOSE | ADVANCE | stop)
+        if self._proves:
+            self._go_by_levels(out, h, stop, self._whole.above)
+        else:
+            self._tick(self._q, *self._aim, out, h, PROPOSE | ADVANCE | stop)
 
     def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
         """Apply new limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
@@ -1001,16 +989,16 @@ class Servo(ChecksArguments):
                 break
             able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
         brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
-        levels, clear = self._levels or self._twisting or self._keeps, True
-        if levels is not None and levels.proves and not brakes:
+        clear = True
+        if self._proves and not brakes:
             table[:] = planned
-            clear = self._can_stop(levels, out, h)
+            clear = self._can_stop(out, h)
             brakes = not clear
         takes = clear and not brakes
         self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
         table[:] = planned if takes else kept
-        if takes and levels is not None:
-            levels.forget()
+        if takes:
+            self._whole.forget()
         if takes and able.all():
             self._coming = None
             if self._braked:
@@ -1019,23 +1007,24 @@ class Servo(ChecksArguments):
         self._braked |= brakes
         return brakes
 
-    def _can_stop(self, levels: TickLevels, out: Array, h: float) -> bool:
+    def _can_stop(self, out: Array, h: float) -> bool:
         """Return whether the body can stop under its present limits; ``out`` (nq,) is scratch memory."""
-        kept = self._state_of(levels)
-        levels.forget()
+        kept = self._state
+        self._whole.forget()
         self._aim = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
-        self._go_by_levels(levels, out, h, STOP)
-        found = levels.known
-        self._put_back(levels, kept)
+        self._go_by_levels(out, h, STOP)
+        found = self._whole.known
+        self._put_back(kept)
         return found
 
-    def _state_of(self, levels: TickLevels) -> Any:
-        """Return a copy of what a tick by levels changes."""
-        return levels.state, self.axes.table.copy(), None if self._guard is None else self._guard.state
+    @property
+    def _state(self) -> Any:
+        """A copy of what a tick by levels changes."""
+        return self._whole.state, self.axes.table.copy(), None if self._guard is None else self._guard.state
 
-    def _put_back(self, levels: TickLevels, kept: Any) -> None:
-        """Restore a state from ``_state_of``."""
-        levels.state, self.axes.table[:] = kept[:2]
+    def _put_back(self, kept: Any) -> None:
+        """Restore a ``_state``."""
+        self._whole.state, self.axes.table[:] = kept[:2]
         if self._guard is not None:
             self._guard.state = kept[2]
 
@@ -1056,7 +1045,7 @@ class Servo(ChecksArguments):
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._aim = there, before
         if self._levels is not None:
-            self._go_by_levels(self._levels, out, h, stop)
+            self._go_by_levels(out, h, stop)
             if self._closed is not None:
                 self._closed.watch(out, there, 0.0 if stop else h)
         else:
@@ -1064,8 +1053,9 @@ class Servo(ChecksArguments):
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
 
-    def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int, count: int | None = None) -> None:
+    def _go_by_levels(self, out: Array, h: float, stop: int, count: int | None = None) -> None:
         """Take a tick in which goals of the first ``count`` levels keep their priorities; write ``out`` (nq,)."""
+        levels = self._whole
         if self._led_row is not self._answers.row or self._leads_commands:
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
@@ -1075,11 +1065,11 @@ class Servo(ChecksArguments):
         leads = (self._led is not None or self._answers.reaches) and not self._inputs.twists
         meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
-        unknown = levels.proves and not levels.known and not stop
-        kept = self._state_of(levels) if unknown else None
+        unknown = self._proves and not levels.known and not stop
+        kept = self._state if unknown else None
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets), count)
         if kept is not None and not levels.known:  # brake until the body is known to stop inside its limits
-            self._put_back(levels, kept)
+            self._put_back(kept)
             levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | STOP), count)
         if self._tools is not None:
             self._tools.note_shares(*levels.tools, leads=self._path is not None)
