@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from servo.judge import SLACK, differences, excesses
+from servo.test_clearance import gap
 from servo.test_servo import NEAR, arm, run, worst
 
 
@@ -169,10 +170,47 @@ def test_goals_keep_their_priorities_where_the_tool_is_slow():
 
 
 def test_an_end_effector_on_the_joint_of_the_root_keeps_its_limit():
-    servo = arm(root="free", tool_speed={"root": 0.1})
+    with pytest.raises(sy.errors.UnknownNameError, match="with_root"):
+        arm(root="free", tool_speed={"root": 0.1})
+    body = sy.bundled("arm7").with_root("free")
+    servo = sy.Servo(body, sy.PoseGoal("tool"), rate=100, velocity=2.0, acceleration=8.0, tool_speed={"root": 0.1})
+    servo.reset()
     commands = run(servo, 60, {"tool": NEAR})
-    start = servo.skeleton.rest_pose()
-    assert speeds([start, *(command.pose for command in commands)], "root", 0.01)[0].max() <= 0.1 * (1 + SLACK)
+    assert speeds([body.rest_pose(), *(command.pose for command in commands)], "root", 0.01)[0].max() <= 0.1 * (
+        1 + SLACK
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("jerk", [None, 100.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_end_effector_keeps_its_limit_and_its_distance(seed, jerk):
+    """Targets jump, also into obstacles; tool, joints and distances keep their limits together."""
+    rng = np.random.default_rng(seed)
+    world = sy.World(
+        {
+            str(k): sy.Sphere(center=tuple(rng.uniform(-0.6, 0.6, 3) + np.array([0.0, 0.0, 0.5])), radius=0.1)
+            for k in range(3)
+        }
+    )
+    goals = [sy.PositionGoal("tool"), sy.ClearanceGoal(0.01, world=world)]
+    servo = sy.Servo(sy.bundled("arm7"), goals, rate=100, velocity=1.5, acceleration=8.0, jerk=jerk,
+                     tool_speed={"tool": (0.4, 1.5)})  # fmt: skip
+    start = next(pose for pose in map(servo.skeleton.random_pose, range(100)) if gap(servo.ik, pose.q) > 0.01)
+    servo.reset(start)
+    poses = [start]
+    for k in range(300):
+        if k % 40 == 0:
+            target = servo.skeleton.random_pose(int(rng.integers(1 << 30))).position("tool")
+        poses.append(servo.step({"tool": target}).pose)
+    linear, angular = speeds(poses, "tool", 0.01)
+    assert linear.max() <= 0.4 * (1 + SLACK)
+    assert angular.max() <= 1.5 * (1 + 1e-6)
+    assert min(gap(servo.ik, pose.q) for pose in poses) >= 0.01 - servo.ik.tolerance[0]
+    q = np.array([poses[0].q, poses[0].q, *(pose.q for pose in poses)])
+    found = differences(q, np.full(len(q) - 1, 0.01))
+    assert excesses(found, (1.5, 8.0, jerk), np.spacing(np.abs(q).max()), 0.01) <= 0.0
 
 
 def test_a_limit_that_never_binds_changes_nothing():

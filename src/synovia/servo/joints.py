@@ -314,7 +314,7 @@ class Drives:
             drive.step(drive.place, wanted, wanted, out, h, PROPOSE | ADVANCE | stops)
             drive.place = out
 
-    def follow(self, q: Array, led: Array, h: float, moved: Array | None = None) -> None:
+    def follow(self, q: Array, led: Array, h: float) -> None:
         """Update the references and states after a tick.
 
         References slow down or wait if the body is behind. A lost reference ends when it and its joint are at rest.
@@ -323,10 +323,9 @@ class Drives:
             q: Joint values of the robot, (nq,).
             led: Joint values that lead the body, (nq,).
             h: Seconds.
-            moved: Displacement of each axis of ``led`` in the tick, (n,), if goals lead the other joints.
         """
         behind = self._axes.way(q, led)
-        self._pace.adapt(behind, h, led=moved)
+        self._pace.adapt(behind, h)
         table = self._axes.table
         self._waits = bool((np.abs(behind) > _WAITS * table[:, TOP_SPEED]).any())
         self._states = {}

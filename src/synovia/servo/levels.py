@@ -22,6 +22,7 @@ from synovia.kernels.layout import (
     SCALAR,
     TARGET_WIDTH,
     TICK,
+    TOP_JERK,
     WHOLE,
     size_of,
     size_of_all,
@@ -33,6 +34,7 @@ from synovia.servo.limits import Axes
 from synovia.servo.probe import goals_of_rows
 from synovia.solver import FullBody
 
+_ENDLESS = 1e30  # limits of the jerk from this value on mean no limit
 _SPEED = "speed of "  # prefix of the names of goals that measure end effectors
 
 
@@ -50,7 +52,8 @@ class TickLevels:
         tools: Used fraction of the speed limits, and 1 for end effectors that slowed the body down, (2, tools).
         states: State of each goal, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
         count: Number of priority levels.
-        above: Number of levels above all goals: of loops, and of distances or end effectors.
+        above: Number of levels above all goals: of loops, of distances and of end effectors.
+        end: Joint values (nq,) at the end of the known stop.
         memory: State from the tick before, in addition to states and axes: targets, and the known stop.
     """
 
@@ -92,10 +95,13 @@ class TickLevels:
         t = axes.skeleton.tables
         self._stops = np.zeros((2, size_of_all(STOP_OF_BODY, sizes)))
         self._known = size_of_all(STOP_OF_BODY[: len(WHOLE)], sizes) - 1
+        begin = size_of_all(STOP_OF_BODY[: [table.name for table in STOP_OF_BODY].index("end")], sizes)
+        self.end = self._stops[0, begin : begin + nq]
         self._axes = axes
         self.memory = self._last, self._stops
+        self._changing = self.states, self._last, self._stops, self._rates
         rows, tied = _aimed_rows(problem, aimed), tied_rows(problem)
-        rows[:tied], self.above = TIED, int(tied > 0) + int(bool(tools) or ways is not None)
+        rows[:tied], self.above = TIED, int(tied > 0) + int(bool(tools)) + int(ways is not None)
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
             np.zeros(len(columns), np.int32), rows, self.states, axes.table,
@@ -131,17 +137,30 @@ class TickLevels:
         if not keeps:
             self._stops[:] = 0.0
             self._stops[0, : len(q)], self._stops[0, self._known] = q, float(rests)
+            self.end[:] = q
         self.states[:, MODE] = HELD_STILL
         self._last[:] = targets
 
     @property
-    def end(self) -> Array | None:
-        """Joint values (nq,) at the end of the known stop, without a limit of the jerk; None if there is none."""
-        known, nq, n = self._stops[0], self._axes.skeleton.nq, len(self._axes.table)
-        if not known[self._known]:
-            return None
-        way, bends = known[nq : nq + n], known[nq + 2 * n : self._known - 2].reshape(-1, n)
-        return self._axes.shifted(known[:nq], way + bends.sum(axis=0))
+    def known(self) -> bool:
+        """Whether a stop of the whole body is known."""
+        return bool(self._stops[0, self._known])
+
+    @property
+    def limits_turns(self) -> bool:
+        """Whether only stops of the whole body keep limits of rotations, as with a limit of the jerk."""
+        return self._axes.limits_turns and bool((self._axes.table[:, TOP_JERK] < _ENDLESS).any())
+
+    @property
+    def state(self) -> tuple[Array, ...]:
+        """Copies of what a tick changes, without the state of the axes."""
+        return tuple(one.copy() for one in self._changing)
+
+    @state.setter
+    def state(self, state: tuple[Array, ...]) -> None:
+        """Restore a state."""
+        for one, value in zip(self._changing, state, strict=True):
+            one[:] = value
 
     def take_over(self, other: TickLevels, pairs: Sequence[tuple[int, int]]) -> None:
         """Copy the known stop, and the states of goals by pairs of their indices now and before."""

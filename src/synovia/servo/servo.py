@@ -50,28 +50,24 @@ from synovia.servo.changes import changed_goals, same_goals
 from synovia.servo.clutch import Clutch
 from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
-from synovia.servo.guard import ClosedGuard, Guard
+from synovia.servo.guard import Guard
 from synovia.servo.inputs import Inputs, News, seconds
 from synovia.servo.joints import Drives, Orders
 from synovia.servo.levels import TickLevels
 from synovia.servo.limits import Axes, concerned_joints
 from synovia.servo.live import LiveTargets
 from synovia.servo.loops.branch import Branch
-from synovia.servo.loops.closed import ClosedTick, Judge
+from synovia.servo.loops.closed import Closure
 from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path
 from synovia.servo.probe import Probe
 from synovia.servo.slips import question_rate, question_start, question_time, question_velocities
-from synovia.servo.stops import Stops
 from synovia.servo.tick import ServoDetails, Tick, View
 from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
-from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName, as_solver
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
-_BEHIND: Final = 1e-9  # radians, length units: with a larger distance, the body cannot follow its look-ahead
-_NEARLY: Final = 10.0  # multiple of the tolerance: goals with smaller errors count as held
 _PATIENCE: Final = 1.5  # multiple of the look-ahead body's stopping time; afterwards each joint brakes independently
 _MARGIN: Final = 10  # ticks
 _SLOW_LEAD: Final = 0.3  # fraction of the time that a twist may be ahead, with late="slow"
@@ -95,10 +91,9 @@ class Servo(ChecksArguments):
     others compensate by the priorities of the goals.
 
     Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. With a jerk limit, this does not apply to loops, limited ball joints, clearance goals or limits of end
-    effectors, and with several goals it rarely fails for a moment. With ``late="slow"``, priorities hold for twists: a
-    ``Twist`` is late where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of
-    rotation.
+    priority. With a jerk limit and several goals, this rarely fails for a moment. With ``late="slow"``, priorities hold
+    for twists: a ``Twist`` is late where the body cannot follow, as in singular poses, and hardly leaves its line or
+    its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
     the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
@@ -207,13 +202,9 @@ class Servo(ChecksArguments):
         self._limits_jerk = jerk is not None
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
-        self._brake = self._tick  # each joint for itself
         self._replan = _replan_of(self.axes.table)
-        self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed, tick=self._tick)
-        self._clear: ClosedGuard | None = None
+        self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed)
         self._closed = self._new_closed(late)
-        if self._closed is None and self._tools is not None:
-            self._tick = self._tools
         if filter is not None:
             check_kind("filter", filter, OneEuro, "sy.live.OneEuro() is one")
         self.filter = filter
@@ -223,7 +214,6 @@ class Servo(ChecksArguments):
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
-        self._stops = Stops(self.axes)
         self._drives = Drives(self.axes, self._path_kernels, self.timeout, self.ik.tolerance)
         self._driven = False  # whether joints are driven and no goal leads the others
         free = free_root(self.skeleton.joints, self.skeleton.parents)
@@ -256,60 +246,33 @@ class Servo(ChecksArguments):
         self._places: Places | None = None
         self._obstacles = self.problem.obstacles
         self._path = self._slow = None
-        self._choose_guard()
+        self._guard = self._new_guard()
         self._choose_tick()
         if self.late == "slow":
             self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
 
-    def _choose_guard(self) -> None:
-        """Choose what keeps the distances of clearance goals: a guard, or that of the ticks of a body with loops."""
-        self._guard, self._clear = self._new_guard(self._stops), None
-        if self._avoids and self._guard is None:
-            self._clear = ClosedGuard(self.problem, self._feedback.body)
-
     def _choose_tick(self) -> None:
-        """Choose the method of a tick: goals by priority levels, or joints that move independently to the solution.
-
-        Priority levels are used where they are supported (``_has_levels``). With late="slow" they are used while
-        twists lead the body (``_twisting``), as twists have paths of their own.
-        """
-        deviates = self.late == "deviate"
-        self._levels = self._way = self._twisting = None
+        """Make the ticks by priority levels (``_whole``); with late="slow", goals have levels while twists lead."""
+        ways = None if self._guard is None else self._guard.ways
+        self._whole = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
+        self._levels = None if self.late == "slow" else self._whole
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
-        if self._has_levels:
-            tools = {} if self._tools is None else self._tools.limits
-            levels = TickLevels(self.problem, self.axes, tools, None if self._guard is None else self._guard.ways)
-            if deviates:
-                self._levels = levels
-                return
-            self._twisting = levels
-        if deviates and self._closed is None and len(self.ik.goals) > 1:
-            self._way = Way(self.problem, self.axes, self._stops, self._kernels)
 
     @property
-    def _has_levels(self) -> bool:
-        """Whether goals go level by level.
-
-        With a jerk limit, this requires no loops, no limited ball joint, no clearance goal, no speed limit of an end
-        effector and, with ``late="slow"``, one goal of a body of hinges and slides. With speed limits of end effectors,
-        it requires ``late="deviate"``. Bodies with loops must not have both clearance goals and such speed limits, nor
-        a measured offset.
-        """
-        deviates = self.late == "deviate"
-        named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
-        limited = self._tools is not None and bool(self._tools.limits)
+    def _leads_twists(self) -> bool:
+        """Whether goals have levels while twists lead; with late="slow" and jerk, only for one goal of an arm."""
+        is_arm = len(self.axes.numbers) == len(self.axes.table) and len(self.ik.goals) == 1
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        can = True
-        if self._closed is not None:
-            can = not (self._limits_jerk or (clear and limited)) and self._feedback.offset is None
-        elif self._limits_jerk:
-            is_arm = len(self.axes.numbers) == len(self.axes.table) and len(self.ik.goals) == 1
-            can = not clear and not limited and not self.axes.limits_turns and (deviates or is_arm)
-        return can and (not limited or (deviates and named))
+        return self._slow is None or not self._limits_jerk or (is_arm and not clear)
 
-    def _new_closed(self, late: str) -> ClosedTick | None:
-        """Return the tick of a body with loops, None without loops.
+    @property
+    def _proves(self) -> bool:
+        """Whether a tick needs a known stop of the whole body, whatever the goals do."""
+        return self._whole.above > 0 or (self._levels is not None and self._whole.limits_turns)
+
+    def _new_closed(self, late: str) -> Closure | None:
+        """Return the loops of the body, None without loops.
 
         Raises:
             UnsupportedError: If the body has to stay on a path.
@@ -325,47 +288,29 @@ class Servo(ChecksArguments):
                 expected="late='deviate'",
                 hint="interpolation= and slower targets keep a body nearer to their path",
             )
-        judges: list[Judge] = [] if self._tools is None else [self._tools.keeps]
-        judges.append(lambda poses, times: self._clear is None or self._clear.keeps(poses, times))
-        closed = ClosedTick(self.axes, self.ik.moving, mechanism, self._path_kernels, judges)
-        self._tick, self._rest = closed, closed.rest
-        return closed
+        return Closure(self.axes, self.ik.moving, mechanism)
 
     @property
     def _avoids(self) -> bool:
         """Whether the body keeps the distances of a clearance goal in every tick."""
         return any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals)
 
-    def _go_by_joints(self) -> None:
-        """Go on without levels, from the present state."""
-        self._choose_tick()
-        if self._closed is not None:
-            self._q = self._closed.reset(self._q, 1.0 / self.rate)
-            self._choose_guard()
-            if self._clear is not None:
-                self._clear.reset(self._q)
-        if self._slow is not None and self._path is None:
-            self._path = self._slow
-        if self._way is not None and self._places is not None:
-            self._way.put(self._places)
-        self._go_on(1.0 / self.rate)
-
-    def _new_guard(self, stops: Stops) -> Guard | None:
-        """Return the guard of the distances of clearance goals, None without one.
+    def _new_guard(self) -> Guard | None:
+        """Return the distances that the body keeps in every tick, None without any.
 
         Raises:
             UnsupportedError: If another setting of the servo does not support clearance goals.
         """
-        if not self._avoids or (self._closed is not None and not self._has_levels):
+        if not self._avoids:
             return None
-        if self.late == "slow" or self._tools is not None:
+        if self.late == "slow":
             raise UnsupportedError(
-                "a servo with a clearance goal has neither late='slow' nor tool_speed",
+                "a servo with a clearance goal does not have late='slow'",
                 where="Servo",
-                expected="late='deviate' and no tool_speed",
+                expected="late='deviate'",
                 hint="priority= makes the clearance an ordinary goal, without a promise for every tick",
             )
-        return Guard(self.problem, self.axes, stops)
+        return Guard(self.problem, self.axes)
 
     def _load(self) -> None:
         """Load all kernels that ticks need, so that no tick waits for compilation."""
@@ -428,13 +373,9 @@ class Servo(ChecksArguments):
             self.axes.table[:, AXIS_ACCELERATION] = gains
             self._replan()
         if self._closed is not None:
-            self._q = self._closed.reset(self._q, 1.0 / self.rate)
+            self._q = self._closed.reset(self._q)
             speeds = self.axes.table[:, AXIS_VELOCITY]
-            if self._levels is None and self._has_levels:
-                self._choose_guard()
-                self._choose_tick()
-        if self._way is not None:
-            self._way.reset(self._q, speeds, 1.0 / self.rate)
+            self._replan()
         self._time = clock
         self._held, self._hold_until = _UNDRIVEN if self._goalless else "", 0.0
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
@@ -443,21 +384,16 @@ class Servo(ChecksArguments):
         self._drives.reset()
         self._driven = False
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
+        self._whole.reset(self._live.table[0], self._q, rests=not speeds.any())
+        self._led, self._led_row = None, None
         self._answers.hold(None)
         self._answers.reset(self._stopped())
         if self._branch is not None:
             self._branch.reset(self._answers.q)
-        if self._way is not None:
-            self._way.holds = self._met()
         if self._slow is not None:
             self._begin_path(self._slow, self._q)
-        if self._levels is not None:
-            self._levels.reset(self._live.table[0], self._q, rests=not speeds.any())
-            self._led, self._led_row = None, None
         if self._guard is not None:
             self._guard.reset(self._q)
-        if self._clear is not None:
-            self._clear.reset(self._q)
         self._last = self._command()
         self._placed = True
 
@@ -524,7 +460,7 @@ class Servo(ChecksArguments):
     def _adopt(self, ik: IK) -> None:
         """Switch to another problem of the same body, from the present state."""
         stop, answer, live, inputs = self._stopped(), self._answers.q, self._live, self._inputs
-        lost, levels, places, path = self._lost, self._levels, self._places, self._path
+        lost, whole, places, path = self._lost, self._whole, self._places, self._path
         pairs = same_goals(self.ik.goals, ik.goals)
         self.axes.let_move(ik.moving)
         self.ik, self._goalless = ik, False
@@ -544,17 +480,14 @@ class Servo(ChecksArguments):
             self._branch.reset(answer)
         if self._guard is not None:
             self._guard.reset(self._feedback.body(self._q))
-        if self._clear is not None:
-            self._clear.reset(self._q)
         if places is not None and self._obstacles is not None:
             self._put(places.of(self._obstacles, [old for _, old in pairs]))
-        if self._slow is not None and (path is not None or self._twisting is None):
+        if self._slow is not None and (path is not None or not self._leads_twists):
             self._path = self._slow
-        elif self._slow is not None:
-            self._levels = self._twisting
-        self._go_on(1.0 / self.rate)
-        if self._levels is not None and levels is not None:
-            self._levels.take_over(levels, pairs)
+        else:
+            self._levels = self._whole
+        self._go_on()
+        self._whole.take_over(whole, pairs)
 
     def _take_limits(self, **new: Any) -> None:
         """Change the limits that are not None, as soon as the body can satisfy them."""
@@ -568,8 +501,9 @@ class Servo(ChecksArguments):
         self._coming = table[:, _LIMITS]
         if new["jerk"] is not None and not self._limits_jerk:
             self._limits_jerk = True
-            if (self._levels is not None or self._twisting is not None) and not self._has_levels:
-                self._go_by_joints()
+            if not self._leads_twists and self._path is None:
+                self._path, self._levels = self._slow, None
+                self._go_on()
         table[:, _LIMITS] = kept
 
     @property
@@ -638,11 +572,9 @@ class Servo(ChecksArguments):
                 self.check_targets(news.table)
             self._drive(orders, now, h, fresh)
             if table is not None and fresh is not None:
-                if self._slow is not None and self._twisting is not None:
-                    self._choose_path(self._slow, self._twisting, fresh)
+                if self._slow is not None and self._leads_twists:
+                    self._choose_path(self._slow, fresh)
                 self._answer(table)
-                if self._way is not None:
-                    self._way.holds &= (table == self._live.table)[0].all(1)
                 self._live.table = table
                 if np.count_nonzero(fresh):
                     self._inputs.seen(fresh, now)
@@ -697,7 +629,7 @@ class Servo(ChecksArguments):
             answers.hold((drives.at, drives.places) if drives.active else None)
         was, self._driven = self._driven, driven
         if was and not driven:
-            self._go_on(h)
+            self._go_on()
             if not leads and not self._held:
                 self._hold(_UNDRIVEN)
 
@@ -729,15 +661,12 @@ class Servo(ChecksArguments):
                 expected="a general solver, such as 'lm'",
             )  # fmt: skip
 
-    def _go_on(self, h: float) -> None:
+    def _go_on(self) -> None:
         """Let goals lead the body again, from its present state."""
         if self._levels is not None:
             rests = not self.axes.table[:, AXIS_VELOCITY].any()
-            self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._closed is not None)
+            self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._proves)
             self._led, self._led_row = None, None
-        if self._way is not None:
-            self._go_ahead_anew(self._way, h)
-            self._way.holds = self._met(_NEARLY)
         if self._path is not None and self._slow is not None:
             self._begin_path(self._slow, self._stopped())
 
@@ -812,8 +741,6 @@ class Servo(ChecksArguments):
         """
         measured = self._feedback.of(q, self._q, self.problem.as_start)
         self._feedback.read(self._q, measured, self._time)
-        if self._closed is not None and self._levels is not None and not self._has_levels:
-            self._go_by_joints()
         if self._feedback.far:
             self._hold(self._feedback.far)
 
@@ -830,13 +757,11 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._levels, self._twisting, self._way, self._slow, self._branch):
+        for part in (self._whole, self._slow, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
             self._guard.put(places, self._feedback.body(self._q))
-        if self._clear is not None:
-            self._clear.put(places, self._q)
 
     def _begin_path(self, path: Path, q: Array) -> None:
         """Lead the body along the path of its targets, which begins at joint values q (nq,), where the body stops."""
@@ -844,7 +769,7 @@ class Servo(ChecksArguments):
         path.reset(self._live.placed(self._live.takes, places), self._feedback.body(q), 1.0 / self.rate)
         self._path, self._levels = path, None
 
-    def _choose_path(self, path: Path, levels: TickLevels, fresh: Bools) -> None:
+    def _choose_path(self, path: Path, fresh: Bools) -> None:
         """Choose whether twists or the path lead a body with late="slow", by the goals that get new targets."""
         twists = self._inputs.twisted()
         others = (fresh & ~twists).any()
@@ -853,9 +778,8 @@ class Servo(ChecksArguments):
         elif self._path is not None and fresh.any() and not others:
             live = self._live.seen > -np.inf
             if path.arrived or not (live & ~twists).any():
-                levels.reset(self._live.table[0], self._q, rests=not self.axes.table[:, AXIS_VELOCITY].any())
-                self._path, self._levels = None, levels
-                self._led, self._led_row = None, None
+                self._path, self._levels = None, self._whole
+                self._go_on()
 
     def _hold(self, why: str) -> None:
         """Begin to brake, unless the body holds already."""
@@ -873,8 +797,6 @@ class Servo(ChecksArguments):
             self._answers.stay(self._stopped())
             live = self._live.seen > -np.inf
             self._live.keep(live, self.probe.places(self._answers.q, self._live.unanchored(live)))
-            if self._way is not None:
-                self._hold_until = self._time + _PATIENCE * self._way.time_to_stop() + _MARGIN / self.rate
         self._held = why
 
     def _lose(self) -> None:
@@ -936,7 +858,7 @@ class Servo(ChecksArguments):
     @property
     def stops_twists(self) -> bool:
         """Whether the target of a twist that stops is put where the body can stop."""
-        return self._slow is None or self._twisting is not None
+        return self._leads_twists
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
@@ -946,19 +868,29 @@ class Servo(ChecksArguments):
         """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or a part."""
         t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
         times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
-        share = 1.0 if self._twisting is None else _SLOW_LEAD
+        share = _SLOW_LEAD if self._slow is not None and self._leads_twists else 1.0
         return share * min(float(times.max(initial=0.0)), self.timeout)
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
-        if self._levels is not None and self.skeleton.mechanism is not None:
-            end = self._levels.end
-            return self._q.copy() if end is None else self.skeleton.mechanism.closed(end[None])[0][0]
-        q, rest = (self._q, self._rest) if self._way is None else (self._way.q, self._way.rest)
-        out = q.copy()
-        rest(q, out)
+        levels = self._levels
+        if levels is not None and self._proves and (levels.known or self._closed is not None):
+            out = levels.end.copy() if levels.known else self._q.copy()
+            self.skeleton.follow(out)
+            return self._feedback.body(out) if self._leads_commands or not levels.known else out
+        out = self._q.copy()
+        self._rest(self._q, out)
         self.skeleton.follow(out)
-        return self._feedback.body(out) if self._way is None else out
+        return self._feedback.body(out)
+
+    @property
+    def _leads_commands(self) -> bool:
+        """Whether ticks lead the commands, not the expected robot, although these differ.
+
+        Loops and limited rotations keep their limits in commands: an offset would change these there.
+        """
+        tied = self._closed is not None or (self._levels is not None and self._levels.limits_turns)
+        return self._feedback.offset is not None and tied
 
     def _answer(self, table: Array) -> None:
         """Solve the goals for these targets, from the previous solution; unchanged targets keep the solution."""
@@ -983,36 +915,21 @@ class Servo(ChecksArguments):
         """Take a tick of time h towards the solution, or brake."""
         out = np.empty(len(self._q))
         brakes = self._coming is not None and self._change_limits(self._coming, out, h)
-        if self._clear is not None:
-            self._clear.note(self._q)
-        stop, way = STOP if self._held and not self._driven else 0, self._way
-        kept, q = self.axes.table.copy() if self._guard is not None else None, self._q
-        if way is not None and stop and self._time > self._hold_until:
-            self._go_ahead_anew(way, h)  # brake each joint independently until the body rests
-            way = None
+        stop = STOP if self._held and not self._driven else 0
         if brakes:
             self._go(out, h, STOP)
         elif self._driven:
             self._go_driven(out, h)
         elif self._path is not None and (not stop or self._time <= self._hold_until):
             self._follow_path(self._path, out, h, stop)
-        elif way is None:
-            self._go(out, h, stop)
         else:
-            self._go_way(way, out, h, stop)
-        free = self._closed is None and (self._levels is None or self._driven)
-        if self._guard is not None and kept is not None and free:
-            self._keep_clear(self._guard, kept, q, out, h)
-        if self._closed is not None and self._tools is not None and self._levels is None:
-            self._tools.tell(q, out, h, self._closed.slowed)
+            self._go(out, h, stop)
         self._q = out
         if self._coming is not None:
             reasons = self.axes.table[:, REASON]
             reasons[self._recovers] = np.maximum(reasons[self._recovers], RECOVERING)
         if self._drives.active:
-            answers = self._answers
-            moved = None if self._driven or self._levels is not None else self.axes.way(answers.before, answers.q)
-            self._drives.follow(self._feedback.body(out), answers.q, h, moved)
+            self._drives.follow(self._feedback.body(out), self._answers.q, h)
         self._answers.rest()
         self._last = self._command()
         return self._last
@@ -1024,11 +941,15 @@ class Servo(ChecksArguments):
             led, before = led.copy(), before.copy()
             self._drives.lead_straight(led, before)
             led, before = self.skeleton.follow(led), self.skeleton.follow(before)
-        self._aim = there, before = self._feedback.command(led), self._feedback.command(before)
-        if self._levels is not None and self._closed is not None:
-            self._go_by_levels(self._levels, out, h, 0, self._levels.above)
-            return
-        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+        self._aim = self._feedback.command(led), self._feedback.command(before)
+        self._go_straight(out, h, 0)
+
+    def _go_straight(self, out: Array, h: float, stop: int) -> None:
+        """Take a tick in which joints move independently as ``_aim`` says, under the limits of the whole body."""
+        if self._proves:
+            self._go_by_levels(out, h, stop, self._whole.above)
+        else:
+            self._tick(self._q, *self._aim, out, h, PROPOSE | ADVANCE | stop)
 
     def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
         """Apply new limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
@@ -1039,7 +960,7 @@ class Servo(ChecksArguments):
         Returns:
             Whether the body has to brake in this tick.
         """
-        table, q, guard = self.axes.table, self._q, self._guard
+        table = self.axes.table
         kept, planned = table.copy(), table.copy()
         v, a = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION]
         able = np.ones(len(table), bool)
@@ -1055,7 +976,6 @@ class Servo(ChecksArguments):
                 return True
         held = kept[:, _LIMITS].copy()
         held[:, 0] = 0.0  # lower velocity limits apply at once
-        state = None if guard is None else guard.state
         before = failed = self._leaves_limits(h)
         for _ in range(2):
             planned[:] = kept
@@ -1070,24 +990,43 @@ class Servo(ChecksArguments):
             able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
         brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
         clear = True
-        if guard is not None and state is not None and self._closed is None:
+        if self._proves and not brakes:
             table[:] = planned
-            self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
-            clear = guard.allows(q, out, h, self._feedback)
-            guard.state = state
+            clear = self._can_stop(out, h)
+            brakes = not clear
         takes = clear and not brakes
         self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
         table[:] = planned if takes else kept
-        levels = self._levels or self._twisting
-        if takes and levels is not None and self._closed is None:
-            levels.forget()
+        if takes:
+            self._whole.forget()
         if takes and able.all():
             self._coming = None
             if self._braked:
                 self._braked = False
-                self._go_on(h)
+                self._go_on()
         self._braked |= brakes
         return brakes
+
+    def _can_stop(self, out: Array, h: float) -> bool:
+        """Return whether the body can stop under its present limits; ``out`` (nq,) is scratch memory."""
+        kept = self._state
+        self._whole.forget()
+        self._aim = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
+        self._go_by_levels(out, h, STOP)
+        found = self._whole.known
+        self._put_back(kept)
+        return found
+
+    @property
+    def _state(self) -> Any:
+        """A copy of what a tick by levels changes."""
+        return self._whole.state, self.axes.table.copy(), None if self._guard is None else self._guard.state
+
+    def _put_back(self, kept: Any) -> None:
+        """Restore a ``_state``."""
+        self._whole.state, self.axes.table[:] = kept[:2]
+        if self._guard is not None:
+            self._guard.state = kept[2]
 
     def _leaves_limits(self, h: float) -> Bools:
         """Return which axes leave their position limits if each brakes now, in ticks of time h; changes the table."""
@@ -1096,74 +1035,44 @@ class Servo(ChecksArguments):
         lasts = float(table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(axis=1).max(initial=0.0))
         for _ in range(min(math.ceil(lasts / h) + 1, _LONGEST_STOP)):
             out = np.empty(len(q))
-            self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
+            self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
             leaves |= table[:, REASON] == EMERGENCY
             q = out
         return leaves
-
-    def _keep_clear(self, guard: Guard, kept: Array, q: Array, out: Array, h: float) -> None:
-        """Change a tick from joint values q to ``out`` (nq,) if clearance goals do not allow it.
-
-        Args:
-            guard: Distances of the clearance goals.
-            kept: The state of the axes before the tick.
-            q: Joint values before, (nq,).
-            out: Those after the tick, (nq,); changed in place.
-            h: Seconds.
-        """
-        if self._feedback.found is not None:  # the measured offset may have changed since the last tick
-            guard.note(self._feedback.body(q))
-        away = guard.too_near
-        guard.blocked = away or (guard.slides(h) and not self._held) or not guard.allows(q, out, h, self._feedback)
-        if not guard.blocked:
-            return
-        guard.begin_slide()
-        table, (there, before) = self.axes.table, self._aim
-        tries = () if self._held else (before,)
-        if tries and not kept[:, AXIS_VELOCITY].any():
-            tries = before, there  # second try: a target at rest, which frees a resting body between two obstacles
-        for came_from in tries:
-            table[:] = kept
-            self._tick(q, there, came_from, out, h, PROPOSE)
-            guard.refine(q, out, h, self._live.table, self._feedback)
-            self._tick(q, there, came_from, out, h, ADVANCE)
-            if guard.allows(q, out, h, self._feedback):
-                break
-        else:
-            table[:] = kept
-            self._tick(q, there, before, out, h, PROPOSE | ADVANCE | STOP)
-            guard.note(self._feedback.body(out))
-        if self._way is not None:
-            self._q = out
-            self._go_ahead_anew(self._way, h)
 
     def _go(self, out: Array, h: float, stop: int) -> None:
         """Take a tick by levels, or one in which joints move independently to the solution; write ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._aim = there, before
         if self._levels is not None:
-            self._go_by_levels(self._levels, out, h, stop)
+            self._go_by_levels(out, h, stop)
             if self._closed is not None:
                 self._closed.watch(out, there, 0.0 if stop else h)
         else:
-            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
+            self._go_straight(out, h, stop)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
 
-    def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int, count: int | None = None) -> None:
+    def _go_by_levels(self, out: Array, h: float, stop: int, count: int | None = None) -> None:
         """Take a tick in which goals of the first ``count`` levels keep their priorities; write ``out`` (nq,)."""
-        if self._led_row is not self._answers.row:
+        levels = self._whole
+        if self._led_row is not self._answers.row or self._leads_commands:
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
-        places = self._feedback.body(self._q), self._q
+        places = (self._q if self._leads_commands else self._feedback.body(self._q)), self._q
         if self._guard is not None:
-            self._guard.begin_tick(self._q, h, self._feedback)
+            self._guard.begin_tick(self._q, h, self._feedback, commands=self._leads_commands)
         leads = (self._led is not None or self._answers.reaches) and not self._inputs.twists
         meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
+        unknown = self._proves and not levels.known and not stop
+        kept = self._state if unknown else None
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets), count)
+        if kept is not None and not levels.known:  # brake until the body is known to stop inside its limits
+            self._put_back(kept)
+            levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | STOP), count)
         if self._tools is not None:
-            self._tools.note_shares(*levels.tools)
+            self._tools.note_shares(*levels.tools, leads=self._path is not None)
         if self._guard is not None:
             self._guard.blocked = bool(levels.touches[0])
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
@@ -1176,9 +1085,14 @@ class Servo(ChecksArguments):
     def _reachable(self) -> Array | None:
         """Return targets (1, goals, 17) in which missed targets are replaced by their places in the solution.
 
-        None if no target is replaced. A solution that is still being searched may be worse than the present pose in
-        some goal, without a gain at a higher priority; then missed targets from that priority on are kept.
+        None if no target is replaced. Where commands are led, all targets are places of commands. A solution that is
+        still being searched may be worse than the present pose in some goal, without a gain at a higher priority; then
+        missed targets from that priority on are kept.
         """
+        if self._leads_commands:
+            goals = self._live.takes
+            there = self._feedback.command(self._answers.q)
+            return self._live.placed(goals, self.probe.places(there, self._live.unanchored(goals)))
         row = self._answers.row
         if row is None or self._answers.reaches:
             return None
@@ -1201,61 +1115,20 @@ class Servo(ChecksArguments):
             return None
         return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
 
-    @property
-    def _brakes_at_once(self) -> bool:
-        """Whether joints can brake from one tick to the next, as the jerk has no limit.
-
-        With a jerk limit, the box of a tick is so narrow that a choice by the goals of this tick only can leave the
-        next ticks without a good choice.
-        """
-        return not self._limits_jerk
-
-    def _go_ahead_anew(self, way: Way, h: float) -> None:
-        """Restart the look-ahead body at the pose of the real body."""
-        way.reset(self._feedback.body(self._q), self.axes.table[:, AXIS_VELOCITY].copy(), h)
-
-    def _go_way(self, way: Way, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which goals that are met stay met; write ``out`` (nq,)."""
-        feedback, answers, targets = self._feedback, self._answers, self._live.table
-        before = feedback.command(way.place)
-        there = way.advance(answers.q, answers.before, h, stop, table=targets, places=self.probe.places)
-        there = feedback.command(there)
-        self._aim = there, before
-        self._tick(self._q, there, before, out, h, PROPOSE)
-        if self._brakes_at_once and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
-            way.refine(self._q, out, h, self._met(), feedback)
-        self._tick(self._q, there, before, out, h, ADVANCE)
-        most = np.inf if self._tools is None else self._tools.cruise(h, np.array([before, there]))
-        way.pace.adapt(self.axes.way(out, there), h, most, self.axes.way(before, there))
-        self._q = out
-        if not way.holds.all():
-            way.holds |= self._met()
-
     def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
         """Take a tick along the path of the targets; write ``out`` (nq,)."""
         before = self._feedback.command(path.place)
         self._answers.q, self._answers.drifts = path.advance(h, stop), False
         there = self._feedback.command(self._answers.q)
-        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+        self._aim = there, before
+        self._go_straight(out, h, 0)
         path.pace.adapt(self.axes.way(out, there), h)
         self._answers.row = path.row if path.arrived else None
-
-    def _met(self, slack: float = 1.0) -> Bools:
-        """Return which goals are met now, within ``slack`` times the tolerance."""
-        most, most_angle = self.ik.tolerance
-        errors = self.probe.errors(self._feedback.body(self._q), self._live.table)
-        pairs = zip(self.ik.goals, errors, strict=True)
-        met = [
-            error.position <= slack * (goal.own_tolerance or most) and error.angle <= slack * most_angle
-            for goal, error in pairs
-        ]
-        return np.array(met, bool)
 
     @property
     def _blocked(self) -> bool:
         """Whether clearance has changed the last tick."""
-        guard = self._guard or self._clear
-        return guard is not None and guard.blocked
+        return self._guard is not None and self._guard.blocked
 
     @property
     def _aimed(self) -> Bools:
@@ -1317,7 +1190,7 @@ def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Arra
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
 _KERNELS: Final = (  # entry points that every servo needs in addition to its solver's
-    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "replan", "choose", "stops")),
+    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "replan")),
     "hierarchy.full_body.full_body",
 )
 _LEVELS: Final = "servo.step.servo_step"

@@ -69,10 +69,7 @@ ENTRIES: Final = {
     "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),
     "servo.tick.servo_replan": Entry("stops under other limits", 1.0),
     "servo.tick.servo_rest": Entry("stops of a servo", 1.0),
-    "servo.tick.servo_choose": Entry("goals of a tick under limits", 1.0),
-    "servo.tick.servo_stops": Entry("stops after a tick", 1.0),
     "servo.step.servo_step": Entry("ticks of a servo by priorities", 20.0),
-    "servo.clear.tick_is_clear": Entry("ticks that keep clearance", 9.0),
     "goals.ways.clear_ways": Entry("ways that keep clearance", 6.0),
     "loops.closing.close_rows": Entry("poses with loops", 7.0),
     "loops.closing.write_rows": Entry("freedom of loops", 2.0),
@@ -140,10 +137,6 @@ _OTHERS: Final = {
     "servo.tick.servo_reset": (("float64", 2), ("float64", 1), ("float64", 0)),
     "servo.tick.servo_replan": (("float64", 2),),
     "servo.tick.servo_rest": (("int32", 2), ("float64", 2), ("float64", 1), ("float64", 1)),
-    "servo.tick.servo_choose": (
-        ("int32", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 3, ("float64", 0),
-    ),
-    "servo.tick.servo_stops": (*(("float64", 2),) * 2, ("float64", 0)),
     "servo.step.servo_step": (
         ("int32", 1), *(("float64", 1),) * 3, ("float64", 2), *(("int32", 1),) * 3, *(("float64", 2),) * 2,
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 5, ("float64", 0),
@@ -157,9 +150,6 @@ _OTHERS: Final = {
     ),
     "proofs.maps.search_map": (
         *(("float64", 2),) * 2, ("float64", 1), ("int32", 2), *(("float64", 2),) * 2, ("int32", 2), ("float64", 1),
-    ),
-    "servo.clear.tick_is_clear": (
-        ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), ("float64", 2),
     ),
     "goals.ways.clear_ways": (
         ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), *(("float64", 2),) * 2,

@@ -148,7 +148,7 @@ def split_motion(axes, one, way, speed, push, shift, h):
 
 
 @device
-def choose_course(axes, one, way, speed, push, h):
+def choose_course(axes, one, way, speed, push, fastest, h):
     """Propose the velocities of a tick of time h.
 
     Args:
@@ -157,6 +157,7 @@ def choose_course(axes, one, way, speed, push, h):
         way: Scratch memory, (axes,).
         speed: The same.
         push: The same.
+        fastest: Highest velocity along the displacement to the answer.
         h: Seconds.
     """
     n = axes.shape[0]
@@ -171,7 +172,7 @@ def choose_course(axes, one, way, speed, push, h):
     ahead = F(0)
     if left > F(0):
         begin_course(axes, one, way, v, a)
-        one[AXIS_TARGET] = left
+        one[AXIS_TARGET], one[TOP_SPEED] = left, max(min(one[TOP_SPEED], fastest), abs(v))
         bound_one(one, h)
         choose(one, h)
         ahead = one[NEXT]

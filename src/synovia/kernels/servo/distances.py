@@ -23,7 +23,7 @@ from synovia.kernels.goals.clearance import (
     lacking,
 )
 from synovia.kernels.goals.term import NEVER
-from synovia.kernels.goals.ways import count_axes, displace, go, left_of_pair, nearer, open_ways
+from synovia.kernels.goals.ways import count_axes, displace, go, left_of_pair, nearer, open_ways, shift
 from synovia.kernels.hierarchy.inequalities import write_slack
 from synovia.kernels.hierarchy.step import update_frames
 from synovia.kernels.layout import (
@@ -35,22 +35,30 @@ from synovia.kernels.layout import (
     CLEAR_ROW,
     CLEAR_WEIGHT,
     FIRST_SLOT,
+    GAP,
     SCALAR,
     SEEN,
     SLACK,
     SLOTS,
     TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
 )
+from synovia.kernels.loops.closing import STEPS, close
 from synovia.kernels.loops.ties import has_loops
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
+from synovia.kernels.servo.axis import acceleration_of
+from synovia.kernels.servo.places import ENDS_IN, farthest_of, instant_of, is_straight, write_place
+from synovia.kernels.servo.stop import NO_LIMIT, sync_time
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_clear, open_work
 from synovia.kernels.tree.variables import clamp_block
 
+SMALL = F(1e-6)  # part of the velocity limit: step of a finite difference
 SPARED = F(0.05)  # tolerances beyond the distance: at most what answers spare, or their places could not be reached
 PRESSED = F(1.2)  # factor of the slack: a body that is nearer has not come so near by its own motion
 AGAIN = F(0.1)  # part of the slack by which a pair may come nearer again, after a motion that was not checked
-PIECES = 8  # pieces of a stop that is not straight; each is checked as if it were
+PIECES, PIECES_WITH_JERK = 8, 16  # pieces of a stop that is not straight; each is checked as if it were
 
 
 @inline
@@ -107,6 +115,35 @@ def write_moved(problem, velocities, q, time, out):
         clamp_block(problem.variables, problem.limits, k, out)
 
 
+@device
+def motion_alone(row, w, h):
+    """Return the velocity and acceleration with which an axis begins to stop after its next velocity w."""
+    if row[TOP_JERK] >= NO_LIMIT:
+        return w, F(0)
+    a = acceleration_of(row, w, h)
+    return w + F(0.5) * h * a, a
+
+
+@device
+def time_alone(row, w, h):
+    """Return the time in which an axis can come to rest after its next velocity w, if all do so together."""
+    u, a = motion_alone(row, w, h)
+    return sync_time(u, a, row[TOP_ACCELERATION], row[TOP_JERK], h)
+
+
+@device
+def reach_of(row, w, T, h):
+    """Return how far an axis goes after the velocity w if its stop takes the time T; its derivatives by w and by T."""
+    if row[TOP_JERK] >= NO_LIMIT:
+        double = F(2) * T + h
+        reach = h + T * T / double
+        return reach * w, reach, F(2) * T * (T + h) / (double * double) * w
+    u, a = motion_alone(row, w, h)
+    per, arc = F(2) / (row[GAP] + h), T * T / F(12)
+    slope = h + F(0.5) * T * (F(1) + F(0.5) * h * per) + arc * per
+    return h * w + F(0.5) * T * u + arc * a, slope, F(0.5) * u + a * T / F(6)
+
+
 @apart
 def write_contacts(held, axes, q, time, spare, first):
     """Write rows of contacts where the body stops after the chosen velocities, and their slacks from ``first`` on.
@@ -117,12 +154,13 @@ def write_contacts(held, axes, q, time, spare, first):
     clear, n = problem.clear, work.J.shape[1]
     T, slowest = F(0), -1
     for j in range(n):
-        t = spare * (abs(tick.choice[j]) / axes[columns[j], TOP_ACCELERATION] - F(0.5) * time)
+        t = spare * time_alone(axes[columns[j]], tick.choice[j], time)
         if t > T:
             T, slowest = t, j
-    reach = time + T * T / (F(2) * T + time)
+    for j in range(n):
+        tick.least[j], tick.most[j], _ = reach_of(axes[columns[j]], tick.choice[j], T, time)
     copy(q, tick.sample)
-    write_moved(problem, tick.choice, q, reach, tick.sample)
+    write_moved(problem, tick.least, q, F(1), tick.sample)
     update_frames(problem, tick.sample, work.frames)
     ignore_contacts(clear, 0)
     clearance_residual(clear, problem, work.frames, work.e)
@@ -131,13 +169,14 @@ def write_contacts(held, axes, q, time, spare, first):
         for i in range(clear.ints[t, CLEAR_ROW], clear.ints[t, CLEAR_ROW] + clear.ints[t, SLOTS]):
             total = F(0)
             for j in range(n):
-                h.G[i, j] = work.J[i, j] * reach / tick.slope[j]
-                total += work.J[i, j] * tick.choice[j] / tick.unit[j]
+                h.G[i, j] = work.J[i, j] * tick.most[j] / tick.slope[j]
+                _, _, longer = reach_of(axes[columns[j]], tick.choice[j], T, time)
+                total += work.J[i, j] * longer / tick.unit[j]
             if slowest >= 0:
-                per = F(2) * T * (T + time) / ((F(2) * T + time) * (F(2) * T + time)) * spare
-                per /= axes[columns[slowest], TOP_ACCELERATION]
-                side = math.copysign(F(1), tick.choice[slowest])
-                h.G[i, slowest] += total * per * side * tick.unit[slowest] / tick.slope[slowest]
+                row, w = axes[columns[slowest]], tick.choice[slowest]
+                d = math.copysign(SMALL * row[TOP_SPEED], w)
+                per = spare * (time_alone(row, w + d, time) - time_alone(row, w, time)) / d
+                h.G[i, slowest] += total * per * tick.unit[slowest] / tick.slope[slowest]
         w, row = clear.data[t, CLEAR_WEIGHT] / problem.reach, clear.ints[t, CLEAR_ROW]
         for slot in range(clear.ints[t, FIRST_SLOT], clear.ints[t, FIRST_SLOT] + clear.ints[t, SLOTS]):
             lack = lacking(clear, problem, t, slot) - (F(1) - SPARED) * problem.tolerance
@@ -147,20 +186,19 @@ def write_contacts(held, axes, q, time, spare, first):
 
 
 @device
-def path_sizes(variables, stop, sizes):
+def path_sizes(variables, stop, jerk, sizes):
     """Write to ``sizes`` how far each axis moves on a stop at most; the size of a rotation is on its first axis.
 
     Returns:
         Whether the stop is straight.
     """
-    straight, i = True, 0
+    straight, i = not jerk, 0
     for k in range(variables.shape[0]):
         count = 1 if variables[k, BLOCK] == SCALAR else 3
         size = F(0)
         for c in range(i, i + count):
-            bent = abs(stop.bends[0, c]) + abs(stop.bends[1, c]) + abs(stop.bends[2, c])
-            straight = straight and bent == F(0)
-            size += (abs(stop.way[c]) + bent) * (abs(stop.way[c]) + bent)
+            straight = straight and is_straight(stop, c)
+            size += farthest_of(stop, c, jerk) * farthest_of(stop, c, jerk)
             sizes[c] = F(0)
         sizes[i] = math.sqrt(size)
         i += count
@@ -168,23 +206,16 @@ def path_sizes(variables, stop, sizes):
 
 
 @device
-def write_progress(variables, stop, r, out):
-    """Write to ``out`` (nq,) the pose of a stop, without a limit of the jerk, at the progress r."""
-    i = 0
-    for k in range(variables.shape[0]):
-        at, count = variables[k, BLOCK_Q], 1 if variables[k, BLOCK] == SCALAR else 3
-        if count == 1:
-            out[at] = stop.start[at] + progressed(stop, i, r)
-        else:
-            w = progressed(stop, i, r), progressed(stop, i + 1, r), progressed(stop, i + 2, r)
-            store_quat(out, at, quat_normalize(quat_mul(load_quat(stop.start, at), quat_exp(w))))
-        i += count
-
-
-@inline
-def progressed(stop, i, r):
-    """Return the displacement of axis i on a stop at the progress r."""
-    return r * (stop.way[i] + r * (stop.bends[0, i] + r * (stop.bends[1, i] + r * stop.bends[2, i])))
+def write_robot(held, whole, stop, ways, r, jerk, out):
+    """Write to ``out`` (nq,) the pose of the robot on a stop at the progress r, with closed loops."""
+    problem, tick = held[0], held[3]
+    if r <= F(0):
+        copy(stop.start, tick.pose)
+    else:
+        write_place(whole[0], stop, instant_of(stop, r) if r < F(1) else stop.clock[ENDS_IN], jerk, tick.pose)
+        if has_loops(problem.loops):
+            close(problem.loops, problem, tick.pose, False, STEPS)
+    shift(whole, tick.pose, ways.offset, F(1), out)
 
 
 @device
@@ -215,7 +246,7 @@ def forget_distant(ways, both):
 
 
 @apart
-def stays_apart(held, body, stop, q):
+def stays_apart(held, body, stop, jerk, q):
     """Return whether a tick from q to the start of a stop, and the stop, keep all distances.
 
     If so, ``after`` has the margin of each pair after the tick. A body that keeps no distances stays apart.
@@ -226,33 +257,35 @@ def stays_apart(held, body, stop, q):
     problem, work = open_clear(ints, floats, scratch), open_work(ints, scratch)
     whole = body[0], body[1], problem.followers, problem.coupling
     ways = open_ways(problem.clear, problem.nq, stop.way.shape[0], memory)
+    last, place = ways.poses[1], ways.poses[2]
+    shift(whole, q, ways.offset, F(1), last)
+    write_robot(held, whole, stop, ways, F(0), jerk, place)
     copy(ways.left, ways.rest)
-    if not go(problem, work.frames, whole, ways, q, stop.start, ways.rest):
+    if not go(problem, work.frames, whole, ways, last, place, ways.rest):
         return False
     copy(ways.rest, ways.after)
-    straight = path_sizes(body[0], stop, ways.sizes)
+    straight = path_sizes(body[0], stop, jerk, ways.sizes)
     if forget_distant(ways, False) == 0:
         return True
-    measure_pairs(problem, work.frames, ways, stop.start, ways.rest)
+    measure_pairs(problem, work.frames, ways, place, ways.rest)
     for u in range(ways.rest.shape[0]):
         if ways.rest[u] < F(math.inf):
             ways.after[u] = ways.rest[u]
     if forget_distant(ways, False) == 0:
         return True
-    pieces = 1 if straight else PIECES
-    last, place = ways.poses[1], ways.poses[2]
-    write_progress(body[0], stop, F(1), place)
+    copy(place, last)
+    write_robot(held, whole, stop, ways, F(1), jerk, place)
     copy(ways.rest, ways.found)
     measure_pairs(problem, work.frames, ways, place, ways.found)
     for u in range(ways.rest.shape[0]):
         if ways.rest[u] < F(math.inf) and ways.found[u] < ways.least[u]:
             return False
-    path_sizes(body[0], stop, ways.sizes)
+    path_sizes(body[0], stop, jerk, ways.sizes)
     if forget_distant(ways, True) == 0:
         return True
-    copy(stop.start, last)
+    pieces = 1 if straight else PIECES_WITH_JERK if jerk else PIECES
     for n in range(pieces):
-        write_progress(body[0], stop, F(n + 1) / F(pieces), place)
+        write_robot(held, whole, stop, ways, F(n + 1) / F(pieces), jerk, place)
         if not go(problem, work.frames, whole, ways, last, place, ways.rest):
             return False
         copy(place, last)
@@ -267,13 +300,15 @@ def note_distances(held, body, q, to, proven):
     whole = body[0], body[1], problem.followers, problem.coupling
     ways = open_ways(problem.clear, problem.nq, count_axes(body[0]), memory)
     if not proven:
+        place = ways.poses[1]
+        shift(whole, to, ways.offset, F(1), place)
         displace(whole, q, to, ways.steps, ways.sizes)
         measured = False
         for u in range(ways.rest.shape[0]):
             ways.after[u] = ways.left[u] - nearer(ways.levers, u, ways.sizes)
             if ways.after[u] <= F(0):
                 if not measured:
-                    forward(problem.tree, to, work.frames)
+                    forward(problem.tree, place, work.frames)
                     measured = True
                 ways.after[u] = left_of_pair(problem.clear, work.frames, u, ways.numbers[SEEN])
     copy(ways.after, ways.left)

@@ -79,7 +79,7 @@ from synovia.kernels.math.rotations import load_quat
 from synovia.kernels.servo.axis import acceleration_of, reason_of, stop_after
 from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.distances import keeps_apart, write_contacts, write_moved
-from synovia.kernels.servo.stop import NO_LIMIT, duration, travelled
+from synovia.kernels.servo.stop import NO_LIMIT, duration, sync_time, travelled
 from synovia.kernels.servo.tools import CRUISE, most_used, write_tools
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited, step_unit
@@ -100,6 +100,7 @@ SPARE = F(1.1)  # factor of the least time of a stop, as bends add to its accele
 ROOM = F(1.2)  # factor of the displacement to the stop, as the stop may take longer; with jerk, SPARE
 ELSEWHERE = F(0.2)  # radians, length scales: an answer farther away does not move as the body would
 CREEP = F(0.05)  # part of the highest velocity: a body whose axes are slower may be blocked
+EASY = F(0.9)  # part of the limits of end effectors that a course with a limit of the jerk uses
 SLOW = F(1e-3)  # part of the highest velocity: slower axes count as at rest
 REST = F(1e-9)  # radians, length units: smaller displacements in a tick are rounding
 SMOOTH = F(0.01)  # part of a squared velocity: if its squared change in a tick is less, the target does not jump
@@ -114,20 +115,6 @@ FARTHEST = F(1e9)  # no bound on the move of a column in a step of the levels
 
 Tick = record("Tick", TICK)
 open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "residuals"))
-
-
-@device
-def sync_time(v, a, A, J, h):
-    """Return the time in which an axis can come to rest, if all come to rest in the same time.
-
-    Without a limit of the jerk, velocities fall evenly: v is the mean of the tick before, of time h. With one, they are
-    cubic polynomials of the time, from a velocity v and an acceleration a to rest; their largest jerk is at most
-    6 |v| / T² + 4 |a| / T, and their largest acceleration about 1.5 |v| / T.
-    """
-    if J >= NO_LIMIT:
-        return max(abs(v) / A - F(0.5) * h, F(0))
-    b = F(2) * abs(a)
-    return max((b + math.sqrt(b * b + F(6) * J * abs(v))) / J, F(1.5) * abs(v) / A)
 
 
 @device
@@ -214,7 +201,7 @@ def time_of_rows(held, axes, h):
     the accelerations of the axes, that changes the errors of goals as the chosen velocities do, less the motion of the
     targets. Rows are made orthonormal by the modified Gram-Schmidt method. Frames are those of the next sample.
     """
-    problem, work, levels, tick, columns, goal_of_row, _, _, _, rates, _ = held
+    problem, work, levels, tick, columns, goal_of_row, _, _, _, rates, _, _ = held
     m, n = work.J.shape
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, levels)
     rows, parts = levels.G, levels.e
@@ -352,7 +339,7 @@ def assemble(held, axes, together, q, time, levels, stays):
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
     """
-    problem, work, h, tick, axis_of, goal_of_row, states, _, tools, rates, _ = held
+    problem, work, h, tick, axis_of, goal_of_row, states, _, tools, rates, _, _ = held
     m, n = work.J.shape
     columns = h.v.shape[1]
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -449,7 +436,7 @@ def promised_residual(held, pose, share, ties):
         share: Progress of the stop at that pose, 0 to 1; negative to check held goals only.
         ties: Weight of the closure errors of loops.
     """
-    problem, work, _, tick, _, goal_of_row, states, (still, led), _, _, _ = held
+    problem, work, _, tick, _, goal_of_row, states, (still, led), _, _, _, _ = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     most = F(0)
@@ -472,7 +459,7 @@ def promised_step(held, follows):
     The pose is ``tick.pose``; ``tick.least`` and ``tick.most`` are bounds, per unit. Followed goals are included if
     ``follows`` is true.
     """
-    problem, work, h, tick, _, goal_of_row, states, (still, led), _, _, _ = held
+    problem, work, h, tick, _, goal_of_row, states, (still, led), _, _, _, _ = held
     m, n = work.J.shape
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
@@ -575,8 +562,11 @@ def has_promise(held):
 
 @inline
 def limits_motion(held):
-    """Return whether a tick needs a stop of the whole body that keeps speeds of end effectors or distances."""
-    return limits_tools(held) or keeps_apart(held)
+    """Return whether a tick needs a stop of the whole body that keeps more limits than those of single axes.
+
+    These are speeds of end effectors, distances and, with a limit of the jerk, limits of rotations.
+    """
+    return limits_tools(held) or keeps_apart(held) or held[11]
 
 
 @device
@@ -589,16 +579,16 @@ def spare_of(held):
 def open_held(problem, work, tick, columns, goal_of_row, states, live, motion):
     """Return the data with which the levels of a tick are solved; for ``motion`` see ``promised_rows``.
 
-    It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart), the last three from
-    ``live``. ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for ``rates``
-    see ``note_rates``, and for ``apart`` see ``servo.distances``. ``counts`` is whether the body stops, and how
-    many levels apply.
+    It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart, turns), the last four
+    from ``live``. ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for
+    ``rates`` see ``note_rates``, and for ``apart`` see ``servo.distances``. ``turns`` is whether the stop of the whole
+    body has to keep limits of rotations, as those of single axes may not.
     """
-    tools, rates, apart = live
+    tools, rates, apart, turns = live
     slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
     promised = promised_rows(problem, goal_of_row, states, motion)
-    return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart
+    return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart, turns
 
 
 @device
@@ -667,7 +657,7 @@ def mode_after(problem, state, away, turned, same, now):
         return FAR
     blocked = rests or (touches and far >= before)
     stuck = same and ((mode == FAR and blocked) or (mode == FOLLOWED and far <= before))
-    if jerk and same and not rests and mode == FAR and not spins(state):
+    if jerk and same and not blocked and mode == FAR and not spins(state):
         return FAR
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck and not remote:
         return FAR
@@ -906,6 +896,25 @@ def tool_part(held, velocities, q, h):
 
 
 @device
+def fastest_course(held, axes, q, h):
+    """Return the highest velocity to the answer at which end effectors keep their limits now, see ``servo.course``.
+
+    It is infinite if these limits are above those of the axes.
+    """
+    tick, columns, length, longest = held[3], held[4], F(0), F(0)
+    for j in range(columns.shape[0]):
+        part = axes[columns[j], AXIS_TARGET] / axes[columns[j], TOP_SPEED]
+        length, longest = length + part * part, max(longest, abs(part))
+    if length <= F(0):
+        return F(math.inf)
+    for j in range(columns.shape[0]):
+        tick.shift[j] = axes[columns[j], AXIS_TARGET] / math.sqrt(length)
+    part = tool_part(held, tick.shift, q, h)
+    held[8][1][1, :] = F(0)
+    return EASY / part if part * math.sqrt(length) > EASY * longest else F(math.inf)
+
+
+@device
 def slow_down(held, axes, q, h):
     """Limit axes to their share of a straight path to the answer on which end effectors keep their limits.
 
@@ -995,7 +1004,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, _, states, _, _, _, apart = held
+    problem, work, h, tick, columns, _, states, _, _, _, apart, _ = held
     n = columns.shape[0]
     promises = limits_motion(held) or holds_promised(held)
     far = any_far(states)

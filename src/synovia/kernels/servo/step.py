@@ -1,19 +1,47 @@
 """One tick of a body with goals, in one call."""
 
+import math
+
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.clearance import keeps_clear
-from synovia.kernels.layout import ADVANCE, AXIS_WIDTH, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
+from synovia.kernels.layout import (
+    ADVANCE,
+    AT_POSITION,
+    AXIS_LOWER,
+    AXIS_UPPER,
+    AXIS_WIDTH,
+    BLOCK,
+    EMERGENCY,
+    FOLLOWER,
+    LEADER,
+    MEETS,
+    NEXT,
+    PROPOSE,
+    REASON,
+    RECOVERING,
+    SCALAR,
+    STOP,
+    TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
+    WHOLE,
+    Table,
+)
+from synovia.kernels.servo.axis import TOLD, WITHIN, acceleration_of, jerk_of, reason_of
 from synovia.kernels.servo.course import choose_course
 from synovia.kernels.servo.distances import ignore_clearance, keeps_apart, note_distances, note_pressed
 from synovia.kernels.servo.levels import (
+    EASY,
     any_far,
     begin_tick,
     choose_modes,
     creeps,
     distance_of_answer,
+    fastest_course,
     has_promise,
     is_alone,
+    limits_tools,
     note_rates,
     open_held,
     open_tick,
@@ -21,12 +49,13 @@ from synovia.kernels.servo.levels import (
     stands,
     write_units,
 )
+from synovia.kernels.servo.places import KNOWN, PASSED
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.tools import measure_tools
-from synovia.kernels.servo.whole import KNOWN, MOST_NODES, PASSED, accept_tick, brake_tick
+from synovia.kernels.servo.whole import MOST_NODES, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
-from synovia.kernels.tree.variables import follower_value
+from synovia.kernels.tree.variables import follower_value, is_limited
 
 STOP_OF_BODY = (  # memory of a stop of the whole body
     *(Table("bends", (MOST_NODES, "axes")) if table.name == "bends" else table for table in WHOLE),
@@ -34,7 +63,10 @@ STOP_OF_BODY = (  # memory of a stop of the whole body
     Table("marks", (40, 9)),  # position, velocity, acceleration and jerk of both shapes at instants; the time
     Table("curve", ("axes",)),  # curvature of held rows along the velocities, as accelerations
     Table("one", (AXIS_WIDTH,)),  # an axis along the course to the answer
+    Table("end", ("nq",)),  # pose at the end
+    Table("moves", (2, "axes")),  # velocities and accelerations at a sample
 )
+BINDS = F(0.98)  # part of the speed on a course at which end effectors limit it
 Whole = record("Whole", STOP_OF_BODY)
 _open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
 
@@ -50,6 +82,29 @@ def follow_leaders(followers, coupling, out):
     """Write the values of mimic joints."""
     for k in range(followers.shape[0]):
         out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
+
+
+@device
+def limits_rotations(variables, limits):
+    """Return whether a rotation has limits."""
+    for k in range(variables.shape[0]):
+        if variables[k, BLOCK] != SCALAR and is_limited(limits, k):
+            return True
+    return False
+
+
+@device
+def judge_again(axes, h):
+    """Write again what limits axes that cannot brake alone, where the chosen velocities keep all limits."""
+    for i in range(axes.shape[0]):
+        row, w = axes[i], axes[i, NEXT]
+        a = acceleration_of(row, w, h)
+        keeps = abs(w) <= row[TOP_SPEED] * (F(1) + TOLD) and abs(a) <= row[TOP_ACCELERATION] * (F(1) + TOLD)
+        keeps = keeps and abs(jerk_of(row, a, h)) <= row[TOP_JERK] * (F(1) + TOLD)
+        keeps = keeps and row[AXIS_LOWER] - WITHIN <= w * h <= row[AXIS_UPPER] + WITHIN
+        if keeps and (row[REASON] == F(RECOVERING) or row[REASON] == F(EMERGENCY)):
+            reason = reason_of(row, w, h)
+            row[REASON] = F(0) if reason == F(AT_POSITION) else reason
 
 
 @device
@@ -132,15 +187,18 @@ def servo_step(
     note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     apart = pair_ints, pair_floats, pair_scratch, ways, touches
+    turns = jerk and limits_rotations(variables, limits)
     if keeps_clear(problem.clear):
         note_pressed(problem, work, states, apart, n)
     motion = brakes, not (jerk and parts & MEETS != 0), levels
-    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart), motion)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart, turns), motion)
     touches[0] = F(0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
     is_arm = n == variables.shape[0] and is_alone(goal_of_row)  # each axis in its own time: no goal is held
-    if jerk and not brakes and any_far(states) and not is_arm:
-        choose_course(axes, found.one, found.way, found.push, tick.base, time)
+    leads = levels >= problem.levels.shape[0] - 1  # else only joints are driven
+    fastest = fastest_course(held, axes, place, time) if jerk and limits_tools(held) else F(math.inf)
+    if jerk and not brakes and leads and any_far(states) and (not is_arm or fastest < F(math.inf)):
+        choose_course(axes, found.one, found.way, found.push, tick.base, fastest, time)
     begin_tick(held, axes, place, time)
     solved = F(0)
     if not (brakes and brake_tick(held, variables, axes, known, place, time)):
@@ -149,6 +207,8 @@ def servo_step(
             solved += accept_tick(held, (variables, limits), axes, together, levels, (known, found), place, time)
         else:
             known.clock[KNOWN] = F(0)
+    if jerk and known.clock[KNOWN] != F(0):
+        judge_again(axes, time)
     proven = known.clock[KNOWN] != F(0) and known.clock[PASSED] == F(0)
     move(variables, axes, q, out, time)
     if parts & ADVANCE:
@@ -160,4 +220,7 @@ def servo_step(
         note_distances(held, (variables, limits), place, tick.sample, proven and is_same(found.start, tick.sample))
         touches[0] = max(touches[0], F(0) if proven or brakes else F(1))
     measure_tools(problem, work, tick, tools, q, out, time)
+    for t in range(used.shape[1]):
+        if fastest < F(math.inf) and used[0, t] >= BINDS * EASY:
+            used[1, t] = F(1)
     return int(solved)

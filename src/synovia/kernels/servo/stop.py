@@ -117,3 +117,17 @@ def stretched(profile, T, A, J):
     b = s * (a * T + F(2) * u)
     least = (b + math.sqrt(max(b * b + a * a * T * T, F(0)))) / (T * T)
     return stop_profile(u, a, A, min(max(least, F(0)), J)) if least > F(0) else profile
+
+
+@device
+def sync_time(v, a, A, J, h):
+    """Return the time in which an axis can come to rest, if all come to rest in the same time.
+
+    Without a limit of the jerk, velocities fall evenly: v is the mean of the tick before, of time h. With one, they are
+    cubic polynomials of the time, from a velocity v and an acceleration a to rest; their largest jerk is at most
+    6 |v| / T² + 4 |a| / T, and their largest acceleration about 1.5 |v| / T.
+    """
+    if J >= NO_LIMIT:
+        return max(abs(v) / A - F(0.5) * h, F(0))
+    b = F(2) * abs(a)
+    return max((b + math.sqrt(b * b + F(6) * J * abs(v))) / J, F(1.5) * abs(v) / A)

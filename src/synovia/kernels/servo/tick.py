@@ -56,7 +56,6 @@ from synovia.kernels.servo.axis import (
     allow,
     choose,
     keeps_limits,
-    miss_of,
     plan_of,
     settle,
     stop_after,
@@ -317,48 +316,3 @@ def left_of(row):
     """Return the displacement of an axis until the end of the known stop."""
     plan = plan_of(row)
     return travelled(plan, duration(plan))
-
-
-@device
-def aim_again(variables, axes, q, wanted):
-    """Write other targets of all axes, and keep the velocities of the targets before."""
-    i = 0
-    for k in range(variables.shape[0]):
-        at = variables[k, BLOCK_Q]
-        if variables[k, BLOCK] == SCALAR:
-            axes[i, AXIS_TARGET], axes[i, STRETCH] = wanted[at] - q[at], F(1)
-            i += 1
-            continue
-        way = quat_log(quat_mul(quat_conj(load_quat(q, at)), load_quat(wanted, at)))
-        for c in range(3):
-            axes[i + c, AXIS_TARGET], axes[i + c, STRETCH] = way[c], F(1)
-        i += 3
-
-
-@entry
-def servo_choose(variables, followers, coupling, axes, q, wanted, out, h):
-    """Choose the velocities of a tick again, for other joint values to go to, (nq,), and write the pose after the tick.
-
-    Call ``servo_tick`` with PROPOSE before.
-    """
-    aim_again(variables, axes, q, wanted)
-    for i in range(axes.shape[0]):
-        choose(axes[i], h)
-    move(variables, axes, q, out, h)
-    for k in range(followers.shape[0]):
-        out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
-
-
-@entry
-def servo_stops(axes, stops, h):
-    """Write how far each axis goes until it stops after the tick, as its target moves, (3, axes).
-
-    The first row is for the chosen velocity, the others for the bounds of the interval. Call ``servo_tick``
-    with PROPOSE before.
-    """
-    for i in range(axes.shape[0]):
-        row = axes[i]
-        A, J = row[TOP_ACCELERATION], row[TOP_JERK]
-        stops[0, i] = row[AXIS_TARGET] + miss_of(row, row[NEXT], h, A, J)
-        stops[1, i] = row[AXIS_TARGET] + miss_of(row, row[NEXT_LOWER], h, A, J)
-        stops[2, i] = row[AXIS_TARGET] + miss_of(row, row[NEXT_UPPER], h, A, J)

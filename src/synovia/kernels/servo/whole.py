@@ -32,6 +32,7 @@ from synovia.kernels.layout import (
     BLOCK,
     BLOCK_Q,
     GAP,
+    GAP_BEFORE,
     NEXT,
     NEXT_LOWER,
     NEXT_UPPER,
@@ -46,17 +47,15 @@ from synovia.kernels.loops.ties import has_loops
 from synovia.kernels.math.rotations import (
     load_quat,
     quat_conj,
-    quat_exp,
     quat_log,
     quat_mul,
-    quat_normalize,
-    store_quat,
 )
 from synovia.kernels.math.swing_twist import signed_excess
-from synovia.kernels.math.vectors import load, norm
+from synovia.kernels.math.vectors import norm
 from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of, jerk_of
-from synovia.kernels.servo.distances import keeps_apart, stays_apart
+from synovia.kernels.servo.distances import stays_apart
 from synovia.kernels.servo.levels import (
+    TIED,
     has_promise,
     holds_promised,
     is_held,
@@ -68,9 +67,22 @@ from synovia.kernels.servo.levels import (
     promised_step,
     solve_tick,
     spare_of,
-    sync_time,
 )
-from synovia.kernels.servo.stop import NO_LIMIT, duration, motion_at, stop_profile, travelled
+from synovia.kernels.servo.places import (
+    ENDS_IN,
+    HALVINGS,
+    KNOWN,
+    LENGTH,
+    PASSED,
+    arch_of,
+    instant_of,
+    place_of,
+    progress,
+    shape_of,
+    store_shape,
+    write_place,
+)
+from synovia.kernels.servo.stop import NO_LIMIT, duration, motion_at, stop_profile, sync_time, travelled
 from synovia.kernels.servo.tick import move
 from synovia.kernels.servo.tools import most_used, note_places
 from synovia.kernels.tree.problem import copy
@@ -81,7 +93,6 @@ UNSURE = F(0.05)  # error of a cubic polynomial per difference of its accelerati
 PARTS = 4  # intervals per part of a stop, at whose ends motions with a limit of the jerk are evaluated
 SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velocities) uses
 INSTANTS = 12  # intervals of a stop that are searched for extremes, without a limit of the jerk
-HALVINGS = 30  # bisection steps of an interval
 NODES, MOST_NODES = 3, 5  # nodes of a stop that bends; of a long one with a limit of the jerk
 # Sets of nodes: without a limit of the jerk, with one, and for long stops. They are those with which the error between
 # nodes is least, for rows that are polynomials of r
@@ -120,62 +131,15 @@ OPEN = F(0.5)  # tolerances: largest error between nodes
 SHUT = F(1e-11)  # length scales, radians: largest closure error of loops after a tick
 TIED_SHARE = F(0.08)  # part of the limits that closing loops may use on a stop
 WAVE, WAVES = F(100), F(1000)  # bounds of accelerations on a stop: times size / T², with one node and with several
+JOLT, JOLTS = F(1e3), F(5e4)  # the same for the jerk: times size / T³
+EXACT, FIRST, AFTER = 64, 8, 3  # most samples of a stop with loops; the first ones are ticks; the last ones are at rest
+ROUNDED, COARSE = F(1e-7), F(0.02)  # parts of limits that samples leave, if all are ticks, and else
 NODE = F(0.1)  # part of ``room_of`` by which loops may be open at a node
 SHORT = F(0.003)  # radians, length units: stops of a shorter displacement need no curvature
 SHARES = 4  # weights of the tick against the known stop that are tried: 1, 1/2, 1/4, 1/8
 MORE_SHARES = 8  # the same after the end of the known stop, where the body would rest otherwise
 SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
 AHEAD = F(0.995)  # part of the speed limits of end effectors that these samples may use
-ENDS_IN, PASSED, KNOWN = 0, 1, 2  # of ``clock``: duration, seconds since the start, 1 if the stop is a promise
-HEAD, TAIL = 0, 3  # first columns of ``shapes`` of both halves of a profile
-LENGTH = 6  # column of ``shapes``: displacement from start to end
-
-
-@inline
-def shape_of(stop, k):
-    """Return shape k of a stop of the body: the profile of a stop of one axis."""
-    return load(stop.shapes, k, HEAD) + load(stop.shapes, k, TAIL)
-
-
-@device
-def store_shape(stop, k, profile):
-    """Store the profile of a stop of one axis as shape k of a stop of the body."""
-    for n in range(6):
-        stop.shapes[k, n] = profile[n]
-
-
-@device
-def progress(stop, t):
-    """Return (r, g) of a stop after a time: its progress from 0 to 1, and the displacement by an acceleration of 1."""
-    way = shape_of(stop, 0)
-    return travelled(way, t) / stop.shapes[0, LENGTH] if t < duration(way) else F(1), travelled(shape_of(stop, 1), t)
-
-
-@device
-def instant_of(stop, r):
-    """Return the time after which a stop has the progress r."""
-    low, high = F(0), duration(shape_of(stop, 0))
-    for _ in range(HALVINGS):
-        middle = F(0.5) * (low + high)
-        if progress(stop, middle)[0] < r:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-@inline
-def place_of(stop, i, r, g, jerk):
-    """Return the displacement of axis i on a stop."""
-    b = stop.bends
-    bent = r * (b[0, i] + r * (b[1, i] + r * (b[2, i] + r * (b[3, i] + r * b[4, i]))))
-    return r * (stop.way[i] + (r * (bent + arch_of(stop, i)) if jerk else bent)) + g * stop.push[i]
-
-
-@inline
-def arch_of(stop, i):
-    """Return the displacement of axis i by the curvature of held rows, at the end of a stop."""
-    return F(0.5) * stop.curve[i] * stop.shapes[0, LENGTH] * stop.shapes[0, LENGTH]
 
 
 @inline
@@ -411,7 +375,8 @@ def choose_shapes(stop, axes, brake, spare):
     push = stop_profile(F(0), F(1), left / p, left / jp)
     store_shape(stop, 0, way)
     store_shape(stop, 1, push)
-    stop.clock[ENDS_IN], stop.shapes[0, LENGTH] = max(duration(way), duration(push)), travelled(way, duration(way))
+    stop.clock[ENDS_IN] = max(duration(way), duration(push))
+    stop.shapes[0, LENGTH], stop.shapes[1, LENGTH] = travelled(way, duration(way)), travelled(push, duration(push))
     brake = min(brake, most)
     for i in range(axes.shape[0]):
         stop.push[i] += brake * stop.way[i]
@@ -473,22 +438,6 @@ def shape_stop(stop, axes, h, longer):
         return
     brake = begin_shapes(stop, axes, h)
     choose_shapes(stop, axes, brake, F(1) / longer)
-
-
-@device
-def write_place(variables, stop, t, jerk, out):
-    """Write the pose of a stop after a time to ``out`` (nq,)."""
-    r, g = progress(stop, t)
-    i = 0
-    for row in range(variables.shape[0]):
-        at = variables[row, BLOCK_Q]
-        if variables[row, BLOCK] == SCALAR:
-            out[at] = stop.start[at] + place_of(stop, i, r, g, jerk)
-            i += 1
-            continue
-        w = place_of(stop, i, r, g, jerk), place_of(stop, i + 1, r, g, jerk), place_of(stop, i + 2, r, g, jerk)
-        store_quat(out, at, quat_normalize(quat_mul(load_quat(stop.start, at), quat_exp(w))))
-        i += 3
 
 
 @device
@@ -597,7 +546,8 @@ def bend_stop(held, variables, axes, stop, count, closed, h):
     jerk, T = axes[0, TOP_JERK] < NO_LIMIT, stop.clock[ENDS_IN]
     per = F(0) if jerk else F(4) * h / (F(2) * T + h)
     kind, most = kind_of(count, jerk), F(0)
-    ties = CLOSED * smallest_tolerance(held[0]) / (NODE * room_of(held, axes, T, count, h)) if is_tied(held) else F(0)
+    ties = (CLOSED_WITH_JERK if jerk else CLOSED) * smallest_tolerance(held[0])
+    ties = ties / (NODE * room_of(held, axes, T, count, h)) if is_tied(held) else F(0)
     for k in range(count):
         part = F(1) if k == count - 1 else NODES_AT[kind][k]
         t = instant_of(stop, part) if k < count - 1 else T
@@ -638,11 +588,15 @@ def room_of(held, axes, T, count, h):
 
     Closing the poses of a stop of time T with ``count`` nodes moves each axis between the nodes; see ``stays_closed``.
     """
-    tick, columns, least = held[3], held[4], F(math.inf)
+    tick, columns, push, jolt = held[3], held[4], F(math.inf), F(math.inf)
     for j in range(columns.shape[0]):
-        least = min(least, axes[columns[j], TOP_ACCELERATION] / tick.unit[j])
+        push = min(push, axes[columns[j], TOP_ACCELERATION] / tick.unit[j])
+        jolt = min(jolt, axes[columns[j], TOP_JERK] / tick.unit[j])
     t = max(T, h)
-    return TIED_SHARE * least * t * t / (WAVES if count > 1 else WAVE)
+    room = push * t * t / (WAVES if count > 1 else WAVE)
+    if axes[0, TOP_JERK] < NO_LIMIT:
+        room = min(room, jolt * t * t * t / (JOLTS if count > 1 else JOLT))
+    return TIED_SHARE * room
 
 
 @device
@@ -687,6 +641,69 @@ def has_room(stop, row, i, moved, T, waves, h):
     x = row[NEXT] * h
     above = high <= F(0) or x + high + moved <= row[AXIS_UPPER] + WITHIN
     return above and (low >= F(0) or x + low - moved >= row[AXIS_LOWER] - WITHIN)
+
+
+@device
+def excess_of_sample(variables, axes, stop, tick, q, gaps):
+    """Return the largest part of its limits that an axis uses from ``tick.pose`` to ``tick.sample``; update ``moves``.
+
+    ``gaps`` are the times of this step and of the two before it, seconds.
+    """
+    step, gap, before = gaps
+    worst, i = F(0), 0
+    for k in range(variables.shape[0]):
+        at, size = variables[k, BLOCK_Q], 1 if variables[k, BLOCK] == SCALAR else 3
+        moved = tick.sample[at] - tick.pose[at], F(0), F(0)
+        if size == 1:
+            x = tick.sample[at] - q[at]
+            if x > axes[i, AXIS_UPPER] + WITHIN or x < axes[i, AXIS_LOWER] - WITHIN:
+                return F(math.inf)
+        else:
+            moved = quat_log(quat_mul(quat_conj(load_quat(tick.pose, at)), load_quat(tick.sample, at)))
+        for c in range(size):
+            row = axes[i + c]
+            v = moved[c] / step
+            a = F(2) * (v - stop.moves[0, i + c]) / (gap + step)
+            j = F(3) * (a - stop.moves[1, i + c]) / (before + gap + step)
+            begins = acceleration_of(row, row[NEXT], gap)
+            fastest = max(row[TOP_SPEED], min(abs(row[NEXT]), abs(row[AXIS_VELOCITY])))
+            hardest = max(row[TOP_ACCELERATION], min(abs(begins), abs(row[AXIS_ACCELERATION])))
+            worst = max(worst, abs(v) / fastest, abs(a) / hardest, abs(j) / row[TOP_JERK])
+            stop.moves[0, i + c], stop.moves[1, i + c] = v, a
+        i += size
+    return worst
+
+
+@apart
+def worst_sample(held, variables, axes, stop, q, h):
+    """Return the largest part of a limit that the closed samples of a stop use, by divided differences.
+
+    It is infinite if a sample cannot be closed or leaves position limits. If ticks are even, the samples are ticks, up
+    to EXACT of them. Otherwise they are evenly spaced, and a part of the limits is left for what is between them.
+    """
+    problem, tick, T = held[0], held[3], stop.clock[ENDS_IN]
+    count, first, t, worst = math.ceil(T / h - ROUNDED), FIRST, F(0), F(0)
+    kept, rest = F(1) - ROUNDED, h
+    even = abs(axes[0, GAP] - h) + abs(axes[0, GAP_BEFORE] - h) <= ROUNDED * h
+    if count > EXACT or not even:
+        first = FIRST if even else 0
+        kept, rest, count = F(1) - COARSE, (T - F(first) * h) / F(EXACT - first), EXACT
+    before, gap = axes[0, GAP], h
+    for i in range(axes.shape[0]):
+        stop.moves[0, i], stop.moves[1, i] = axes[i, NEXT], acceleration_of(axes[i], axes[i, NEXT], h)
+    copy(stop.start, tick.pose)
+    for n in range(1, count + AFTER + 1):
+        step = h if n <= first else rest
+        t += step
+        write_place(variables, stop, min(t, T), True, tick.sample)
+        if not close(problem.loops, problem, tick.sample, False, STEPS) <= NEARLY:
+            return F(math.inf)
+        worst = max(worst, excess_of_sample(variables, axes, stop, tick, q, (step, gap, before)) / kept)
+        if worst > MOST_LONGER:
+            return worst
+        copy(tick.sample, tick.pose)
+        before, gap = gap, step
+    return worst
 
 
 @apart
@@ -743,7 +760,18 @@ def find_stop(held, body, axes, q, off, stop, h):
         if left > (NEAR * smallest if jerk else closed):
             continue
         off = most_off(held, variables, stop, count, jerk)
-        closes = not tied or stays_closed(held, variables, axes, stop, count, h)
+        closes = True
+        if tied and not jerk:
+            closes = stays_closed(held, variables, axes, stop, count, h)
+        elif tied and left <= closed and off <= OPEN * smallest:
+            worst = worst_sample(held, variables, axes, stop, q, h)
+            closes = worst <= F(1)
+            if F(1) < worst < MOST_LONGER:
+                longer *= min(LONGER * worst, MOST_LONGER)
+                before = stop.shapes[0, LENGTH]
+                shape_stop(stop, axes, h, longer)
+                lengthen(stop, stop.shapes[0, LENGTH] / before)
+                continue
         if left <= closed and off <= OPEN * smallest and closes:
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         if off > F(2) * OPEN * smallest or left <= closed:
@@ -777,15 +805,18 @@ def plan_tick(held, variables, axes, known, q, h):
 
 
 @device
-def correction_of(held, kept):
+def correction_of(held, kept, ties):
     """Return the largest error of the held rows without a part of the errors before the tick; write these errors.
 
     With a limit of the jerk, that part is corrected where the body stops, as it would go on after the next sample.
+    Loops are closed at once; ``ties`` is the weight of their errors.
     """
     work, goal_of_row, states, (still, _), rates = held[1], held[5], held[6], held[7], held[9]
     most = F(0)
     for i in range(still):
-        if is_held(states, goal_of_row, i):
+        if goal_of_row[i] == TIED:
+            most = max(most, ties * abs(work.e[i]))
+        elif is_held(states, goal_of_row, i):
             work.e[i] -= kept * rates[2, i]
             most = max(most, abs(work.e[i]))
     return most
@@ -801,7 +832,7 @@ def put_back(held, variables, axes, q, h):
     for n in range(rounds + 1):
         move(variables, axes, q, tick.pose, h)
         left = promised_residual(held, tick.pose, F(-1), ties)
-        open_by = correction_of(held, kept) if jerk else left
+        open_by = correction_of(held, kept, ties) if jerk else left
         if open_by <= CLOSED * smallest or n == rounds:
             return left / smallest
         for j in range(columns.shape[0]):
@@ -847,9 +878,8 @@ def keep_tick(held, body, axes, known, found, q, h):
     off = put_back(held, body[0], axes, q, h)
     if not (off <= BEGINS_OPEN and find_stop(held, body, axes, q, off, found, h)):
         return False
-    if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h) or not stays_apart(
-        held, body, found, q
-    ):
+    jerk = axes[0, TOP_JERK] < NO_LIMIT
+    if not (tools_keep(held, body[0], found, jerk, q, h) and stays_apart(held, body, found, jerk, q)):
         return False
     copy(found.start, known.start)
     copy(found.way, known.way)
@@ -861,6 +891,9 @@ def keep_tick(held, body, axes, known, found, q, h):
         copy(found.shapes[k], known.shapes[k])
     copy(found.clock, known.clock)
     known.clock[KNOWN] = F(1)
+    write_place(body[0], found, found.clock[ENDS_IN], jerk, known.end)
+    if is_tied(held):
+        close(held[0].loops, held[0], known.end, False, STEPS)
     return True
 
 
@@ -959,7 +992,9 @@ def accept_tick(held, body, axes, together, levels, stops, q, h):
         if keep_tick(held, body, axes, known, found, q, h):
             return solved
         share *= F(0.5)
-    brakes = known.clock[KNOWN] != F(0) or keeps_apart(held)
+    brakes = known.clock[KNOWN] != F(0) or (limits_motion(held) and not is_tied(held))
     take_part(axes, tick.plan, tick.chosen, F(0) if brakes else F(1))
+    if is_tied(held) and not brakes:
+        put_back(held, variables, axes, q, h)
     known.clock[PASSED] += h
     return solved

@@ -1,1 +1,1 @@
-"""Ticks of bodies with loops: all joints stop together, and each pose of a stop is closed and checked in advance."""
+"""Bodies with loops: closed poses, and solutions in their assembly branch."""

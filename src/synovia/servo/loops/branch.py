@@ -6,19 +6,32 @@ from the present pose, each of which the body can take: to a solution or to the 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from synovia.ik import Status
 from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
-from synovia.kernels.layout import LARGEST_MOVE, STATUS
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
+    COLD,
+    LARGEST_MOVE,
+    REST_Q,
+    REST_WEIGHT,
+    SCALAR,
+    STATUS,
+    TURN,
+)
 from synovia.model.geometry import Array
+from synovia.problem import table_of
 from synovia.servo.answers import Answers
-from synovia.servo.box import Led
 from synovia.servo.limits import Axes
-from synovia.servo.loops.closed import ClosedTick
+from synovia.servo.loops.closed import Closure
+from synovia.solver import FullBody
 
 _PRECISION: Final = 0.1  # fraction of the tolerance to which goals are solved
 _FAR: Final = 0.3  # radians, length units: a solution farther from the last one may be in another branch
@@ -28,6 +41,8 @@ _STEPS: Final = 3  # steps in each tick
 _ELSEWHERE: Final = 0.1  # length units, rotation-matrix entries: a larger change of the targets restarts the search
 _TRIES: Final = 24  # seeds on paths from the last step towards random poses, farther and farther away
 _LEAVES: Final = 4  # restarts of a stuck body
+_SOLVER_STEPS: Final = 12  # the displacement of a step is short
+_LAST_STEP: Final = 1e-7  # radians, length scales: a posture with smaller steps has converged
 _ARRIVED: Final = 1e-6  # radians, length units: smaller steps have converged
 
 
@@ -37,14 +52,13 @@ class Branch:
     Args:
         ik: The problem.
         axes: The axes of the body.
-        closed: The tick of the body.
+        closed: The loops of the body.
     """
 
-    def __init__(self, ik: CompiledProblem, axes: Axes, closed: ClosedTick) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes, closed: Closure) -> None:
         """Build the problem of a step."""
         self._axes, self._closed = axes, closed
-        self._led = Led(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), bounded=True)
-        self._led.params[LARGEST_MOVE] = 1.0
+        self._led = Led(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]))
         self._led.moves[:] = _STEP
         self.reset(ik.default_start.values)
 
@@ -128,3 +142,54 @@ class Branch:
     def _way(self, q: Array, to: Array) -> float:
         """Return the largest displacement of an axis, radians or length units."""
         return float(np.abs(self._axes.way(q, to)).max(initial=0.0))
+
+
+class Led:
+    """The goals by their priorities, and below them a posture that changes in each tick.
+
+    Args:
+        ik: The problem.
+        tolerance: (position in length units, angle in radians) within which goals hold.
+
+    Attributes:
+        moves: Largest displacement of each variable from the start.
+    """
+
+    def __init__(self, ik: CompiledProblem, tolerance: tuple[float, float]) -> None:
+        """Build the problem, and locate the posture and the largest moves in its packed values."""
+        settings = FullBody(attempts=1, max_steps=_SOLVER_STEPS, rest_step=_LAST_STEP, largest_move=1.0)
+        self.ik = problem = ik.with_parts(solver=settings, tolerance=tolerance)
+        self._scratch = new_scratch(problem.scratch_size)
+        solved = problem.reduced.variables
+        self.floats = problem.floats.copy()
+        params, self.moves, self._posture = (
+            table_of(problem.ints, self.floats, name) for name in ("params", "moves", "posture")
+        )
+        params[LARGEST_MOVE], self._posture[:, REST_WEIGHT] = 1.0, 1.0
+        self._numbers = np.flatnonzero(solved[:, BLOCK] == SCALAR)
+        self._turns = np.flatnonzero(solved[:, BLOCK] == TURN)
+        self._number_q = solved[self._numbers, BLOCK_Q].astype(np.int64)
+        self._turn_q = (solved[self._turns, BLOCK_Q, None] + np.arange(4)).astype(np.int64)
+        self._q = np.concatenate([self._number_q, self._turn_q.ravel()])
+
+    def put(self, places: Places) -> None:
+        """Move obstacles to their present places."""
+        places.put_into(self.ik.obstacles, self.floats)
+
+    def solve(self, start: Array, posture: Array, table: Array) -> Array:
+        """Return the pose (nq,) that meets the goals as well as possible, and is nearest to the posture.
+
+        Args:
+            start: Joint values to start from, (nq,).
+            posture: Joint values of the posture, (nq,); joints that no goal needs keep these values.
+            table: Targets, (1, goals, 17).
+        """
+        problem = self.ik
+        self._posture[self._numbers, REST_Q] = posture[self._number_q]
+        self._posture[self._turns[:, None], REST_Q + np.arange(4)] = posture[self._turn_q]
+        row = problem.new_rows(1)
+        call = partial(problem.call, problem.ints, self.floats, table, start[None], row, self._scratch, COLD, 0)
+        problem.checked_call(call, table, None)
+        out = posture.copy()
+        out[self._q] = row[0, problem.places][self._q]
+        return problem.skeleton.follow(out)
