@@ -37,7 +37,7 @@ from synovia.model.geometry import (
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.rates import usual_rate
-from synovia.model.robot import Order, Robot, body_name, floating, free_slice, mounted, robot_of
+from synovia.model.simulators import Order, Robot, body_name, floating, free_slice, mounted, robot_of
 from synovia.text import DOUBT, counted
 
 _MUJOCO: Final = ".mujoco.npz"
