@@ -31,7 +31,7 @@ from synovia.jobs import verb, verb_names
 from synovia.jobs.job import Running
 from synovia.jobs.options import options_of
 from synovia.lerobot import BodyToJoints, Kinematics
-from synovia.model.report import Report
+from synovia.model.finding import Report
 from synovia.retargeting.options import HandOptions, LiveOptions, RetargetOptions
 
 FOLDERS = ("batch.", "jobs.", "streams.")  # tested by themselves

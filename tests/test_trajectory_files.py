@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import synovia as sy
-from synovia.model.derivatives import accelerations, velocities
+from synovia.model.clip_tools.derivatives import accelerations, velocities
 from trees import random_tree
 
 ARM = sy.bundled("arm7")

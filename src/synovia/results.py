@@ -15,8 +15,8 @@ from synovia.ik.proofs import Proof as Proof
 from synovia.ik.starts import LearnedStarts as LearnedStarts
 from synovia.model.clip_tools.additive import Additive as Additive
 from synovia.model.finding import Finding as Finding
+from synovia.model.finding import Report as Report
 from synovia.model.motion import InPlace as InPlace
-from synovia.model.report import Report as Report
 from synovia.retargeting import Judgement as Judgement
 from synovia.retargeting import Retargeted as Retargeted
 from synovia.retargeting import TooNear as TooNear

@@ -9,8 +9,7 @@ import pytest
 import jumps
 import landmark_tables as tables
 import synovia as sy
-from synovia.clips.flights import find_flights
-from synovia.clips.travel import find_travel
+from synovia.clips.travel import find_flights, find_travel
 
 pytestmark = pytest.mark.compiled  # whole bodies in many frames
 REPO = Path(__file__).parents[2]

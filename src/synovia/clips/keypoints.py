@@ -31,7 +31,7 @@ from synovia.clips.landmarks import (
     bone_spread,
 )
 from synovia.clips.loosened import loosened
-from synovia.clips.markersets import joints_of_markers
+from synovia.clips.markerfile import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
 from synovia.clips.seen import only_seen

@@ -28,7 +28,7 @@ from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean, restated
 from synovia.io.base import OF_POINTS, Format, as_path, frame_rate, read_text, resting_notes, write_text
 from synovia.model import Kind, Skeleton
-from synovia.model.derivatives import accelerations, velocities
+from synovia.model.clip_tools.derivatives import accelerations, velocities
 from synovia.model.geometry import Array
 from synovia.model.joint import DOF_NAMES
 from synovia.model.motion import Motion

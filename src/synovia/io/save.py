@@ -66,8 +66,8 @@ def save_motion(
     Example:
         >>> import synovia as sy
         >>> walk = sy.load_motion("walk.bvh")  # doctest: +SKIP
-        >>> carried = sy.retarget(walk, sy.load_skeleton("character.glb"))  # doctest: +SKIP
-        >>> sy.save_motion(carried.motion, "walking.glb", into="character.glb")  # doctest: +SKIP
+        >>> answer = sy.retarget(walk, sy.load_skeleton("character.glb"))  # doctest: +SKIP
+        >>> sy.save_motion(answer.motion, "walking.glb", into="character.glb")  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.formats.write_skeleton(skeleton, path) writes a skeleton")
     notes = write_motion(motion_in(motion, unit), path, into=into, joints=joints, force=force, verify=verify)

@@ -37,19 +37,19 @@ from synovia.model.geometry import (
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.rates import usual_rate
-from synovia.model.robot import Order, Robot, body_name, floating, free_slice, mounted, robot_of
+from synovia.model.simulators import Order, Robot, body_name, floating, free_slice, mounted, robot_of
 from synovia.text import DOUBT, counted
 
 _MUJOCO: Final = ".mujoco.npz"
 _ENDINGS: Final = (".isaac.npz", _MUJOCO)
 _BASE: Final = 7  # number of base values that some files have before the joint values
 _NEAR: Final = 0.05  # fraction of the robot's size; larger differences of body positions mean that the robot is another
-_NOTED: Final = 1e-3  # fraction of the robot's size; a note tells of larger differences of body positions
+_NOTED: Final = 1e-3  # fraction of the robot's size; larger differences of body positions get a note
 _EXPECTED: Final = "a motion for trackers as .npz"
 # Arrays that follow from other arrays and are not read.
 _DERIVED: Final = {"body_lin_vel_w", "body_ang_vel_w", "body_linear_velocities", "body_angular_velocities"}
 _ALIKE: Final = 0.8  # velocities of a file agree with finite differences if the cosine between both is larger
-_SAME_RATE: Final = 1.2  # ratio of two frame rates below which velocities cannot tell which rate is right
+_SAME_RATE: Final = 1.2  # ratio of two frame rates below which velocities do not show which rate is right
 _CHECKED: Final = 50  # largest number of frames whose body positions are compared
 
 
@@ -225,10 +225,10 @@ def _values(skeleton: Skeleton, robot: Robot, frames: _Frames) -> tuple[float, A
         raise FormatError(f"file has {values.shape[1]} joints", where=str(where), expected=f"{count}, as the model has")
     rows = robot.joints if joints is None else _rows(skeleton, joints, where)
     if bodies is None:
-        carried = robot.bodies
-        if poses.shape[1] != len(carried):
+        body_rows = robot.bodies
+        if poses.shape[1] != len(body_rows):
             raise FormatError(
-                f"file has {poses.shape[1]} bodies without names", where=str(where), expected=f"{len(carried)}"
+                f"file has {poses.shape[1]} bodies without names", where=str(where), expected=f"{len(body_rows)}"
             )
     else:
         if len(bodies) != poses.shape[1]:
@@ -236,18 +236,18 @@ def _values(skeleton: Skeleton, robot: Robot, frames: _Frames) -> tuple[float, A
                 f"file names {counted(len(bodies), 'body', 'bodies')}", where=str(where), expected=f"{poses.shape[1]}"
             )
         known = {body_name(skeleton, row): row for row in reversed(range(len(skeleton)))}
-        carried = [known.get(name, -1) for name in bodies]  # bodies without a joint, such as sensors, may be missing
-    if robot.base not in carried:
+        body_rows = [known.get(name, -1) for name in bodies]  # bodies without a joint, such as sensors, may be missing
+    if robot.base not in body_rows:
         raise FormatError(
             "file lacks the base of the robot", where=str(where), expected=body_name(skeleton, robot.base)
         )
     q = np.tile(skeleton.rest_q, (len(values), 1))
     given = [skeleton.q_slice(row).start for row in rows]
     q[:, given] = values
-    q[:, free_slice(skeleton)] = floating(skeleton, robot.base, poses[:, carried.index(robot.base)])
+    q[:, free_slice(skeleton)] = floating(skeleton, robot.base, poses[:, body_rows.index(robot.base)])
     some = np.linspace(0, len(q) - 1, min(len(q), _CHECKED)).astype(int)
-    there = [at for at, row in enumerate(carried) if row >= 0]
-    found = world_frames(skeleton, np.ascontiguousarray(q[some]))[:, [carried[at] for at in there], 9:]
+    there = [at for at, row in enumerate(body_rows) if row >= 0]
+    found = world_frames(skeleton, np.ascontiguousarray(q[some]))[:, [body_rows[at] for at in there], 9:]
     away = np.linalg.norm(found - poses[some][:, there][..., :3, 3], axis=-1)
     return float(np.median(away.max(axis=1))), q, given
 

@@ -25,7 +25,7 @@ import numpy as np
 from synovia.errors import FormatError, InputError, SynoviaError, UnsupportedError, restated
 from synovia.io.base import Format, as_path, frame_rate, read_text, resting_notes, write_text
 from synovia.model import Kind, Skeleton
-from synovia.model.derivatives import accelerations, velocities
+from synovia.model.clip_tools.derivatives import accelerations, velocities
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.text import counted, listed

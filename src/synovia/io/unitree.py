@@ -17,7 +17,7 @@ from synovia.io.base import Format, as_path, read_text, write_text
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, quat_to_matrix, same_side
 from synovia.model.motion import Motion
-from synovia.model.robot import floating, free_slice, mounted, robot_of
+from synovia.model.simulators import floating, free_slice, mounted, robot_of
 from synovia.text import counted, listed
 
 FPS: Final = 30.0

@@ -9,7 +9,7 @@ import numpy as np
 from synovia.bodies.footing import standing_lines
 from synovia.ik.solution import length_text
 from synovia.model.anatomy.feet import frames_text, runs
-from synovia.model.report import Report
+from synovia.model.finding import Report
 from synovia.text import counted, unit_name
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, is_number
-from synovia.model.orders import JointOrder
+from synovia.model.simulators import JointOrder
 from synovia.text import counted
 
 AWAY: Final = 15.0  # degrees or length units; the motion restarts if a robot deviates more from the last answer

@@ -1,4 +1,4 @@
-"""Joint values in the layouts of MuJoCo and Pinocchio.
+"""Joint values in the layouts of MuJoCo and Pinocchio, of policies and controllers, and of robots in files.
 
 ``q`` of a free joint is relative to its rest place; MuJoCo's ``qpos`` has the pose of the body in the world, and the
 free-flyer at the root of a Pinocchio model has the pose of the first link. Quaternions are wxyz in MuJoCo, and xyzw in
@@ -12,14 +12,15 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, Literal, NamedTuple, overload
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Literal, NamedTuple, cast, overload
 
 import numpy as np
 
-from synovia.arguments import check_kind, warn
+from synovia.arguments import ChecksArguments, check_kind, warn
 from synovia.errors import InputError, UnsupportedError, did_you_mean
 from synovia.model import Kind, Pose, Skeleton
+from synovia.model.anatomy.names import words_of
 from synovia.model.geometry import (
     Array,
     as_numbers,
@@ -27,14 +28,15 @@ from synovia.model.geometry import (
     frames_to_transforms,
     matrix_to_quat,
     quat_to_matrix,
+    rigid,
+    rotation_between,
     same_side,
 )
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
-from synovia.model.robot import base_of, floating, mounted
-from synovia.model.root import root_of
+from synovia.model.root import free_root, root_of
 from synovia.model.tree import ancestors, unused_name
-from synovia.text import listed
+from synovia.text import counted, listed
 
 Layout = Literal["mujoco", "pinocchio"]
 _WXYZ: Final = [3, 0, 1, 2]  # indices of w, x, y, z in a quaternion xyzw
@@ -470,3 +472,310 @@ def _follow(skeleton: Skeleton, q: Array, given: Iterable[int]) -> Iterable[str]
     return (
         f"Mimic joints follow their leaders; values of {listed(list(lost))}, up to {most:.2g} away, were not kept.",
     )
+
+
+Named = Literal["mujoco", "unitree", "isaac", "lerobot"]
+_NAMED: Final = ("mujoco", "unitree", "isaac", "lerobot")
+_SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
+_JOINT, _IN_PARENT, _TENDON = 0, 1, 3  # values of MuJoCo's mjtTrn for transmissions
+_AFFINE: Final = 1  # value of MuJoCo's mjtBias for position actuators
+_OF_JOINT: Final = 1  # value of MuJoCo's mjtWrap for a fixed tendon
+
+
+class JointOrder(ChecksArguments):
+    """The order and units of joint values in a simulator, a policy or a controller.
+
+    Args:
+        skeleton: The robot.
+        order: ``"isaac"`` (Isaac Lab: the joints nearest to the base first), ``"mujoco"`` or ``"unitree"`` (limb by
+            limb, as in the file), ``"lerobot"`` (the same in degrees, without mimic joints; joints named "gripper" from
+            0 to 100 between their limits, as motors with the norm mode ``RANGE_0_100``), the names of the joints in any
+            other order, or a ``mujoco.MjModel``, for its controls (``data.ctrl``).
+        degrees: Whether hinges have degrees; None for radians, and degrees with ``"lerobot"``.
+
+    Attributes:
+        skeleton: The robot.
+        names: Name of the joint or actuator of each value.
+
+    Raises:
+        InputError: If there is no such order, a name is repeated, or a joint of the model is not in the skeleton.
+        UnknownNameError: If a joint does not exist.
+        UnsupportedError: If a joint has several values, or an actuator does not hold a position.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> order = sy.skeletons.JointOrder(arm, ["joint7", "joint1"], degrees=True)
+        >>> order.values(sy.Pose(arm, {"joint1": 0.5})).round(3)
+        array([ 0.   , 28.648])
+    """
+
+    def __init__(self, skeleton: Skeleton, order: Named | Sequence[str] | Any, *, degrees: bool | None = None) -> None:
+        """Find the joints of the order."""
+        self.skeleton = skeleton
+        controls = hasattr(order, "actuator_trntype")
+        if controls:
+            names, rows = _controls(skeleton, order)
+        else:
+            names, rows = _joints(skeleton, order)
+        self.names: tuple[str, ...] = tuple(names)
+        in_degrees = order == "lerobot" if degrees is None and isinstance(order, str) else bool(degrees)
+        if controls and in_degrees:
+            raise InputError("degrees", value=degrees, expected="None for a MjModel, whose actuators have units")
+        self._matrix, self._offset = np.zeros((skeleton.nq, len(rows))), np.zeros(len(rows))
+        for k, (parts, offset) in enumerate(rows):
+            self._offset[k] = offset
+            for row, factor in parts:
+                percent = order == "lerobot" and _is_gripper(skeleton, row)
+                turns = in_degrees and not percent and skeleton.joints[row].kind is Kind.HINGE
+                self._matrix[skeleton.q_slice(row).start, k] += factor * (float(np.degrees(1.0)) if turns else 1.0)
+        self._alone = [parts[0][0] if len(parts) == 1 else None for parts, _ in rows]
+
+    def __repr__(self) -> str:
+        """Return the robot and the number of values."""
+        return f"JointOrder({self.skeleton.name!r}, {counted(len(self.names), 'value')})"
+
+    def values(self, content: Pose | Motion | Any) -> Array:
+        """Return joint values in this order: (n,) for a pose or q (nq,), (T, n) for a motion or q (T, nq).
+
+        Raises:
+            InputError: If the pose belongs to another skeleton, or q has another shape.
+        """
+        if isinstance(content, Pose | Motion):
+            if content.skeleton.joint_names != self.skeleton.joint_names:
+                raise InputError("pose", value=content.skeleton.name, expected=f"a pose of {self.skeleton.name!r}")
+            q = content.q
+        else:
+            shape = (-1, self.skeleton.nq) if dimensions(content) == 2 else (self.skeleton.nq,)
+            q = as_numbers(content, shape, "q")
+        out: Array = q @ self._matrix + self._offset
+        return out
+
+    def pose(self, values: Any, start: Pose | None = None) -> Pose:
+        """Convert values in this order to a pose.
+
+        Args:
+            values: The values, (n,).
+            start: Pose that gives the values of other joints; None for the rest pose. Mimic joints follow.
+
+        Raises:
+            InputError: If the number of values differs.
+            UnsupportedError: If a value belongs to several joints, such as that of an actuator with a tendon.
+        """
+        given = as_numbers(values, (len(self.names),), "values")
+        if None in self._alone:
+            several = [name for name, row in zip(self.names, self._alone, strict=True) if row is None]
+            raise UnsupportedError(f"{listed(several)} moves several joints", where=self.skeleton.name)
+        q = (self.skeleton.rest_q if start is None else start.q).copy()
+        for k, row in enumerate(cast("list[int]", self._alone)):
+            at = self.skeleton.q_slice(row).start
+            q[at] = (given[k] - self._offset[k]) / self._matrix[at, k]
+        return Pose(self.skeleton, self.skeleton.follow(q))
+
+
+_Row = tuple[list[tuple[int, float]], float]  # joints with their factors, and a constant, of a linear function
+
+
+def _joints(skeleton: Skeleton, order: Any) -> tuple[list[str], list[_Row]]:
+    """Return the names of the values of an order, and each value as a linear function of joint values."""
+    where = skeleton.name
+    if isinstance(order, str):
+        if order not in _NAMED:
+            raise InputError("order", value=order, expected=f"{listed(_NAMED)}, names of joints, or a MjModel")
+        rows = robot_of(skeleton, "breadth" if order == "isaac" else "depth", where).joints
+        if order == "lerobot":
+            rows = [row for row in rows if skeleton.joints[row].mimic is None]
+        percent = {row: _percent(skeleton, row) for row in rows if order == "lerobot" and _is_gripper(skeleton, row)}
+        scaled = [percent.get(row, (1.0, 0.0)) for row in rows]
+        found = [([(row, factor)], offset) for row, (factor, offset) in zip(rows, scaled, strict=True)]
+        return [skeleton.joint_keys[row] for row in rows], found
+    if not isinstance(order, Sequence) or not all(isinstance(name, str) for name in cast("Sequence[object]", order)):
+        kind = type(cast("object", order))
+        raise InputError("order", value=kind, expected=f"{listed(_NAMED)}, names of joints, or a MjModel")
+    names = list(cast("Sequence[str]", order))
+    rows = list(skeleton.by_row([(name, name) for name in names], "values"))
+    wrong = [name for name, row in zip(names, rows, strict=True) if skeleton.joints[row].kind not in _SCALAR]
+    if wrong:
+        raise UnsupportedError(f"{listed(wrong)} has several values or none", where=where, expected="hinges and slides")
+    return names, [([(row, 1.0)], 0.0) for row in rows]
+
+
+def _is_gripper(skeleton: Skeleton, row: int) -> bool:
+    """Return whether a joint opens a gripper: it has "gripper" in its name, and two limits."""
+    at = skeleton.q_slice(row).start
+    lower, upper = (float(limit[at]) for limit in skeleton.limits)
+    return "gripper" in words_of(skeleton.joint_names[row]) and 0.0 < upper - lower < np.inf
+
+
+def _percent(skeleton: Skeleton, row: int) -> tuple[float, float]:
+    """Return factor and offset that map the lower limit of a joint to 0 and the upper limit to 100."""
+    lower, upper = (float(limit[skeleton.q_slice(row).start]) for limit in skeleton.limits)
+    factor = 100.0 / (upper - lower)
+    return factor, -factor * lower
+
+
+def _controls(skeleton: Skeleton, model: Any) -> tuple[list[str], list[_Row]]:
+    """Return the controls of a MuJoCo model that hold joints in place, as linear functions of joint values.
+
+    The force of an actuator is ``gain ctrl + b0 + b1 length + b2 velocity``; at rest without load it is zero.
+    """
+    _, joints = mujoco_names(model)
+    names: list[str] = []
+    rows: list[_Row] = []
+    for k in range(int(model.nu)):
+        name = model.actuator(k).name or f"actuator{k}"
+        gain, bias = float(model.actuator_gainprm[k, 0]), [float(b) for b in model.actuator_biasprm[k, :3]]
+        if int(model.actuator_biastype[k]) != _AFFINE or gain == 0.0 or bias[1] == 0.0:
+            raise UnsupportedError(f"actuator {name!r} is not a position actuator", where=skeleton.name)
+        lengths = _lengths(model, k, name, lambda j: _scalar(skeleton, joints[j]))
+        names.append(name)
+        rows.append(([(row, -bias[1] * factor / gain) for row, factor in lengths], -bias[0] / gain))
+    return names, rows
+
+
+def _lengths(model: Any, k: int, name: str, row_of: Callable[[int], int]) -> list[tuple[int, float]]:
+    """Return the joints and factors whose weighted sum is the length of an actuator."""
+    kind, target, gear = (
+        int(model.actuator_trntype[k]),
+        int(model.actuator_trnid[k, 0]),
+        float(model.actuator_gear[k, 0]),
+    )
+    if kind in (_JOINT, _IN_PARENT):
+        return [(row_of(target), gear)]
+    first = int(model.tendon_adr[target]) if kind == _TENDON else 0
+    wraps = range(first, first + int(model.tendon_num[target])) if kind == _TENDON else range(0)
+    if not wraps or any(int(model.wrap_type[w]) != _OF_JOINT for w in wraps):
+        raise UnsupportedError(f"actuator {name!r} moves neither joints nor a fixed tendon")
+    return [(row_of(int(model.wrap_objid[w])), gear * float(model.wrap_prm[w])) for w in wraps]
+
+
+def _scalar(skeleton: Skeleton, name: str) -> int:
+    """Return the row of a hinge or slide of the model."""
+    row = skeleton.value_index(f"joint:{name}")
+    if skeleton.joints[row].kind not in _SCALAR:
+        raise UnsupportedError(f"joint {name!r} has several values", where=skeleton.name, expected="a hinge or slide")
+    return row
+
+
+Order = Literal["breadth", "depth"]
+STILL: Final = 1e-5  # radians, and fraction of the robot's size; large because files have single precision
+_AXES: Final = 6  # largest number of slides and hinges of a root
+
+
+class Robot(NamedTuple):
+    """The parts of a skeleton that files of learning frameworks name.
+
+    Args:
+        base: Row of the body whose pose represents the whole robot (URDF's first link, G1's pelvis).
+        joints: Rows of the hinges and slides.
+        bodies: Rows of the bodies: the base, then bodies that a joint moves. Bodies fixed to another body are part of
+            it, as when Isaac Lab and MuJoCo read a URDF.
+    """
+
+    base: int
+    joints: list[int]
+    bodies: list[int]
+
+
+def robot_of(skeleton: Skeleton, order: Order, where: str) -> Robot:
+    """Return the parts of a skeleton that files of learning frameworks name.
+
+    Args:
+        skeleton: The skeleton.
+        order: Order of joints and bodies: ``"breadth"`` (all bodies nearest to the base first, as in Isaac Lab) or
+            ``"depth"`` (limb by limb, as in MuJoCo and in the model's file).
+        where: The file, for messages.
+
+    Raises:
+        UnsupportedError: If a joint has more than one degree of freedom.
+    """
+    base = base_of(skeleton)
+    moving = [row for row in range(base + 1, len(skeleton)) if skeleton.joints[row].kind is not Kind.FIXED]
+    for row in moving:
+        joint = skeleton.joints[row]
+        if joint.kind not in _SCALAR:
+            raise UnsupportedError(
+                f"joint {joint.name!r} is a {joint.kind.name.lower()}",
+                where=where,
+                expected="a robot whose joints are hinges and slides",
+                hint="retarget the clip to a robot first",
+            )
+    if order == "breadth":
+        moving = _by_breadth(skeleton, base, moving)
+    with_body = [row for row in moving if skeleton.joints[row].body is not None]
+    return Robot(base, moving, [base, *(with_body or moving)])
+
+
+def body_name(skeleton: Skeleton, row: int) -> str:
+    """Return the name of the body of a row, else of its joint."""
+    joint = skeleton.joints[row]
+    return joint.body or joint.name
+
+
+def floating(skeleton: Skeleton, base: int, poses: Array, free: int | None = None) -> Array:
+    """Return the values of a free root (T, 7) that move the base to given poses.
+
+    Args:
+        skeleton: A skeleton with a free root.
+        base: Row of the base, below the root without a moving joint between.
+        poses: World transforms of the base, (T, 4, 4).
+        free: Row of the free joint that carries the base, with no moving joint above it; None for the free root.
+    """
+    free = (free_root(skeleton.joints, skeleton.parents) or 0) if free is None else free
+    rest = frames_to_transforms(world_frames(skeleton, skeleton.rest_q[None]))[0]
+    parent = skeleton.parents[free]
+    own = skeleton.joints[free].rest
+    moved: Array = _back(own if parent < 0 else rest[parent] @ own) @ poses @ _back(rest[base]) @ rest[free]
+    return np.concatenate([moved[:, :3, 3], matrix_to_quat(moved[:, :3, :3])], axis=1)
+
+
+def free_slice(skeleton: Skeleton) -> slice:
+    """Return the slice of q that holds the values of the free root."""
+    return skeleton.q_slice(free_root(skeleton.joints, skeleton.parents) or 0)
+
+
+def mounted(skeleton: Skeleton, rooted: Skeleton, q: Array, still: float = STILL) -> tuple[Skeleton, Array]:
+    """Return a robot and its joint values (T, nq); an added free root is removed if it stays at rest.
+
+    Args:
+        skeleton: The original robot.
+        rooted: The robot with a free root.
+        q: Joint values of ``rooted``.
+        still: Largest motion of a root at rest, radians, and as a fraction of the robot's size.
+    """
+    if rooted is skeleton:
+        return rooted, q
+    base, rest = q[:, free_slice(rooted)], rooted.rest_q[free_slice(rooted)]
+    turns = rotation_between(np.broadcast_to(rest[3:], (len(q), 4)), base[:, 3:])
+    rests = np.abs(base[:, :3] - rest[:3]).max() <= still * rooted.size and np.abs(turns).max() <= still
+    return (skeleton, np.delete(q, free_slice(rooted), axis=1)) if rests else (rooted, q)
+
+
+def _back(transform: Array) -> Array:
+    """Return the inverse of a rigid transform (4, 4)."""
+    back = transform[:3, :3].T
+    return rigid(-back @ transform[:3, 3], back)
+
+
+def base_of(skeleton: Skeleton) -> int:
+    """Return the row of the first body at or below the root."""
+    start = free_root(skeleton.joints, skeleton.parents)
+    if start is None:
+        sizes = range(min(_AXES, len(skeleton) - 1), 0, -1)
+        start = next((size for size in sizes if root_of(skeleton.joint_names[:size]) is not None), 0)
+    row = start
+    while skeleton.joints[row].body is None:
+        row += 1
+        if row == len(skeleton) or skeleton.joints[row].kind is not Kind.FIXED:
+            return start
+    return row
+
+
+def _by_breadth(skeleton: Skeleton, base: int, moving: list[int]) -> list[int]:
+    """Return the rows of moving joints, sorted by the number of moving joints between them and the base."""
+    wanted = set(moving)
+    above: dict[int, tuple[int, ...]] = {}  # moving joints from the base to each row, by row
+    for row in range(base + 1, len(skeleton)):
+        path = above.get(skeleton.parents[row], ())
+        above[row] = (*path, row) if row in wanted else path
+    return sorted(moving, key=lambda row: (len(above[row]), above[row]))

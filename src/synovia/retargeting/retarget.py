@@ -20,12 +20,11 @@ from synovia.model.anatomy.contacts import Spans
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.clip_tools.path import free_roots
-from synovia.model.finding import Finding
+from synovia.model.finding import Finding, Report, plain
 from synovia.model.geometry import Array, axis_name, matrix_to_quat, rotation_between, same_side
 from synovia.model.loops.tables import moved_by
 from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
-from synovia.model.report import Report, plain
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 from synovia.retargeting.above_floor import rise_of, soles_raised

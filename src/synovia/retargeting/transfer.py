@@ -8,9 +8,8 @@ import numpy as np
 
 from synovia.arguments import Progress
 from synovia.model.geometry import Array
-from synovia.model.limb_turns import Spread
-from synovia.model.path_turns import PathTurns
 from synovia.model.tree import ancestors
+from synovia.model.turns import PathTurns, Spread
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
 from synovia.retargeting.fingers import Hands

@@ -149,15 +149,15 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
     from synovia.viewer.scene.scene import first_aim
 
     own, start, (clips, playing), name = _opened(model, loops)
-    carried: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if clip is not None:
-        clips, playing, carried = _with_clip(clips, clip, own)
+        clips, playing, notes = _with_clip(clips, clip, own)
     clear = [] if clearance is None else [ClearanceGoal(clearance)]
     wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
     if any(isinstance(goal, ClearanceGoal) for goal in (*(wanted or ()), *clear)):
         shaped = with_shapes(own)
         if (text := fitted_text(own, shaped)) is not None:
-            carried = (*carried, f"{own.name}: {text}")
+            notes = (*notes, f"{own.name}: {text}")
         own = shaped
     skeleton, clips = together(own, clips)
     if solver is None and wanted is None and stands(skeleton):
@@ -197,7 +197,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         played = clips[playing]
         about = (note for note in (*played.notes, *find_ends(played).notes) if note not in surface.notes)
         said += [f"{played.name}: {note}" for note in about]
-    surface = replace(surface, notes=(*surface.notes, *carried, *said))
+    surface = replace(surface, notes=(*surface.notes, *notes, *said))
 
     if around is not None:
         surface = replace(surface, notes=(*surface.notes, *around.notes))
@@ -286,9 +286,9 @@ def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...]]:
     try:
         clip.on(body)
     except InputError:
-        carried = retarget(clip, body)
-        note = f"{clip.name}: retargeted from {clip.skeleton.name} to {body.name}; the verdict is {carried.verdict!r}"
-        return carried.motion, (note,)
+        answer = retarget(clip, body)
+        note = f"{clip.name}: retargeted from {clip.skeleton.name} to {body.name}; the verdict is {answer.verdict!r}"
+        return answer.motion, (note,)
     return clip, ()
 
 

@@ -25,11 +25,10 @@ from synovia.ik.solution import length_text, unchecked_shapes
 from synovia.layers import Layer
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
-from synovia.model.finding import Finding
+from synovia.model.finding import Finding, Report, plain
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits, world_frames
-from synovia.model.report import Report, plain
 from synovia.model.tree import ancestors
 from synovia.text import counted, first_few, unit_name
 

@@ -90,10 +90,10 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
     skeleton = motion.skeleton
     nodes: dict[int, _Node] = {}
     grouped: set[int] = set()
-    carried = _carried(motion)
+    moved = _moved(motion)
     for row, joint in enumerate(skeleton.joints):
         rows = _own_rows(skeleton, row) if joint.channels else []
-        if rows and grouped.isdisjoint(rows) and carried.isdisjoint(rows):
+        if rows and grouped.isdisjoint(rows) and moved.isdisjoint(rows):
             nodes[rows[0]] = _with_own_channels(motion, rows)
             nodes[rows[0]].row = row
             grouped.update(rows)
@@ -101,23 +101,21 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
     for row, joint in enumerate(skeleton.joints):
         if row in grouped:
             continue
-        still = joint.kind is Kind.FIXED and _unturned(joint) and row not in carried
+        still = joint.kind is Kind.FIXED and _unturned(joint) and row not in moved
         above = skeleton.parents[row]
-        end = (
-            joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and above >= 0 and row not in carried
-        )
+        end = joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and above >= 0 and row not in moved
         if end or (still and joint.channels is not None):  # other fixed joints get channels, as most programs need them
             node = _Node(joint.name, joint.rest[:3, 3], (), end=end)
         else:
             frames = motion.frames() if frames is None else frames
-            node = _baked(skeleton, row, frames, carried=row in carried)
+            node = _baked(skeleton, row, frames, moved=row in moved)
         node.below = skeleton.children[row]
         node.row = row
         nodes[row] = node
     return nodes
 
 
-def _carried(motion: Motion) -> set[int]:
+def _moved(motion: Motion) -> set[int]:
     """Return the rows whose positions relative to their parents change because of animated scale above."""
     if motion.stretch is None:
         return set()
@@ -179,21 +177,21 @@ def _with_own_channels(motion: Motion, rows: list[int]) -> _Node:
     return node
 
 
-def _baked(skeleton: Skeleton, row: int, frames: Array, *, carried: bool) -> _Node:
+def _baked(skeleton: Skeleton, row: int, frames: Array, *, moved: bool) -> _Node:
     """Return a file joint with the complete transform relative to its parent, from world frames (T, n, 12).
 
     Args:
         skeleton: The skeleton.
         row: The joint.
         frames: World frames of all joints over time.
-        carried: Whether animated scale changes its position relative to its parent.
+        moved: Whether animated scale changes its position relative to its parent.
     """
     joint, parent = skeleton.joints[row], skeleton.parents[row]
     turn, p = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
     if parent >= 0:
         back = np.swapaxes(frames[:, parent, :9].reshape(-1, 3, 3), 1, 2)
         turn, p = back @ turn, (back @ (p - frames[:, parent, 9:])[..., None])[..., 0]
-    travels = parent < 0 or carried or joint.kind in (Kind.SLIDE, Kind.FREE)
+    travels = parent < 0 or moved or joint.kind in (Kind.SLIDE, Kind.FREE)
     node = _Node(joint.name, joint.rest[:3, 3], (*_POSITIONS, *_ROTATIONS) if travels else _ROTATIONS)
     node.quats = matrix_to_quat(turn)
     if travels:

@@ -94,10 +94,10 @@ class _Reader:
                 continue
             for node, row in carriers:
                 if row is not None:
-                    yield self.carried(shape, node, row)
+                    yield self._attached(shape, node, row)
         self.lost, self.changed = +self.lost, +self.changed
 
-    def carried(self, mesh: Mesh, node: int, row: int) -> Mesh:
+    def _attached(self, mesh: Mesh, node: int, row: int) -> Mesh:
         """Return a copy of a mesh for a node, attached rigidly to a joint."""
         joint = next(number for number, other in self.row_of.items() if other == row)
         world = self.worlds[joint] if joint < len(self.worlds) else np.eye(4)

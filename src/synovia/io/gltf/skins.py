@@ -96,7 +96,7 @@ class _Reader:
             for skinned in (True, False):  # primitives without weights are rigid, even if the node has a skin
                 own = [part for part in parts if self.bends(number, part) == skinned]
                 if own:
-                    rows, binds = self.skin_of(node, len(own)) if skinned else self.carried(number)
+                    rows, binds = self.skin_of(node, len(own)) if skinned else self.rigid(number)
                     yield _joined(name, [self.part(part, rows, skinned=skinned) for part in own], rows, binds)
 
     def bends(self, number: int, part: Element) -> bool:
@@ -126,7 +126,7 @@ class _Reader:
             number = self.above[number]
         return number
 
-    def carried(self, number: int) -> tuple[list[int], Array]:
+    def rigid(self, number: int) -> tuple[list[int], Array]:
         """Return the row of the joint to which a node is attached, and the matrix from node to joint, (1, 4, 4)."""
         carrier = self.carrier(number)
         joint: Array = self.worlds[carrier]

@@ -22,7 +22,7 @@ from synovia.io.smpl.model import NAMES
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, same_side, times_exp
 from synovia.model.motion import Motion
-from synovia.model.robot import floating, free_slice
+from synovia.model.simulators import floating, free_slice
 from synovia.text import listed
 
 _RATES: Final = ("mocap_framerate", "mocap_frame_rate", "fps")

@@ -51,7 +51,7 @@ from synovia.jobs.options import (
     settings_of,
 )  # fmt: skip
 from synovia.jobs.shared import AXES, DEADLINE, FOOT_LOCK, GROUND, MOVING, ROOT, SOLVER, velocities
-from synovia.model.report import Report
+from synovia.model.finding import Report
 from synovia.options import OBSTACLE_FILES
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from synovia.jobs.options import (
     options_of,
 )
 from synovia.jobs.shared import AXES, GROUND, LOOPS, TARGET
-from synovia.model.report import Report
+from synovia.model.finding import Report
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -196,7 +196,7 @@ class Retarget(Saved, Roles, ClipJob):
         given = self._given
         self._check_files(output, host)
         motion, ends = self.read(item.path, host)
-        answer = self._carried(motion, given, host)
+        answer = self._retargeted(motion, given, host)
         if self.save_map is not None:
             write_map(answer.joint_map(), self.save_map, force=host.force)
         check = None if output is None else self.save(answer.motion, output, file_of(self.target), host)
@@ -230,7 +230,7 @@ class Retarget(Saved, Roles, ClipJob):
 
             check_plot(self.plot, force=host.force)
 
-    def _carried(self, motion: Motion, given: _Map | None, host: Host) -> Retargeted:
+    def _retargeted(self, motion: Motion, given: _Map | None, host: Host) -> Retargeted:
         """Return the retargeted clip; if the joint map has gaps that make this fail, write a draft of the map."""
         from synovia.retargeting import draft_to_save, retarget
 

@@ -33,7 +33,7 @@ from synovia.jobs.options import (
     options_of,
 )  # fmt: skip
 from synovia.jobs.shared import DEADLINE, GOALS, LOOK, MODEL, MOVING, ROOT, SEED, SOLVER, STARTS, TOLERANCE
-from synovia.model.report import Report
+from synovia.model.finding import Report
 from synovia.text import counted
 
 if TYPE_CHECKING:

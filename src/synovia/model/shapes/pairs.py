@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model.address import body_of
+from synovia.model.finding import Report
 from synovia.model.geometry import Array
 from synovia.model.joint import Kind
 from synovia.model.pose import random_values, world_frames
-from synovia.model.report import Report
 from synovia.model.shapes.body import BodyShapes, Ints, packed_shapes
 from synovia.model.shapes.over_time import touches
 from synovia.model.skeleton import Skeleton

@@ -19,7 +19,7 @@ from synovia.kernels.layout import BEFORE_Q, FOLLOWS, FREE_Q, HAND_Q, HELD_BACK,
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_of, palms_and_side_of
-from synovia.model.derivatives import steps
+from synovia.model.clip_tools.derivatives import steps
 from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits

@@ -17,10 +17,9 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.hand import Hand
-from synovia.model.finding import Finding, verdict_of
+from synovia.model.finding import Finding, Report, plain, verdict_of
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
-from synovia.model.report import Report, plain
 from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance, overlaps_of

@@ -12,10 +12,9 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.clips.fit import Fitted
 from synovia.model.anatomy.feet import runs
-from synovia.model.finding import LEVELS, Finding, verdict_of
+from synovia.model.finding import LEVELS, Finding, Report, plain, verdict_of
 from synovia.model.geometry import as_numbers
 from synovia.model.motion import InPlace, Motion
-from synovia.model.report import Report, plain
 from synovia.model.shapes.world import World
 from synovia.retargeting.judging.findings import apart, degrees, doubts, find, flipped, in_place
 from synovia.retargeting.judging.findings import missed as goals_missed

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from synovia.model.geometry import Array
-from synovia.model.limb_turns import LimbTurns, SwingLimb
 from synovia.model.pose import world_frames
+from synovia.model.turns import LimbTurns, SwingLimb
 from synovia.retargeting.above_floor import rise_of, soles_raised
 from synovia.retargeting.body import LEGS
 from synovia.retargeting.bones import steadied
