@@ -36,6 +36,7 @@ class SourceOptions(TypedDict, total=False):
     joint_map: Annotated[Mapping[str, tuple[Any, Any]] | None, None]
     rest: Annotated[Rest | None, None]
     hold_feet: Annotated[bool, True]
+    clearance: Annotated[float | None, None]
     up: Annotated[str | None, None]
     calibration: Annotated[LiveCalibration | str | os.PathLike[str] | None, None]
     learn: Annotated[float, 1.0]

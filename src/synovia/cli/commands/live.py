@@ -60,6 +60,10 @@ class Live(Roles):
         metavar="A|B=A", shown="no limit",
     )  # fmt: skip
     hold_feet: bool = option(default=True, help="Keep standing feet in place.")
+    clearance: float | None = option(
+        default=None, help="Keep limbs of DST this far from each other, length units.", kind=Number(), metavar="D",
+        shown="limbs may pass through each other",
+    )  # fmt: skip
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(
         default=1.0, help="Time in which SRC is calibrated; 0 for only its first pose.", kind=Number(0),
@@ -148,8 +152,8 @@ def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRet
     return LiveRetarget(
         body, target, rate=rate, joint_map=None if given.joint_map is None else read_map(given.joint_map),
         rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration,
-        hold_feet=given.hold_feet, root="fixed" if given.fixed else "free", calibration=given.calibration,
-        learn=given.learn,
+        hold_feet=given.hold_feet, clearance=given.clearance, root="fixed" if given.fixed else "free",
+        calibration=given.calibration, learn=given.learn,
     )  # fmt: skip
 
 
