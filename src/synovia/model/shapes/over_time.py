@@ -142,7 +142,7 @@ class _Pairs(NamedTuple):
     first: NDArray[np.intp]
     shapes: NDArray[np.intp]
     own: PackedShapes
-    owners: NDArray[np.intp]
+    owners: Ints
 
 
 @lru_cache(maxsize=16)
