@@ -74,6 +74,7 @@ _APART: Final = (
 _APART_FROM: Final = "0; none for a recorded hand"
 LIMBS_APART: Final = Shared(0.0, _APART, "length units of DST", _APART_FROM)
 FINGERS_APART: Final = Shared(None, _APART, "length units of DST", _APART_FROM)
+LIVE_APART: Final = Shared(None, _APART, "length units of DST", "limbs may pass through each other")
 FITTED: Final = Shared(
     False, "Fit capsules to the links of DST that have no shapes, so that limbs and fingers do not pass through them."
 )

@@ -74,9 +74,8 @@ def test_the_first_level_holds_where_it_can_and_is_nearest_where_not(follower):
     rest = np.array(skeleton.rest_q)
     tips = follower.tips_at(rest[None])[0]
     table, weights = _aims(follower, tips)
-    on = np.zeros((1, follower.count), bool)
-    on[0, 1] = True
-    follower.pinch(table, weights, np.zeros((1, follower.count, 3)), on)
+    weights[0, 2 * follower.count] = follower.pinch_weight  # of the first pinch, whose tips meet
+    assert follower.pinching(weights)[0].tolist() == [False, True, *[False] * (follower.count - 2)]
     q = follower.first(table, weights, rest)
     found = follower.tips_at(q[None])[0][0]
     goal = sy.RelativeGoal("index_tip", "thumb_tip", (0, 0, 0))

@@ -10,6 +10,7 @@ from conftest import REPO
 from live.limits import faster_than
 from synovia.errors import FileError, FormatError, InputError
 from synovia.model.anatomy.planting import Corrections
+from synovia.retargeting.clearance import pairs_too_near
 from synovia.retargeting.judging.measure import Figures
 from synovia.servo.limited import LimitedBody
 
@@ -64,6 +65,28 @@ def test_feet_turn_where_soles_would_be_below_the_floor(walk, character, known):
     target = known.pairing.target
     low = np.min([sole.lowest(frames, target.basis[:, 1]) for sole in target.soles.values()], axis=0)
     assert np.quantile(low, 0.05) > -0.005 * target.leg  # -0.08 with feet that do not turn
+
+
+@pytest.mark.compiled
+def test_limbs_move_out_of_each_other_and_return():
+    """Arms that swing into the legs stay outside; where nothing overlaps, the pose is that without a clearance."""
+    body = sy.bundled("humanoid")
+    source, poses = body.with_root("free"), []
+    for share in (*np.linspace(0.0, 1.0, 40), *np.linspace(1.0, 0.0, 40), *np.zeros(20)):
+        q = np.array(source.rest_q)
+        for side, sign in (("left", -1.0), ("right", 1.0)):
+            part = source.q_slice(source.index(f"{side}_upper_arm"))
+            q[part] = sy.Rotation.from_euler("z", sign * share * 1.9).as_quat()
+        poses.append(q)
+    known = sy.live.LiveCalibration.learn(sy.Motion(source, poses[:5], 30.0), body)
+    two = [sy.LiveRetarget(source, body, rate=30, calibration=known, clearance=own) for own in (None, 0.0)]
+    through, apart = (np.array([live.step(pose).q for pose in poses]) for live in two)
+    assert pairs_too_near(known.pairing.target, through, 0.0)[0].distance < -0.05
+    assert pairs_too_near(known.pairing.target, apart, 0.0) == []
+    assert two[1].report().near == 0.0
+    np.testing.assert_array_equal(apart[:10], through[:10])
+    np.testing.assert_allclose(apart[-1], through[-1], atol=1e-3)
+    assert np.abs(np.diff(apart, axis=0)).max() < 2.0 * np.abs(np.diff(through, axis=0)).max()
 
 
 def test_the_first_second_is_learned_and_then_followed(walk, character):

@@ -145,13 +145,14 @@ class PackedHand:
         q: The pose without pinches, the pose of the hand, and the pose of the previous frame, (3, nq).
         aim: Sets the targets of a frame, without pinches.
         step: Follows a frame; returns its result code, see ``layout.NO_PALM``.
+        follow: Follows a clip of targets; see ``kernels.pursuit.hand.follow_hand``.
         judge: Classifies the frame again after its pose was changed; returns its result code.
     """
 
     def __init__(self, pursuit: Pursuit, fingers: int) -> None:
         """Allocate memory and load the kernels."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.pursuit.hand import SIZES, TABLES, aim_hand, judge_hand, step_hand
+        from synovia.kernels.pursuit.hand import SIZES, TABLES, aim_hand, follow_hand, judge_hand, step_hand
 
         ints, floats, memory, scratch = pursuit.packed
         goals = pursuit.table(0)[0].shape[1]
@@ -169,4 +170,7 @@ class PackedHand:
         packed = ints, floats, fingers, hand
         self.aim = partial(ready(aim_hand, *packed), *packed)
         self.step = partial(ready(step_hand, *packed, memory, scratch), *packed, memory, scratch)
+        table, weights = pursuit.table(0)
+        follow = ready(follow_hand, *packed, memory, scratch, table, weights)
+        self.follow = partial(follow, *packed, memory, scratch)
         self.judge = partial(ready(judge_hand, *packed, scratch), *packed, scratch)

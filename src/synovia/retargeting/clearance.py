@@ -47,7 +47,7 @@ from synovia.tracking.around import Around
 Bools = NDArray[np.bool_]
 EARLY: Final = 0.1  # seconds over which a change is spread to each side; applied twice
 TOLERANCE: Final = 1e-5  # leg lengths; tolerance of the distance
-_SHORT: Final = 1e-3  # leg lengths; a distance that is too small by less is not reported
+SHORT: Final = 1e-3  # leg lengths; a distance that is too small by less is not reported
 _FEET: Final = tuple(f"{side}_foot" for side in SIDES)
 _TURNED: Final = 1e-3  # radians; tolerance of the rotation of a foot
 _FOOT: Final = 0.25  # leg lengths; length of a foot: weights its rotation in the air like the displacement of its tip
@@ -101,7 +101,7 @@ def pairs_too_near(target: Body, q: Array, distance: float) -> list[TooNear]:
         distance: The distance that they should have, length units.
     """
     pairs = limb_pairs(target.skeleton, target.roles)
-    return links_too_near(target.skeleton, q, pairs, distance - _SHORT * target.leg)
+    return links_too_near(target.skeleton, q, pairs, distance - SHORT * target.leg)
 
 
 def links_too_near(skeleton: Skeleton, q: Array, pairs: Ints, distance: float) -> list[TooNear]:

@@ -16,6 +16,7 @@ from synovia.options import (
     JOINT_MAP,
     LEARN,
     LIMBS_APART,
+    LIVE_APART,
     ORIGIN,
     REST,
     ROOT_MOTION,
@@ -56,6 +57,7 @@ class FollowOptions(MotionLimits, total=False):
     joint_map: Annotated[Mapping[str, tuple[Any, Any]] | None, JOINT_MAP]
     rest: Annotated[Rest | None, REST]
     hold_feet: Annotated[bool, HOLD_FEET]
+    clearance: Annotated[float | None, LIVE_APART]
     up: Annotated[str | None, UP]
     calibration: Annotated[LiveCalibration | str | os.PathLike[str] | None, CALIBRATION]
     learn: Annotated[float, LEARN]

@@ -55,6 +55,7 @@ ENTRIES: Final = {
     "tree.soles.sole_needs": Entry("feet above the floor", 1.5),
     "pursuit.follow.pursue": Entry("hands that follow hands", 9.0),
     "pursuit.hand.step_hand": Entry("live hands", 10.0),
+    "pursuit.hand.follow_hand": Entry("pinches of hands", 10.0),
     "pursuit.hand.aim_hand": Entry("the first frame of a live hand", 1.0),
     "pursuit.hand.judge_hand": Entry("poses of live hands", 3.0),
     "pursuit.feet.watch_contacts": Entry("contacts of live feet", 1.0),
@@ -177,6 +178,9 @@ _OTHERS: Final = {
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), *(("float64", 1),) * 3, ("float64", 2),
     ),
     "pursuit.hand.step_hand": (("int32", 1), ("float64", 1), ("int64", 0), *(("float64", 1),) * 3),
+    "pursuit.hand.follow_hand": (
+        ("int32", 1), ("float64", 1), ("int64", 0), *(("float64", 1),) * 3, ("float64", 3), ("float64", 2),
+    ),
     "pursuit.hand.aim_hand": (("int32", 1), ("float64", 1), ("int64", 0), ("float64", 1)),
     "pursuit.hand.judge_hand": (("int32", 1), ("float64", 1), ("int64", 0), *(("float64", 1),) * 2),
     "jacobian.pull_back.pull_back": (

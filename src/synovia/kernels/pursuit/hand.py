@@ -284,6 +284,23 @@ def open_hand(problem, count, hand):
     return _open(hand, (count, problem.goals.shape[0], problem.nq))
 
 
+@device
+def pose(problem, work, p, h, closing):
+    """Move the free pose and the pose of the hand towards the targets of a frame; ``closing``: any pinch is active."""
+    copy(h.q[HAND_Q], h.q[BEFORE_Q])
+    pursue_frame(problem, work, p, h.targets, h.weights, h.settings[0], h.q[FREE_Q])
+    near = measure_free(problem, work.frames, h.numbers, h.fingers)
+    if h.numbers[HAND_IS_FREE] > F(0) and not closing and not near:
+        copy(h.q[FREE_Q], h.q[HAND_Q])
+        return
+    on = pinch(h.numbers, h.fingers, h.targets, h.weights)
+    pursue_frame(problem, work, p, h.targets, h.weights, h.settings[1 if on else 0], h.q[HAND_Q])
+    h.numbers[HAND_IS_FREE] = F(0)
+    if not on and farthest(h.q[HAND_Q], h.q[FREE_Q]) <= SAME:
+        copy(h.q[HAND_Q], h.q[FREE_Q])
+        h.numbers[HAND_IS_FREE] = F(1)
+
+
 @entry
 def aim_hand(ints, floats, count, hand):
     """Write the targets of the fingers in a frame, without pinches; see ``step_hand``. Return 1 if there is a palm."""
@@ -312,20 +329,41 @@ def step_hand(ints, floats, count, hand, memory, scratch):
     if not aim(h.landmarks, h.confidence, h.numbers, h.fingers, h.targets, h.weights):
         return NO_PALM
     p = open_pursuit(problem, memory)
-    copy(h.q[HAND_Q], h.q[BEFORE_Q])
-    closing = close(h.numbers, h.fingers)
-    pursue_frame(problem, work, p, h.targets, h.weights, h.settings[0], h.q[FREE_Q])
-    near = measure_free(problem, work.frames, h.numbers, h.fingers)
-    if h.numbers[HAND_IS_FREE] > F(0) and not closing and not near:
-        copy(h.q[FREE_Q], h.q[HAND_Q])
-        return judge(problem, work.frames, h.numbers, h.fingers, h.targets, h.q[BEFORE_Q], h.q[HAND_Q])
-    on = pinch(h.numbers, h.fingers, h.targets, h.weights)
-    pursue_frame(problem, work, p, h.targets, h.weights, h.settings[1 if on else 0], h.q[HAND_Q])
-    h.numbers[HAND_IS_FREE] = F(0)
-    if not on and farthest(h.q[HAND_Q], h.q[FREE_Q]) <= SAME:
-        copy(h.q[HAND_Q], h.q[FREE_Q])
-        h.numbers[HAND_IS_FREE] = F(1)
+    pose(problem, work, p, h, close(h.numbers, h.fingers))
     return judge(problem, work.frames, h.numbers, h.fingers, h.targets, h.q[BEFORE_Q], h.q[HAND_Q])
+
+
+@entry
+def follow_hand(ints, floats, count, hand, memory, scratch, table, states):
+    """Follow the targets of a clip frame by frame, with pinches whose closed shares are known.
+
+    Args:
+        ints: As in ``step_hand``, and so are the next five arguments.
+        floats: Values of the problem.
+        count: Number of fingers.
+        hand: The packed hand.
+        memory: Scratch memory of ``pursue``.
+        scratch: Scratch memory of the problem.
+        table: (T, goals, 17) targets; those of pinches are written.
+        states: (T, goals + 2 count + nq): weights of goals, of which those of pinches are written; closed shares; and
+            distances of the tracked tips from the thumb's, metres. The poses are written after them.
+    """
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    h, p = open_hand(problem, count, hand), open_pursuit(problem, memory)
+    goals = problem.goals.shape[0]
+    for t in range(table.shape[0]):
+        for g in range(goals):
+            copy(table[t, g], h.targets[g])
+            h.weights[g] = states[t, g]
+        closing = False
+        for k in range(count):
+            h.fingers[k, FINGER_SHARE], h.fingers[k, FINGER_APART] = states[t, goals + k], states[t, goals + count + k]
+            closing = closing or (k > 0 and h.fingers[k, FINGER_SHARE] > F(0))
+        pose(problem, work, p, h, closing)
+        for g in range(2 * count, 3 * count - 1):
+            copy(h.targets[g], table[t, g])
+            states[t, g] = h.weights[g]
+        copy(h.q[HAND_Q], states[t, goals + 2 * count :])
 
 
 @entry

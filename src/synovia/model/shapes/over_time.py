@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -122,17 +123,44 @@ def _none() -> NearShapes:
     return NearShapes(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, layout.CONTACT_WIDTH)))
 
 
+class _Pairs(NamedTuple):
+    """The shapes of pairs of links.
+
+    Args:
+        rows: Joint rows of the links, (l,).
+        covers: Their bounding spheres, (l, 4).
+        ends: Indices of both links of each pair, (p, 2).
+        first: Index of the first pair of shapes of each pair, (p + 1,).
+        shapes: Indices of the pairs of shapes, (k, 2).
+        own: The shapes.
+        owners: Joint rows of the shapes.
+    """
+
+    rows: Ints
+    covers: Array
+    ends: NDArray[np.intp]
+    first: NDArray[np.intp]
+    shapes: NDArray[np.intp]
+    own: PackedShapes
+    owners: Ints
+
+
+@lru_cache(maxsize=16)
+def _pairs_of(skeleton: Skeleton, pairs: bytes) -> _Pairs:
+    """Return the shapes of pairs of links, which are given by joint rows, (p, 2) int32; the last results are cached."""
+    listed, body = np.frombuffer(pairs, np.int32).reshape(-1, 2), packed_shapes(skeleton)
+    links, ends = np.unique(_numbers(body, listed), return_inverse=True)
+    both = [body.shape_pairs(pair[None]) for pair in listed]
+    used, shapes = np.unique(np.concatenate(both), return_inverse=True)
+    own = body.packed._replace(shapes=body.packed.shapes[used])
+    rows, first = body.links[links, layout.LINK_ROW], np.cumsum([0, *map(len, both)])
+    return _Pairs(rows, body.covers[links], ends.reshape(-1, 2), first, shapes.reshape(-1, 2), own, body.owners[used])
+
+
 def _by_chunk(skeleton: Skeleton, frames: Array, pairs: Ints, within: float) -> Iterator[NearShapes]:
     """Yield the contacts of consecutive chunks of poses."""
-    body = packed_shapes(skeleton)
-    links, ends = np.unique(_numbers(body, pairs), return_inverse=True)
-    ends = ends.reshape(-1, 2)
-    rows, covers = body.links[links, layout.LINK_ROW], body.covers[links]
-    both = [body.shape_pairs(pair[None]) for pair in pairs]
-    first = np.cumsum([0, *map(len, both)])
-    used, shapes = np.unique(np.concatenate(both), return_inverse=True)
-    shapes, own = shapes.reshape(-1, 2), body.packed._replace(shapes=body.packed.shapes[used])
-    owners, count = body.owners[used], len(used)
+    rows, covers, ends, first, shapes, own, owners = _pairs_of(skeleton, pairs.tobytes())
+    count = len(owners)
     size = max(_AT_ONCE // max(count, 1), 1)
     for start in range(0, len(frames), size):
         part = frames[start : start + size]

@@ -149,10 +149,9 @@ class HandFollower:
         places, F = transforms(table)[..., :3, 3], self.count
         places[:, :F], places[:, F : 2 * F] = tips, directions
 
-    def pinch(self, table: Array, weights: Array, vectors: Array, on: Array) -> None:
-        """Set pinches in the tables: vectors (T, F, 3) from the tip of the thumb, in its frame, and which are on."""
-        transforms(table)[:, self._pinches, :3, 3] = vectors[:, 1:]
-        weights[:, self._pinches] = self.pinch_weight * on[:, 1:]
+    def pinching(self, weights: Array) -> NDArray[np.bool_]:
+        """Return which fingers pinch by their weights (T, goals), (T, F)."""
+        return np.pad(weights[:, self._pinches] > 0.0, ((0, 0), (1, 0)))
 
     def trust(self, weights: Array, trust: Array, *, ways: bool = True) -> None:
         """Set the weights (T, goals) of tips from ``trust``, (T, F), and those of last segments if ``ways`` is True."""

@@ -40,10 +40,5 @@ def closing_shares(closed: NDArray[np.bool_], fps: float) -> Array:
             times = np.arange(len(closed))[part]
             off = np.maximum(np.maximum(first - times, times - (end - 1)), 0) / width
             u = np.clip(1.0 - off, 0.0, 1.0)
-            out[part, f] = np.maximum(out[part, f], u * u * u * (u * (6.0 * u - 15.0) + 10.0))
+            out[part, f] = np.maximum(out[part, f], u * u * (3.0 - 2.0 * u))
     return out
-
-
-def windows(active: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the runs of frames in which any pinch is active, (first, end)."""
-    return runs(np.asarray(active.any(1)))

@@ -23,12 +23,13 @@ from synovia.model.motion import Motion
 from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance, overlaps_of
-from synovia.retargeting.hands.closing import SAME, Clip, close_open
+from synovia.retargeting.hands.closing import Clip, close_open
 from synovia.retargeting.hands.follower import UNSEEN, HandFollower
 from synovia.retargeting.hands.judge import TOUCH, HandFigures, findings_of
-from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closing_shares, windows
+from synovia.retargeting.hands.pinches import closed_frames, closing_shares
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.shown import with_points
+from synovia.retargeting.hands.tracked import TrackedHand
 from synovia.retargeting.judging import aligned
 from synovia.retargeting.options import HandOptions
 from synovia.text import counted
@@ -36,7 +37,6 @@ from synovia.text import counted
 _STARTS: Final = 6  # start poses tried for a first frame that pinches
 _CLOSED: Final = 1e-5  # fraction of the length scale; tips with a smaller gap touch
 _ASIDE: Final = 1.4  # hand lengths between the hand and the points shown next to it
-_ON: Final = 8  # frames solved again after a pinch, before they are compared with the previous poses
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +289,9 @@ def retarget_hand(
     follower = HandFollower(skeleton, aims.moving, float(fps), chosen.velocity)
     metre = 1.0 / (skeleton.meters_per_unit or 1.0)
     closed = closed_frames(aims.apart)
-    q, table, weights, held = _followed(
-        follower, aims, closed, np.array(rest.q if aims.own is None else aims.own.q), float(fps), metre
-    )
+    tracked = TrackedHand(follower, aims, recording, float(fps), on_palm=chosen.frame == "palm")
+    start = np.array(rest.q if aims.own is None else aims.own.q)
+    q, table, weights, held = _followed(tracked, aims, closed, start, float(fps))
     if distance is not None:
         q = Apart(follower, hand, distance).cleared(table, weights, q)
     motion = Motion(skeleton, follower.closed(q), float(fps), name=name)
@@ -340,49 +340,25 @@ def _begun(follower: HandFollower, table: Array, weights: Array, closed: NDArray
 
 
 def _followed(
-    follower: HandFollower, aims: Aims, closed: NDArray[np.bool_], start: Array, fps: float, metre: float
+    tracked: TrackedHand, aims: Aims, closed: NDArray[np.bool_], start: Array, fps: float
 ) -> tuple[Array, Array, Array, frozenset[tuple[int, int]]]:
-    """Return the poses of all frames, (T, nq), solved without pinches and then again where pinches act.
+    """Return the poses of all frames, (T, nq); pinches close and open before and after the recorded tips touch.
 
     Also return the targets (T, goals, 17) and weights (T, goals) that they follow, and what ``close_open`` returns.
     """
-    clear = CLEAR * metre
+    follower, metre = tracked.follower, 1.0 / (tracked.follower.skeleton.meters_per_unit or 1.0)
     table, weights = follower.table(aims.tips, aims.directions, aims.trust)
     follower.trust(weights, np.where(aims.trust > 0.0, aims.trust, UNSEEN), ways=aims.gripper is None)
-    q = follower.follow(table, weights, follower.first(table, weights, start))
-    tips, thumb = follower.tips_at(q)
-    free = np.einsum("tji,tkj->tki", thumb, tips - tips[:, :1])  # from the tip of the thumb, in the frame of the thumb
-    far = np.maximum(np.linalg.norm(free, axis=-1), 1e-12)
     shares = closing_shares(closed, fps)
-    near = aims.apart > AWAY
-    shares = np.where(near, np.minimum(shares, np.maximum(1.0 - clear / far, 0.0)), shares)
-    vectors: Array = (1.0 - shares)[..., None] * free
-    pushed = near & (far < clear)  # false pinches
-    vectors = np.where(pushed[..., None], clear / far[..., None] * free, vectors)
-    on = (shares > 0.0) | pushed
-    on[:, 0] = False
-    if not on.any():
+    first, one = follower.first(table, weights, start), (table[:1].copy(), weights[:1].copy())
+    tracked.begin(first)
+    tracked.follow(*one, shares[:1], aims.apart[:1])
+    pinches = follower.pinching(one[1]).any()
+    tracked.begin(first, _begun(follower, *one, shares[0] >= 1.0, first) if pinches else None)
+    q = tracked.follow(table, weights, shares, aims.apart)
+    on = follower.pinching(weights)
+    if not on.any() or follower.has_ties or aims.gripper is not None:
         return q, table, weights, frozenset()
-    follower.pinch(table, weights, vectors, on)
-    end = 0
-    for first, last in windows(on):
-        if last <= end:
-            continue
-        before = q[first - 1] if first > 0 else _begun(follower, table, weights, shares[0] >= 1.0, q[0])
-        begin, done = first, False
-        while not done:
-            until = min(max(last, begin) + _ON, len(q))
-            again = follower.follow(table[begin:until], weights[begin:until], before)
-            done = until == len(q) or (
-                not on[until - 1].any()
-                and np.abs(again[-1] - q[until - 1]).max() <= SAME
-                and follower.may_go(again[-1], q[until])
-            )
-            q[begin:until] = again
-            before, begin = again[-1], until
-        end = begin
-    if follower.has_ties or aims.gripper is not None:
-        return q, table, weights, frozenset()
-    partial = on & (shares < 1.0)
-    q, held = close_open(Clip(follower, table, weights, closed, partial, aims.apart, metre, fps), q, start)
+    clip = Clip(follower, table, weights, closed, on & (shares < 1.0), aims.apart, metre, fps)
+    q, held = close_open(clip, q, start)
     return q, table, weights, held

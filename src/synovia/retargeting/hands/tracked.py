@@ -36,12 +36,13 @@ class TrackedHand:
 
     Attributes:
         q: The pose without pinches, the pose of the hand, and the pose of the frame before, (3, nq).
+        follower: As given.
         table: Targets of the last frame, (goals, 17), and ``weights``, (goals,).
     """
 
     def __init__(self, follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> None:
         """Compile the problem of the hand and load its kernels."""
-        self._gripper, self._own = aims.gripper, aims.own
+        self.follower, self._gripper, self._own = follower, aims.gripper, aims.own
         self._ends = [FINGER_POINTS[one.name][-1] for one in aims.fingers]
         none = np.zeros((1, len(self._ends), 3))
         table, weights = follower.table(none, none, none[..., 0])
@@ -114,6 +115,27 @@ class TrackedHand:
             return False
         points[_PALM] = palm = completed_palm(self._last[_PALM], palm)
         return bool(np.isfinite(palm).all())
+
+    def begin(self, free: Array, pinching: Array | None = None) -> None:
+        """Set the pose without pinches, (nq,), and that of a hand that pinches, None if it does not."""
+        self.q[:], self._numbers[layout.HAND_IS_FREE] = free, float(pinching is None)
+        if pinching is not None:
+            self.q[layout.HAND_Q] = pinching
+
+    def follow(self, table: Array, weights: Array, shares: Array, apart: Array) -> Array:
+        """Return the poses (T, nq) that follow targets of a clip from ``q``; write its pinches to table and weights.
+
+        Args:
+            table: Targets, (T, goals, 17).
+            weights: Weights, (T, goals).
+            shares: How far each pinch is closed, (T, F).
+            apart: Distances of the recorded tips from the tip of the thumb, (T, F), metres.
+        """
+        goals, count = weights.shape[1], shares.shape[1]
+        states = np.concatenate([weights, shares, apart, np.zeros((len(table), self.q.shape[1]))], axis=1)
+        self._hand.follow(table, states)
+        weights[:] = states[:, :goals]
+        return np.ascontiguousarray(states[:, goals + 2 * count :])
 
     def judge(self) -> int:
         """Judge the pose again after a change; return the result of the frame."""

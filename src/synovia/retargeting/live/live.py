@@ -20,6 +20,8 @@ from synovia.model.geometry import Array, as_numbers, is_finite, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
+from synovia.retargeting.clearance import checked_clearance
+from synovia.retargeting.live.apart import LiveApart
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.follower import PoseFollower
 from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
@@ -34,6 +36,7 @@ from synovia.solver import FullBody
 
 _TRUNK: Final = ("hips", "spine", "chest", "neck", "left_upper_arm", "right_upper_arm")
 _MANY: Final = "LiveRetarget(None, target, rate=...) takes landmarks: 33, or 33 + 21 + 21 with both hands"
+_NO_FEET: Final = np.zeros(0, bool)
 _HINTS: Final = {  # by shape of points
     (ONE_HAND, 3): "LiveHand(skeleton, rate=...) follows 21 points of one hand; with the body, 33 + 21 + 21 are taken",
     (COUNT, 3): _MANY,
@@ -117,8 +120,9 @@ class LiveRetarget(ChecksArguments):
     buffer of at most 16 samples, so packets may arrive late or out of order. Joint values are interpolated between
     samples.
 
-    Fingers keep the source's directions in the frames of the palms, as in ``retarget``.
-    Limbs are not kept clear of the body, and there is no world to stand on; ``retarget`` supports both.
+    Fingers keep the source's directions in the frames of the palms, as in ``retarget``. With ``clearance``, limbs move
+    out of each other in each tick; a fast limb may still pass through others where its limits allow no faster change.
+    There is no world to stand on; ``retarget`` supports it.
 
     Args:
         source_skeleton: The body that moves; None for landmarks of MediaPipe: 33, or 33, 21 of the left hand and 21 of
@@ -133,6 +137,7 @@ class LiveRetarget(ChecksArguments):
         acceleration: Highest acceleration, likewise, per s²; None for no limit.
         jerk: Highest jerk, likewise, per s³; None for no limit.
         hold_feet: Whether standing feet stay in place.
+        clearance: As in ``retarget``, but None by default: then limbs may pass through each other.
         root: ``"free"``, or ``"fixed"`` for a base of the target that stays where it is.
         up: Axis of the source that points up, for example ``"z"``; None to find it.
         calibration: A calibration or its file; None to learn it from the source.
@@ -188,7 +193,8 @@ class LiveRetarget(ChecksArguments):
         self._learning = max(1, round(learn * self.rate))
         self._how = {name: getattr(chosen, name) for name in ("joint_map", "rest", "up", "root")}
         self._limits = {name: getattr(chosen, name) for name in ("velocity", "acceleration", "jerk")}
-        self._hold_feet = chosen.hold_feet
+        self._hold_feet, self._distance = chosen.hold_feet, checked_clearance(chosen.clearance)
+        self._apart: LiveApart | None = None
         self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
         self.skeleton = target.with_root("free") if root == "free" else target
@@ -245,6 +251,9 @@ class LiveRetarget(ChecksArguments):
         self._meter = Meter(pair, self.rate)
         feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
         self._stand = Stand(pair, calibration.grounds, self.rate) if feet else None
+        if self._distance is not None and skeleton.shapes:
+            ankles: list[int] = [] if self._stand is None else self._stand.ankles.tolist()
+            self._apart = LiveApart(target, pair.roles, self._distance, self._body.axes, ankles, self.rate)
 
     @property
     def calibration(self) -> LiveCalibration | None:
@@ -268,7 +277,7 @@ class LiveRetarget(ChecksArguments):
         self._age = math.inf  # seconds since the last sample
         self._lost = True
         self._ticks = self._held = self._losses = self._taught = self._samples = 0
-        self._invalid = 0
+        self._invalid = self._near = 0
         self._trouble = ""
         self._behind = 0.0
         self._timed = 0
@@ -388,6 +397,10 @@ class LiveRetarget(ChecksArguments):
             if jumps:
                 stand.reset()
             wanted = stand.step(frames, self._follower.frames, wanted)
+        if self._apart is not None:
+            if jumps:
+                self._apart.reset()
+            wanted = self._apart.step(wanted, _NO_FEET if stand is None else stand.stands)
         body = self._body
         if jumps:
             self._lost = False
@@ -400,6 +413,8 @@ class LiveRetarget(ChecksArguments):
             self._meter.pause()
             details.status = Status.LATE
             return tick
+        if self._apart is not None:
+            self._near += self._apart.is_near(tick.frames)
         self._meter.compare(self._ticks, frames, tick.frames)
         if stand is not None:
             stand.judge(tick.frames)
@@ -450,6 +465,7 @@ class LiveRetarget(ChecksArguments):
             dropped=dropped,
             losses=self._losses,
             behind=self._behind / self._timed if self._timed else 0.0,
+            near=self._near / max(self._ticks - self._taught - self._held, 1),
             trouble=self._trouble if self._calibration is None else "",
             unseen={} if self._landmarks is None else self._landmarks.unseen,
             **figures,

@@ -23,6 +23,7 @@ _OFF: Final = (0.35, 1.0)  # radians: mean angle of a limb above which the verdi
 _LOST: Final = 0.1  # share of ticks without a source
 _LIMITED: Final = 0.1  # share of ticks in which a limit holds a joint back
 _SLIDE: Final = 0.05  # leg lengths per second: speed of feet that stand
+_NEAR: Final = 0.005  # share of the ticks with limbs that are too near from which it is reported
 _MISSED: Final = 0.05  # share of ticks with a standing foot in which a foot misses its place
 _HIDDEN: Final = 0.05  # share of the poses in which a part is not seen
 _SHOWN: Final = 5  # largest number of joints that are named
@@ -48,6 +49,7 @@ class LiveReport:
         missed: Share of these in which a foot misses its place.
         behind: Mean time from the newest sample to the one that was played, seconds; 0 without time stamps.
         trouble: Why the source could not be learned so far; empty if it was learned, or learning has not failed.
+        near: Share of the ticks that follow in which limbs were nearer to each other than ``clearance``.
         unseen: Share of the poses in which landmarks of a part were not seen, by the part.
 
     Example:
@@ -73,6 +75,7 @@ class LiveReport:
     missed: float
     behind: float
     trouble: str = ""
+    near: float = 0.0
     unseen: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
@@ -99,6 +102,8 @@ class LiveReport:
         if worst := [part for part, share in self.unseen.items() if share > _HIDDEN]:
             shares = ", ".join(f"{part} in {100.0 * self.unseen[part]:.0f} %" for part in worst)
             add("unseen", f"not seen, so held or at rest: {shares} of the poses")
+        if self.near > _NEAR:
+            add("overlap", f"limbs could not be kept apart in {100.0 * self.near:.0f} % of the ticks")
         if self.missed > _MISSED:
             add("missed", f"feet miss their contacts in {100.0 * self.missed:.0f} % of the time they stand")
         return tuple(sorted(out, key=lambda one: -LEVELS.index(one.level)))
