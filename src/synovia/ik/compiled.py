@@ -146,11 +146,13 @@ class CompiledProblem(ChecksArguments):
         rest: Joint values of the rest pose, (1, nq).
         places: Columns of the joint values in a row of the result.
         row_shape: Shape of the result of one problem.
+        split_cost: How far the best split of a chain of six joints is from proving all branches; 0 for closed forms.
         bent: Sine of the angle between the bones of a limb above which its bending side is checked, (1,).
     """
 
     diagnosis: ClassVar[Diagnosis]
     bent: Array = BENT
+    split_cost: float = 0.0
 
     def __init__(
         self,
@@ -683,6 +685,11 @@ class CompiledProblem(ChecksArguments):
         if not found:
             self.solver.branch_kernel(self.reduced)
         return found[0]
+
+    @cached_property
+    def held(self) -> dict[int, Any]:
+        """Problems with one joint held, by its row; see ``ik.redundancy``."""
+        return {}
 
     @property
     def locks_one_of_seven(self) -> bool:
