@@ -17,6 +17,7 @@ from synovia.ik.compiled import CompiledProblem, Options, Start, Starts
 from synovia.ik.frame import FrameSolver
 from synovia.ik.interrupts import Watch, clear, deadline_of, set_deadline
 from synovia.ik.parallel import Packed, Workers, checked_threads, simd_kernel
+from synovia.ik.redundancy import Redundancy, redundancy_of
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets
@@ -225,7 +226,14 @@ class IK(ChecksArguments):
                 solution.decided(decide(solution, workers.watch).proof)
         return many
 
-    def branches(self, targets: Targets | None = None, start: Start | None = None, *, turns: bool = False) -> Branches:
+    def branches(
+        self,
+        targets: Targets | None = None,
+        start: Start | None = None,
+        *,
+        turns: bool = False,
+        redundancy: float | Mapping[str | int, float] | None = None,
+    ) -> Branches:
         """Return all poses within the limits that meet the goals, the nearest to the start first.
 
         This works with every solver, for goals that have a closed form, and for a ``PoseGoal`` on any chain of six
@@ -239,11 +247,40 @@ class IK(ChecksArguments):
             turns: Whether to list a pose again for each whole turn of its hinges within the limits. Of a hinge without
                 limits, only the nearest value is listed.
 
+            redundancy: Of a chain of seven joints: the value at which one of them is held, as ``{joint: value}``, or
+                the value of the joint that ``redundancy`` chooses.
+
         Raises:
             UnsupportedError: If the joints have no closed form and are not such six.
             InputError: If a value cannot be used.
         """
-        return branches_of(self.problem, targets, start, turns=turns)
+        return branches_of(self.problem, targets, start, turns=turns, redundancy=redundancy)
+
+    def redundancy(
+        self, targets: Targets | None = None, start: Start | None = None, *, joint: str | int | None = None
+    ) -> Redundancy:
+        """Return for which values of one of seven joints the target has branches within the limits.
+
+        The number of branches is computed at 256 steps over the range of the joint, and the ends of each interval by
+        bisection; shorter intervals and gaps may be missed.
+
+        Args:
+            targets: As in ``solve``.
+            start: As in ``solve``.
+            joint: The joint; by default the last one whose value leaves no other freedom.
+
+        Raises:
+            UnsupportedError: If not exactly seven joints can move the goal.
+            InputError: If a value cannot be used.
+
+        Example:
+            >>> import synovia as sy
+            >>> arm = sy.bundled("arm7")
+            >>> free = sy.IK(arm, sy.PoseGoal("tool")).redundancy(arm.random_pose(1).transform("tool"))
+            >>> free.joint
+            'joint7'
+        """
+        return redundancy_of(self.problem, targets, start, joint)
 
     track = track
 

@@ -8,8 +8,10 @@ from synovia.clips import FootLocked as FootLocked
 from synovia.ik import Branches as Branches
 from synovia.ik import GoalError as GoalError
 from synovia.ik import Reason as Reason
+from synovia.ik import Redundancy as Redundancy
 from synovia.ik import Relief as Relief
 from synovia.ik import Solutions as Solutions
+from synovia.ik import Span as Span
 from synovia.ik.derivative import Derivative as Derivative
 from synovia.ik.proofs import Proof as Proof
 from synovia.ik.starts import LearnedStarts as LearnedStarts

@@ -1,5 +1,7 @@
 """All branches of chains of six joints against descents from many poses, and what the list claims about itself."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -210,3 +212,38 @@ def test_only_clear_branches_are_listed_with_a_clearance_goal():
         branch.pose.position("j2") - every[0].pose.position("j2")) > 0.08]  # fmt: skip
     np.testing.assert_allclose(clear.q, kept, atol=1e-8)
     assert clear.complete
+
+
+@pytest.mark.parametrize("joint", ["joint7", "joint3", None])
+def test_the_intervals_of_a_redundant_joint_are_those_that_have_branches(joint):
+    """A pose's own value is in an interval with as many branches as it has; outside of all intervals there are none."""
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, sy.PoseGoal("tool"))
+    for k in range(3 if compiled() else 1):
+        pose = arm.random_pose(k)
+        target = pose.transform("tool")
+        free = ik.redundancy(target, joint=joint)
+        assert free.joint == (joint or "joint7")
+        value = pose[free.joint]
+        branches = ik.branches(target, redundancy={free.joint: value})
+        assert np.abs(branches.q - pose.q).max(axis=1).min() < 1e-6
+        np.testing.assert_allclose(branches.q[:, arm.q_slice(free.joint)], value)
+        assert [span.branches for span in free.intervals if span.low <= value <= span.high] == [len(branches)]
+        rng = np.random.default_rng(k)
+        for other in rng.uniform(*(limit[arm.q_slice(free.joint)][0] for limit in arm.limits), 10):
+            count = sum(span.branches for span in free.intervals if span.low < other < span.high)
+            assert len(ik.branches(target, redundancy={free.joint: other})) == count
+        assert all(a.high <= b.low for a, b in itertools.pairwise(free.intervals))
+
+
+def test_a_redundancy_that_cannot_be_used_is_refused():
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, sy.PoseGoal("tool"))
+    with pytest.raises(sy.errors.InputError, match="limits"):
+        ik.branches(np.eye(4), redundancy={"joint7": 9.0})
+    with pytest.raises(sy.errors.InputError, match="one joint"):
+        ik.branches(np.eye(4), redundancy={"joint7": 0.0, "joint1": 0.0})
+    with pytest.raises(sy.errors.UnsupportedError, match="chain"):
+        ik.branches(np.eye(4), redundancy={"base": 0.0})
+    with pytest.raises(sy.errors.UnsupportedError, match="seven"):
+        sy.IK(ur(), sy.PoseGoal("tool")).redundancy(np.eye(4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.ik.compiled import CompiledProblem, Start
+from synovia.ik.redundancy import value_of
 from synovia.ik.solution import Solutions
 from synovia.ik.targets import Targets
 from synovia.kernels.layout import BLOCK, BLOCK_Q, COST, KIND, LOWER, OUT_HEAD, RATIO, SCALAR, UPPER, VARIABLE
@@ -49,12 +51,22 @@ class Branches(Solutions):
 
 
 def branches_of(
-    problem: CompiledProblem, targets: Targets | None, start: Start | None, *, turns: bool = False
+    problem: CompiledProblem,
+    targets: Targets | None,
+    start: Start | None,
+    *,
+    turns: bool = False,
+    redundancy: float | Mapping[str | int, float] | None = None,
 ) -> Branches:
     """Return the branches of a problem; see ``IK.branches``."""
-    lister, targets = problem.lister.read_obstacles(targets)
+    held, value = (None, 0.0) if redundancy is None else value_of(problem, redundancy)
+    lister = problem.lister if held is None else held.lister
+    lister, targets = lister.read_obstacles(targets)
     given = lister.default_start if start is None else lister.as_start(start)
     first = given.inside if given.ready is None else given.ready
+    if held is not None:
+        first = held.start(first, value)
+        given = Pose(lister.skeleton, first[0])
     rows, proved = lister.listed(targets, first)
     return Branches(lister, with_turns(lister, rows, first[0]) if turns else rows, given, proved)
 

@@ -73,9 +73,10 @@ _TOLERANCE: Final = (1e-4, 1e-3)  # default: fraction of the length scale for po
 _ROUNDING: Final = 1e-9  # radians or length units: rounding error of a pose that a solve with a largest move returned
 # size of the table of candidate branches, in joint values
 _MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")
-# the choice of the splits of a chain of six joints: number of random poses; radians or lengths up to which a branch is
-# one of them; costs of a lost pose and of a decimal of noise, in units of a pose without a proof; least noise
-_TRIALS, _SAME, _LOST, _NOISE, _SMALLEST = 8, 1e-4, 5.0, 0.02, 1e-17
+# the choice of the splits of a chain of six joints: number of random poses, and of those for all splits; radians or
+# lengths up to which a branch is one of them; costs of a lost pose and of a decimal of noise, where a pose without a
+# proof costs 1; least noise
+_TRIALS, _FEW, _SAME, _LOST, _NOISE, _SMALLEST = 8, 2, 1e-4, 5.0, 0.02, 1e-17
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
@@ -148,11 +149,13 @@ class CompiledProblem(ChecksArguments):
         rest: Joint values of the rest pose, (1, nq).
         places: Columns of the joint values in a row of the result.
         row_shape: Shape of the result of one problem.
+        split_cost: How far the best split of a chain of six joints is from proving all branches; 0 for closed forms.
         bent: Sine of the angle between the bones of a limb above which its bending side is checked, (1,).
     """
 
     diagnosis: ClassVar[Diagnosis]
     bent: Array = BENT
+    split_cost: float = 0.0
 
     def __init__(
         self,
@@ -520,7 +523,14 @@ class CompiledProblem(ChecksArguments):
 
     def proves_branches(self, scratch: Array) -> bool:
         """Return whether the list of branches that a kernel made with this scratch memory has all of them."""
-        return self.solver.proves_branches(self.reduced, scratch[int(self.ints[TABLE_STARTS["work.solver_scratch"]]) :])
+        at, value = self._proof
+        return at is not None and scratch[at] == value
+
+    @cached_property
+    def _proof(self) -> tuple[int | None, float]:
+        """Place in scratch memory, and the value there if a list of branches has all of them; None if never known."""
+        at, value = self.solver.proof_of_branches(self.reduced)
+        return (None if at is None else at + int(self.ints[TABLE_STARTS["work.solver_scratch"]])), value
 
     def solve_rows(
         self,
@@ -690,6 +700,11 @@ class CompiledProblem(ChecksArguments):
             self.solver.branch_kernel(self.reduced)
         return found[0]
 
+    @cached_property
+    def held(self) -> dict[int, Any]:
+        """Problems with one joint held, by its row; see ``ik.redundancy``."""
+        return {}
+
     @property
     def locks_one_of_seven(self) -> bool:
         """Whether a joint is locked of a closed form of seven, which varies the last joint."""
@@ -726,20 +741,23 @@ class CompiledProblem(ChecksArguments):
         info = workspace.scratch[int(self.ints[TABLE_STARTS["work.solver_scratch"]]) :][:INFO_WIDTH]
         moving = self.reduced.variables[:, BLOCK_Q]
         scores = np.zeros(2 * len(moving))
+        tried = range(len(scores))
         for trial in range(_TRIALS):
+            if trial == _FEW:
+                tried = np.argsort(scores, kind="stable")[: TRIED + 1].tolist()
             q = rest.copy()
             q[moving] = self.skeleton.random_pose(trial).q[moving]
             pose = Pose(self.skeleton, self.skeleton.follow(q))
             target = pose.transform(self.rows[0]) @ self.goals[0].frame
             workspace.table[0, 0] = [*target.ravel(), self.goals[0].constrained_parts]
-            for split in range(len(scores)):
+            for split in tried:
                 splits[:] = split, -1.0, -1.0
                 count = call(self.ints, self.floats, workspace.table, self.rest, out, workspace.scratch, COLD, LIST)
                 away = np.abs(out[:count, self.places] - pose.q).max(axis=1)
                 lost = away.min(initial=math.inf) > _SAME
                 scores[split] += _LOST * lost + (info[COMPLETE] == 0.0) + _NOISE * math.log10(info[NOISE] + _SMALLEST)
-        splits[:] = np.argsort(scores, kind="stable")[:TRIED]
-        self.split_cost = float(scores.min())
+        splits[:] = sorted(tried, key=lambda split: scores[split])[:TRIED]
+        self.split_cost = float(scores[int(splits[0])])
 
     @cached_property
     def one_attempt(self) -> Ints:

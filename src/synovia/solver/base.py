@@ -192,14 +192,12 @@ class Solver(ChecksArguments, ABC):
             hint="the solvers 'hinges' and 'segments' list them, where a closed form exists",
         )
 
-    def proves_branches(self, reduced: Reduced, memory: Array) -> bool:
-        """Return whether the last list of branches has all of them, unless one of them is singular.
+    def proof_of_branches(self, reduced: Reduced) -> tuple[int | None, float]:
+        """Return a place in the memory of ``extra_scratch``, and its value if the last list of branches is complete.
 
-        Args:
-            reduced: The problem.
-            memory: Scratch memory of the algorithm (``extra_scratch``).
+        None for the place if the algorithm never knows. Singular branches are not considered.
         """
-        return False
+        return None, 0.0
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the entry point that solves a SIMD batch of problems; None if there is no such kernel."""

@@ -161,9 +161,9 @@ class Segments(ClosedForm):
         """Return the kernel of the problem, which also lists branches."""
         return self.kernel(reduced)
 
-    def proves_branches(self, reduced: Reduced, memory: Array) -> bool:
-        """Return whether six hinges have no arbitrary turns: their closed forms find all branches."""
-        return structure_of(reduced) in ("spherical", "parallel") and memory[_SINGULAR] == 0.0
+    def proof_of_branches(self, reduced: Reduced) -> tuple[int | None, float]:
+        """Return the mark of arbitrary turns: without them, the closed forms of six hinges find all branches."""
+        return _SINGULAR if structure_of(reduced) in ("spherical", "parallel") else None, 0.0
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the memory for branches and for the roots of a polynomial."""

@@ -13,7 +13,6 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.branches.memory import COMPLETE, SIX_JOINTS
 from synovia.kernels.layout import GOAL_ROW, RATIO, VARIABLE, size_of_all
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, is_locked, kinds, named
 from synovia.solver.base import ClosedForm, Kernel
@@ -80,9 +79,9 @@ class SixJoints(ClosedForm):
         """Return the kernel."""
         return self.kernel(reduced)
 
-    def proves_branches(self, reduced: Reduced, memory: Array) -> bool:
-        """Return whether the kernel proves that it found all branches."""
-        return memory[COMPLETE] > 0.0
+    def proof_of_branches(self, reduced: Reduced) -> tuple[int | None, float]:
+        """Return the mark of the kernel that it found all branches."""
+        return COMPLETE, 1.0
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the scratch memory of ``kernels.branches``."""

@@ -6,19 +6,21 @@ of half-width w around m:
 - it has no root if |f| - |f'| w - ½ B w² > ε, where B bounds |f''|,
 - it has at most one root if |f'| > B w + ε', because f is then monotonic; the signs of f at the ends say if it has one.
 
-All other intervals are halved, at points with |f| > ε. Intervals that become too narrow are undecided: a double root,
-or two roots that rounding does not separate.
+All other intervals are halved, at points with |f| > ε. An interval is undecided if it becomes too narrow, or if
+|f| <= ε at its ends and in the middle: a double root, or roots that rounding does not separate.
 """
 
 import math
 
-from synovia.kernels.branches.memory import DEGREE, MOST_ROOTS, ORDERS, SAMPLES, STACK
+from synovia.kernels.branches.memory import DEGREE, MOST_CLUSTERS, MOST_ROOTS, ORDERS, SAMPLES, STACK
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.math.rotations import PI
 
 FIRST = 16  # intervals to begin with
 MOST_INTERVALS = 600  # intervals to look at
 NARROWEST = F(5e-6)  # radians: half-width of an interval that stays undecided
+FLAT = F(0.05)  # radians: the same if f is 0, up to its error, at its ends and in the middle
+TOUCHING = F(1e-9)  # radians between undecided intervals that are one
 BEGIN = F(0.2718281828)  # radians: first end of an interval; an arbitrary value, which roots avoid
 CANCEL = F(8)  # error of a coefficient as a factor of the largest coefficient above ``DEGREE``
 FLOOR = F(2e-15)  # least error of a coefficient, as a fraction of the largest coefficient
@@ -82,17 +84,18 @@ def root_between(f, low, high, first):
 
 
 @apart
-def isolate(f, error, stack, roots):
-    """Write angles that are near all real roots of f.
+def isolate(f, error, stack, roots, clusters):
+    """Write all real roots of f, and undecided intervals that contain the others.
 
     Args:
         f: Coefficients, (2, ``ORDERS``).
         error: Largest error of a coefficient.
         stack: Scratch memory, (``STACK``, 4).
-        roots: The angles; written. Each undecided interval gives three.
+        roots: The roots; written.
+        clusters: The ends of undecided intervals; written.
 
     Returns:
-        (number of angles, number of undecided intervals).
+        (number of roots, number of undecided intervals).
     """
     bound2 = bound3 = F(0)
     for k in range(1, DEGREE + 1):
@@ -117,7 +120,6 @@ def isolate(f, error, stack, roots):
         stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = low, high, y, above
         top += 1
         low, y = high, above
-    after = F(-9)  # end of the last undecided interval
     top_first = top
     for i in range(top_first // 2):  # the first interval is on top
         for k in range(4):
@@ -137,16 +139,13 @@ def isolate(f, error, stack, roots):
                 roots[count] = root_between(f, low, high, below)
                 count += 1
             continue
-        if w < NARROWEST or looked > MOST_INTERVALS or top + 2 > STACK:
-            if low > after + F(1e-12) or looked > MOST_INTERVALS:
+        flat = w < FLAT and max(abs(below), abs(y), abs(above)) <= most
+        if flat or w < NARROWEST or looked > MOST_INTERVALS or top + 2 > STACK:
+            if undecided > 0 and (low < clusters[undecided - 1, 1] + TOUCHING or undecided == MOST_CLUSTERS):
+                clusters[undecided - 1, 1] = high
+            else:
+                clusters[undecided, 0], clusters[undecided, 1] = low, high
                 undecided += 1
-                x = m - slope / bend if bend != F(0) else m
-                x = x if abs(x - m) < F(64) * NARROWEST else m
-                for side in (F(-1), F(0), F(1)):
-                    if count < MOST_ROOTS:
-                        roots[count] = x + side * F(20) * NARROWEST
-                        count += 1
-            after = high
             continue
         part = m
         if abs(y) <= most:

@@ -10,7 +10,8 @@ DEGREE: Final = 8  # of the determinant, a trigonometric polynomial
 SAMPLES: Final = 20  # samples of the determinant; the coefficients above ``DEGREE`` measure the error
 ORDERS: Final = SAMPLES // 2 + 1
 STACK: Final = 64  # intervals to remember
-MOST_ROOTS: Final = 24
+MOST_ROOTS: Final = 40
+MOST_CLUSTERS: Final = 24
 SPLITS, TRIED = 0, 3  # parameters of the solver: the splits to use, the best first; -1 for none
 # What ``info`` says about the last split, then about the list
 NOISE, INDEPENDENT, UNDECIDED, ANGLES, FOUND, USED, COMPLETE = 0, 1, 2, 3, 4, 5, 6
@@ -36,6 +37,8 @@ SIX_JOINTS: Final = (
     Table("f", (2, ORDERS)),  # its coefficients
     Table("stack", (STACK, 4)),  # intervals of c
     Table("roots", (MOST_ROOTS,)),  # values of c
+    Table("clusters", (MOST_CLUSTERS, 2)),  # first and last value of undecided intervals of c
+    Table("rest", (ROWS,)),  # the equations at one pose
     Table("null", (9,)),  # null vector of the matrix
     Table("normal", (5,)),  # normal equations of the sine and cosine of e
     Table("x", (JOINTS,)),  # motions of a split

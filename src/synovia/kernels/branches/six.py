@@ -6,7 +6,8 @@ the poses. ``complete`` is only true if one split proves it:
 
 - the coefficients that must vanish show that rounding is small,
 - every real root is isolated (``isolation``), and each gives a pose of its own,
-- the number of poses of each root is known: one, or two if only one equation determines e,
+- the number of poses of each root is known: one, or two if only one equation determines e, or none if a, b and c
+  violate the equations for every d and e,
 - no pose is singular.
 
 Some splits of an arm never prove anything, for example if axes are parallel or meet. So ``IK`` tries them once, and the
@@ -68,6 +69,11 @@ from synovia.kernels.tree.problem import open_problem, open_work
 
 NOISY = F(1e-9)  # noise of a determinant, as a fraction of its largest coefficient, that proves nothing
 UNEVEN = F(1e-11)  # noise from which all dips of the determinant are tried, too
+PRODUCTS = 8  # of d and e, without the constant
+CLUSTER = 24  # places at which the roots in an undecided interval are searched
+BISECTIONS = 40
+SURE = F(1e-8)  # ratio of the smallest pivots of a matrix whose null vector is accurate
+REFUTED = F(1e-5)  # residual of the equations that no solution has
 DIPS = 360  # places at which dips are searched
 DOUBLE = F(1e-12)  # squared sine between two equations for e up to which they count as one
 UNIQUE = F(1e-8)  # squared size of what determines d and e, above which they are unique
@@ -384,7 +390,7 @@ def half_angle(slide, high, low):
 
 @device
 def pose_of_root(m, c):
-    """Write the motions of a, b and c at the root c to ``m.x``."""
+    """Write the motions of a, b and c at the root c to ``m.x``; return whether the null vector is accurate."""
     factor(m.E, sincos(c), m.A, m.M)
     null_vector(m.M, m.null)
     v = m.null
@@ -397,6 +403,11 @@ def pose_of_root(m, c):
     m.x[0] = half_angle(m.kinds[0] != F(0), v[i], v[i + 3])
     m.x[1] = half_angle(m.kinds[1] != F(0), v[j], v[j + 1])
     m.x[2] = c
+    least = second = F(math.inf)
+    for k in range(9):
+        size = abs(m.M[k, k])
+        least, second = min(least, size), max(least, min(second, size))
+    return least <= SURE * second
 
 
 @device
@@ -431,6 +442,71 @@ def add_pose(m, count, split):
             m.turns[count, j] = m.pose[j]
         return count + 1
     return count
+
+
+@inline
+def determinant(m, x):
+    """Return the determinant at c = x, from the matrix itself: near a root it is more accurate than the polynomial."""
+    return factor(m.E, sincos(x), m.A, m.M)
+
+
+@apart
+def search_cluster(m, low, high, count):
+    """Append the roots and the dips of the determinant in an undecided interval; return the new count."""
+    margin = F(0.25) * (high - low) + F(1e-5)
+    low, step = low - margin, (high - low + F(2) * margin) / F(CLUSTER)
+    before = last = F(0)
+    for i in range(CLUSTER + 2):
+        x = low + F(i) * step
+        y = determinant(m, x)
+        if i > 0 and (y > F(0)) != (last > F(0)) and count < MOST_ROOTS:
+            a, b, fa = x - step, x, last
+            for _ in range(BISECTIONS):
+                middle = F(0.5) * (a + b)
+                if (determinant(m, middle) > F(0)) == (fa > F(0)):
+                    a = middle
+                else:
+                    b = middle
+            m.roots[count] = F(0.5) * (a + b)
+            count += 1
+        elif i > 1 and abs(last) <= abs(before) and abs(last) <= abs(y) and count < MOST_ROOTS:
+            m.roots[count] = x - step
+            count += 1
+        before, last = last, y
+    return count
+
+
+@device
+def is_refuted(m, independent):
+    """Return whether a, b and c in ``m.x`` violate the equations for every d and e; for an accurate null vector."""
+    total = F(0)
+    for r in range(m.X.shape[1]):
+        m.rest[r] = F(0)
+    for i in range(3):
+        for j in range(3):
+            for k in range(3):
+                t = product(m.kinds[0], m.x[0], i) * product(m.kinds[1], m.x[1], j) * product(F(0), m.x[2], k)
+                for r in range(m.X.shape[1]):
+                    m.rest[r] += t * m.X[9 * i + 3 * j + k, r]
+    for r in range(m.X.shape[1]):
+        total += m.rest[r] * m.rest[r]
+    for k in range(independent):  # the reflections of ``write_orthogonal``
+        t = F(0)
+        for r in range(k, m.X.shape[1]):
+            t += m.Y[k, r] * m.rest[r]
+        for r in range(k, m.X.shape[1]):
+            m.rest[r] -= t * m.Y[k, r]
+    left = F(0)
+    for r in range(independent, m.X.shape[1]):
+        left += m.rest[r] * m.rest[r]
+    return left > REFUTED * REFUTED * (F(1) + total)
+
+
+@inline
+def product(slide, x, i):
+    """Return (sine, cosine, 1) of a hinge, or (x², x, 1) of a slide, by index."""
+    s, c = (x * x, x) if slide != F(0) else sincos(x)
+    return s if i == 0 else c if i == 1 else F(1)
 
 
 @apart
@@ -476,15 +552,20 @@ def branches_of_split(m, split, count):
     if not largest > F(0):
         return count, -1
     error = CANCEL * noise + FLOOR * largest
-    angles, undecided = isolate(m.f, error, m.stack, m.roots)
+    angles, undecided = isolate(m.f, error, m.stack, m.roots, m.clusters)
     m.info[UNDECIDED] = F(undecided)
+    for k in range(undecided):
+        angles = search_cluster(m, m.clusters[k, 0], m.clusters[k, 1], angles)
     proved = undecided == 0 and noise < NOISY * largest
-    if undecided > 0 or noise > UNEVEN * largest:
+    if noise > UNEVEN * largest or undecided > 0:
         angles = add_dips(m, angles)
     found = expected = 0
+    more = independent < PRODUCTS or m.kinds[0] + m.kinds[1] + m.kinds[3] + m.kinds[4] > F(0)
     for r in range(angles):
-        pose_of_root(m, m.roots[r])
+        sure = pose_of_root(m, m.roots[r])
         a, b, c = m.x[0], m.x[1], m.x[2]
+        if sure and more and is_refuted(m, independent):
+            continue
         for side in (F(1), F(-1)):
             m.x[0], m.x[1], m.x[2] = a, b, c
             solutions = complete_pose(m, side)
