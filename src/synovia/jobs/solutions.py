@@ -31,7 +31,7 @@ _MOVED: Final = 1e-9  # radians or length units; a joint whose values changed le
 
 def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
     """Return the JSON object of a solution; errors in length units and radians, 0 for parts a goal does not measure."""
-    skeleton, missed = ik.skeleton, solution.missed
+    skeleton, missed, proof = ik.skeleton, solution.missed, solution.known_proof
     goals: list[dict[str, Any]] = []
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
@@ -86,6 +86,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
         ],
         "active_limits": list(solution.active_limits),
         "start_clamped": list(solution.start_clamped),
+        "proof": None if proof is None else {"kind": proof.kind, "goal": proof.goal, "nearest": proof.near},
         "reasons": reasons_as_json(solution, solution.reasons),
         "explanation": solution.explain(),
     }

@@ -334,6 +334,11 @@ class SolvePose(Verified, Roles, _Solves):
         default=None, help="Pose to start from.", kind=Parsed(_start), metavar="POSE|rest|random:SEED", shown="rest"
     )
     deadline: float | None = option(default=None, like=DEADLINE)
+    prove: bool = option(
+        default=False,
+        help="After a miss, search for a proof that a position is out of reach, or for a pose; the first time may take"
+        " seconds.",
+    )  # fmt: skip
     picture_file: Path | None = option(
         default=None, help="Draw the result; needs the extra [render].", kind=File(), names=("--picture",),
         metavar="PNG", recorded=NEVER,
@@ -392,7 +397,7 @@ class SolvePose(Verified, Roles, _Solves):
         skeleton, wanted = self.keep_clear(skeleton, wanted, host)
         ik = IK(
             skeleton, wanted, self._algorithm(wanted), tolerance=self.tolerance, root=root, starts=self._learned,
-            moving=self._allowed,
+            moving=self._allowed, proofs=self.prove,
         )  # fmt: skip
         start = _start_pose(self.start, ik.skeleton)
         solution, seconds = self._solved(ik, start)
