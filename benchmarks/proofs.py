@@ -24,12 +24,13 @@ from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import chain_of
 from synovia.ik.proofs.maps import map_of
 from synovia.ik.proofs.search import search
+from synovia.results import Proof
 
 DATA = Path(os.environ.get("SYNOVIA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "robot"
 ROBOTS = {
     "ur5e": ("ur5e_nomesh.xml", "wrist_3_link"), "ur5": ("ur5_robot.urdf", "ee_link"),
     "panda": ("panda.urdf", "panda_hand"),
-    "so100": ("so100.urdf", None),
+    "so100": ("so100.urdf", "link:gripper"),
 }  # fmt: skip
 SHORT = 5_000  # tokens: reachable targets have no proof, so a longer search takes only time
 GAPS = (0.001, 0.01, 0.02)
@@ -67,7 +68,7 @@ def bodies() -> Iterator[tuple[str, sy.Skeleton, str]]:
     for name, (file, tip) in ROBOTS.items():
         if (DATA / file).exists():
             body = sy.load_skeleton(DATA / file)
-            yield name, body, tip or body.joint_names[body.tip_rows[0]]
+            yield name, body, tip
     for seed in range(14):
         yield f"random{seed}", random_arm(seed, 4 + seed % 4, 1.2 if seed % 2 else 3.0), "tip"
 
@@ -147,7 +148,7 @@ def main() -> None:
     raise SystemExit(1 if wrong else 0)
 
 
-def damaged(proof: object, reachable: np.ndarray) -> bool:
+def damaged(proof: Proof, reachable: np.ndarray) -> bool:
     """Return whether the checker refuses the proof for a target that is reachable."""
     from dataclasses import replace
 

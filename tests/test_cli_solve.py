@@ -499,3 +499,12 @@ def test_prove_decides_a_miss():
     assert 0.0 < nearest <= proved.data["goals"][0]["position_error"]
     assert proved.data["goals"][0]["position_error"] == plain.data["goals"][0]["position_error"]
     assert "No pose within the joint limits brings 'tool' nearer than" in " ".join(proved.data["explanation"])
+    assert proved.data["conflict"] is None  # there is only one goal
+
+
+def test_prove_names_goals_that_exclude_each_other():
+    """The elbow is within reach alone, and so is the tool; together they are not."""
+    two = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-t", "joint6=-0.4,0.1,0.5", "--prove", "--json")
+    assert set(two.data["conflict"]["goals"]) == {"tool", "joint6"}
+    plain = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-t", "joint6=-0.4,0.1,0.5", "--prove")
+    assert "'tool' and 'joint6'" in plain.out

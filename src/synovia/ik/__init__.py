@@ -1,6 +1,6 @@
 """A compiled problem, its targets and its solutions."""
 
-from synovia.ik.solution import GoalError, Reason, Relief, Solution, Solutions
+from synovia.ik.solution import Conflict, GoalError, Reason, Relief, Solution, Solutions
 from synovia.ik.status import Status
 
-__all__ = ["GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"]
+__all__ = ["Conflict", "GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"]

@@ -33,7 +33,7 @@ from synovia.jobs.options import (
     options_of,
 )  # fmt: skip
 from synovia.jobs.shared import DEADLINE, LOOK, MODEL, MOVING, ROOT, SOLVER, TOLERANCE
-from synovia.text import counted
+from synovia.text import counted, printable
 
 if TYPE_CHECKING:
     from synovia.batch.functions import Solve as SolveRows
@@ -336,8 +336,8 @@ class SolvePose(Verified, Roles, _Solves):
     deadline: float | None = option(default=None, like=DEADLINE)
     prove: bool = option(
         default=False,
-        help="After a miss, search for a proof that a position is out of reach, or for a pose; the first time may take"
-        " seconds.",
+        help="After a miss, search for a proof that a position is out of reach, or for a pose, and for a smallest set"
+        " of goals that cannot be met together. It may take seconds.",
     )  # fmt: skip
     picture_file: Path | None = option(
         default=None, help="Draw the result; needs the extra [render].", kind=File(), names=("--picture",),
@@ -437,10 +437,14 @@ class SolvePose(Verified, Roles, _Solves):
 
         figures = {"missed": int(not solution.reached), "steps": solution.steps, "status": solution.status.name}
         begin = start or ik.skeleton.rest_pose()
+        several = self.prove and len(solution.goals) > 1 and not solution.interrupted
+        conflict = solution.find_conflict() if several else None
+        also = [] if conflict is None else ["", printable(conflict.claim)]
+        listed = None if conflict is None else {"goals": [*conflict.goals], "proved": conflict.proof is not None}
         return Outcome(
             solution, figures, falls_short=self.falls_short(figures),
-            text=lambda: "\n".join(line.rstrip() for line in solution_text(solution, ik, begin, seconds)),
-            json=lambda: solution_object(solution, ik, seconds),
+            text=lambda: "\n".join(line.rstrip() for line in (*solution_text(solution, ik, begin, seconds), *also)),
+            json=lambda: {**solution_object(solution, ik, seconds), "conflict": listed},
         )  # fmt: skip
 
     def _check_files(self, output: Path | None, host: Host) -> None:
