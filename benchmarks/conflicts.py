@@ -4,9 +4,9 @@
 
 Each body has a trunk of one or two hinges and three arms of three hinges, from seeds. One kind of problem has one
 target out of reach of its arm; the other has two targets that need the trunk turned to both ends of its limits. The
-targets of the other arms are reachable with all of them. A set is right if it is the one that the problem was made for; a smaller
-or other set may be right as well, which its poses and proofs show: these count as "other", and as wrong if a pose meets
-all goals of the set.
+targets of the other arms are reachable with all of them. A set is right if it is the one that the problem was made for.
+Another set may be right as well, which its poses and proofs show, and counts as "other". A set is wrong if a pose meets
+all its goals.
 """
 
 from __future__ import annotations

@@ -51,13 +51,20 @@ class Step(NamedTuple):
 class SharedProof:
     """A proof that no pose within the joint limits meets the positions of several goals together.
 
-    ``solution.conflict`` has it. The boxes of the joints that all chains share are halved until one of the goals cannot
-    be met in each of them.
+    ``solution.find_conflict`` returns it. The boxes of the joints that all chains share are halved until one of the
+    goals cannot be met in each of them.
 
     Args:
         aims: The goals.
         shared: (s, goals) index of each shared joint in each chain.
         steps: What happens to each box, depth first, the lower half first.
+
+    Example:
+        >>> import synovia as sy
+        >>> goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.PositionGoal("joint6", (-0.4, 0.1, 0.5))]
+        >>> solution = sy.solve(sy.bundled("arm7"), goals, "full-body")
+        >>> solution.find_conflict().proof.claim  # doctest: +SKIP
+        "No pose within the joint limits meets 'tool' and 'joint6' together."
     """
 
     aims: tuple[Aim, ...]
