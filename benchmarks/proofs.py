@@ -1,12 +1,12 @@
 """Proofs that positions are out of reach: false ones, how many misses they decide, and how long they take.
 
-    python benchmarks/proofs.py [--reachable 1000] [--misses 100] [--bodies ur5 panda ...]
+    python benchmarks/proofs.py [--reachable 1000] [--misses 100] [--checked 20] [--bodies ur5 panda ...]
 
 Bodies are bundled ones, robots of the shared data where it is there, and random arms of seeds. ``--reachable`` poses of
 each body, a third of them with joints at their limits, give targets that must not be proved to be out of reach; the
-table says how many were proved by search or map. ``--misses`` random targets that many attempts missed are proved; the table gives the share
-of those that miss by more than 1, 10 and 20 mm (scaled to a reach of 1 m), the time, and how many of the first proofs
-the checker accepts, and refuses after the target was moved to a reachable point. Seeds are fixed.
+table says how many were, by search or by map. ``--misses`` random targets that many attempts missed are proved; the
+table gives the share of those that miss by more than 1, 10 and 20 mm (scaled to a reach of 1 m), the time, and how many
+of the first proofs the checker accepts, and refuses after the target was moved to a reachable point. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import chain_of
 from synovia.ik.proofs.maps import map_of
 from synovia.ik.proofs.search import search
+from synovia.results import Proof
 
 DATA = Path(os.environ.get("SYNOVIA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "robot"
 ROBOTS = {
     "ur5e": ("ur5e_nomesh.xml", "wrist_3_link"), "ur5": ("ur5_robot.urdf", "ee_link"),
     "panda": ("panda.urdf", "panda_hand"),
-    "so100": ("so100.urdf", None),
+    "so100": ("so100.urdf", "link:gripper"),
 }  # fmt: skip
 SHORT = 5_000  # tokens: reachable targets have no proof, so a longer search takes only time
 GAPS = (0.001, 0.01, 0.02)
@@ -67,7 +68,7 @@ def bodies() -> Iterator[tuple[str, sy.Skeleton, str]]:
     for name, (file, tip) in ROBOTS.items():
         if (DATA / file).exists():
             body = sy.load_skeleton(DATA / file)
-            yield name, body, tip or body.joint_names[body.tip_rows[0]]
+            yield name, body, tip
     for seed in range(14):
         yield f"random{seed}", random_arm(seed, 4 + seed % 4, 1.2 if seed % 2 else 3.0), "tip"
 
@@ -92,9 +93,8 @@ def main() -> None:
     parser.add_argument("--checked", type=int, default=20)
     parser.add_argument("--bodies", nargs="*")
     options = parser.parse_args()
-    print(
-        "| body | joints | s of map | false | of | >20 mm | >10 mm | >1 mm | ms p50 / p90 | bound / miss | checked | refused |"
-    )
+    head = "body", "joints", "s of map", "false", "of", ">20 mm", ">10 mm", ">1 mm", "ms p50 / p90", "bound / miss"
+    print("|", " | ".join((*head, "checked", "refused")), "|")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     wrong = 0
     for name, body, tip in bodies():
@@ -139,7 +139,8 @@ def main() -> None:
         proved, looked = table[table[:, 1] > 0], table[table[:, 4] >= 0]
         p50, p90 = np.percentile(table[:, 2], [50, 90])
         print(
-            f"| {name} | {len(chain.slides)} | {seconds:.1f} | {false} | {len(points)} | {' | '.join(shares)} | {p50:.2f} / {p90:.2f} "
+            f"| {name} | {len(chain.slides)} | {seconds:.1f} | {false} | {len(points)} "
+            f"| {' | '.join(shares)} | {p50:.2f} / {p90:.2f} "
             f"| {np.median(proved[:, 3]):.2f} | {int(looked[:, 4].sum())} of {len(looked)} "
             f"| {int(looked[:, 5].sum())} |",
             flush=True,
@@ -147,7 +148,7 @@ def main() -> None:
     raise SystemExit(1 if wrong else 0)
 
 
-def damaged(proof: object, reachable: np.ndarray) -> bool:
+def damaged(proof: Proof, reachable: np.ndarray) -> bool:
     """Return whether the checker refuses the proof for a target that is reachable."""
     from dataclasses import replace
 

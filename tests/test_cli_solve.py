@@ -486,3 +486,25 @@ def test_tables_keep_clear_of_a_world(wall: Path, tmp_path: Path) -> None:
     ran = run("solve", "arm7", "--targets", table, "--world", wall, "-o", answers, "--json")
     assert ran.data["status"] == {"REACHED": 2}
     assert "clearance.position_error" in answers.read_text()
+
+
+def test_prove_decides_a_miss():
+    """With ``--prove``, a miss within the length of the arm is proved; without, it is not."""
+    at = ("solve", "arm7", "-t", "tool=0.9,0.5,0.55", "--json")
+    plain, proved = run(*at), run(*at, "--prove")
+    assert plain.data["status"] != "UNREACHABLE"
+    assert plain.data["proof"] is None
+    assert proved.data["status"] == "UNREACHABLE"
+    nearest = proved.data["proof"]["nearest"]
+    assert 0.0 < nearest <= proved.data["goals"][0]["position_error"]
+    assert proved.data["goals"][0]["position_error"] == plain.data["goals"][0]["position_error"]
+    assert "No pose within the joint limits brings 'tool' nearer than" in " ".join(proved.data["explanation"])
+    assert proved.data["conflict"] is None  # there is only one goal
+
+
+def test_prove_names_goals_that_exclude_each_other():
+    """The elbow is within reach alone, and so is the tool; together they are not."""
+    two = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-t", "joint6=-0.4,0.1,0.5", "--prove", "--json")
+    assert set(two.data["conflict"]["goals"]) == {"tool", "joint6"}
+    plain = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-t", "joint6=-0.4,0.1,0.5", "--prove")
+    assert "'tool' and 'joint6'" in plain.out

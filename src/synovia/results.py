@@ -6,6 +6,7 @@ from synovia.clips import Edited as Edited
 from synovia.clips import Fitted as Fitted
 from synovia.clips import FootLocked as FootLocked
 from synovia.ik import Branches as Branches
+from synovia.ik import Conflict as Conflict
 from synovia.ik import GoalError as GoalError
 from synovia.ik import Reason as Reason
 from synovia.ik import Redundancy as Redundancy
@@ -14,6 +15,7 @@ from synovia.ik import Solutions as Solutions
 from synovia.ik import Span as Span
 from synovia.ik.derivative import Derivative as Derivative
 from synovia.ik.proofs import Proof as Proof
+from synovia.ik.proofs import SharedProof as SharedProof
 from synovia.ik.starts import LearnedStarts as LearnedStarts
 from synovia.model.clip_tools.additive import Additive as Additive
 from synovia.model.finding import Finding as Finding

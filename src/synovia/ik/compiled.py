@@ -91,6 +91,10 @@ class Diagnosis(Protocol):
         """Return the reasons of ``Solution.reasons``."""
         ...
 
+    def find_conflict(self, solution: Any, watch: Any, /) -> Any:
+        """Return the conflict of ``Solution.find_conflict``."""
+        ...
+
     def unit_hint(self, solution: Any, /) -> str | None:
         """Return a hint if targets seem to be in centimetres or millimetres and the model in metres; else None."""
         ...

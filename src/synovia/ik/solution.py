@@ -26,6 +26,7 @@ from synovia.text import counted, first_few, length_text, listed
 
 if TYPE_CHECKING:
     from synovia.ik.proofs.proof import Proof
+    from synovia.ik.proofs.together import SharedProof
 
 if TYPE_CHECKING:
     from synovia.ik.derivative import Derivative
@@ -94,6 +95,35 @@ class Reason(NamedTuple):
     turn: Array | None
     along: tuple[str, ...] = ()
     pose: Pose | None = None
+
+
+class Conflict(NamedTuple):
+    """A smallest set of goals that cannot be met together.
+
+    Args:
+        goals: Their labels.
+        poses: For each of them, a pose that meets the others; empty if the problem has one goal.
+        proof: The proof that no pose meets all of them; None if no attempt found a pose, but it is not proved.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.PositionGoal("joint5", (0.0, 0.0, 0.3), priority=1)]
+        >>> sy.solve(arm, goals, "full-body").find_conflict().goals
+        ('joint5',)
+    """
+
+    goals: tuple[str, ...]
+    poses: dict[str, Pose]
+    proof: Proof | SharedProof | None
+
+    @property
+    def claim(self) -> str:
+        """The claim in a sentence; it says whether it is proved."""
+        if self.proof is not None:
+            return self.proof.claim
+        names = " and ".join(map(repr, self.goals))
+        return f"No attempt found a pose that meets {names}{' together' * (len(self.goals) > 1)}; it is not proved."
 
 
 class Frame(NamedTuple):
@@ -386,6 +416,24 @@ class Solution(Pictured):
         from synovia.ik.proofs.decide import decide
 
         return self.decided(decide(self, Watch(deadline_of(deadline))).proof)
+
+    def find_conflict(self, deadline: float | None = None) -> Conflict | None:
+        """Find a smallest set of goals that cannot be met together, for a miss of several goals.
+
+        It leaves out one goal after the other and solves again, in some tenths of a second for each goal. Priorities
+        do not count.
+
+        Args:
+            deadline: Seconds after which the search ends; the set may then be larger.
+
+        Returns:
+            The conflict; None if all goals are met, or an attempt meets them.
+        """
+        from synovia.ik.interrupts import Watch, deadline_of
+
+        if self.reached or self.refusal is not None:
+            return None
+        return self.ik.diagnosis.find_conflict(self, Watch(deadline_of(deadline)))
 
     def decided(self, proof: Proof | None) -> Proof | None:
         """Store the result of a search for a proof, and return it."""

@@ -164,3 +164,31 @@ def excludes_by_map(
             return False
         boxes = halves(boxes[~gone], now[~gone])
     return len(tokens) == 0
+
+
+def excludes_together(chains: list[tuple[Array, Array, Array, Array, float]], shared: Array, steps: Any) -> bool:
+    """Return whether steps prove that the tips of several chains cannot be near their targets together.
+
+    Args:
+        chains: (fixed, slides, limits, target, near) of each goal, see ``excludes``.
+        shared: (s, goals) index in each chain of the joints that all chains share.
+        steps: (joint, goal, tokens) of each box of the shared joints, depth first: the joint to halve, or -1 and the
+            goal that the tokens exclude in this box.
+    """
+    limits = chains[0][2][shared[:, 0]]
+    if not all((chain[2][shared[:, g]] == limits).all() for g, chain in enumerate(chains)):
+        return False
+    stack = [limits[None]]
+    for joint, goal, tokens in steps:
+        if not stack or joint >= len(shared) or joint < -1:
+            return False
+        box = stack.pop()
+        if joint >= 0:
+            stack += [*halves(box, np.array([joint]))[::-1, None]]
+            continue
+        fixed, slides, inside, target, near = chains[goal]
+        inside = inside.copy()
+        inside[shared[:, goal]] = box[0]
+        if not excludes(fixed, slides, inside, target, near, tokens):
+            return False
+    return not stack

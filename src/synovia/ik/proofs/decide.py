@@ -17,8 +17,9 @@ from synovia.ik.proofs.search import Found, search
 from synovia.model.geometry import Array
 
 _SHARES: Final = (0.5,)  # shares of the smallest distance found that a search tries to exclude, before the tolerance
-_FINE: Final = (0.95, 0.85, 0.7, 0.5, 0.3)  # the same for a map, which takes less time
+_FINE: Final = (0.3, 0.5, 0.7, 0.85, 0.95)  # the same for a map, which takes less time
 _ROUNDING: Final = 1e-8  # more than the margin of the search, which is 1e-9 of the scale of a chain
+_SHORT: Final = 4_000  # length of a proof of a share of the distance by a map
 _QUICK: Final = 20_000  # length of a proof of a share of the distance
 
 
@@ -82,12 +83,16 @@ def _proof_of(chain: Chain, target: Array, span: tuple[float, float], watch: Wat
         return Proof(kind, "", excluded, miss, math.nan, *arrays)
 
     def by_map(area: ReachMap) -> Proof | None:
-        least = distances[-1]
-        for distance in (*(share * miss for share in _FINE if share * miss > least), least):
-            tokens = area.excludes(target, distance)
-            if tokens is not None:
-                return proof("map", distance, tokens, area)
-        return None
+        excluded = distances[-1]
+        tokens = area.excludes(target, excluded)
+        if tokens is None:
+            return None
+        for distance in (share * miss for share in _FINE if share * miss > excluded):
+            more = area.excludes(target, distance, _SHORT)
+            if more is None:
+                break
+            excluded, tokens = distance, more
+        return proof("map", excluded, tokens, area)
 
     gap = chain.gap(target) - _ROUNDING * chain.scale
     distances = [share * miss for share in _SHARES if share * miss > max(gap, near)]

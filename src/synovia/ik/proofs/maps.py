@@ -83,15 +83,15 @@ class ReachMap:
         self._cells[row.astype(np.int64), ((p[:, 2] - self.lowest) / self.cell).astype(np.int64)] = 1
         self._sums[1:, 1:] = self._cells.cumsum(0).cumsum(1)
 
-    def excludes(self, target: Array, near: float) -> NDArray[np.int32] | None:
+    def excludes(self, target: Array, near: float, most: int = _MOST) -> NDArray[np.int32] | None:
         """Return the tokens of a proof that the tip stays farther than ``near`` from a target; None without one."""
         from synovia.kernels.proofs import boxes, maps
 
         if not self.whole:
             return None
         m = Memory(inwards(self.chain, self.axis, target))
-        plane = np.array([self.cell, self.lowest, near + self._margin, _MOST])
-        tokens = np.empty((_MOST, 2), np.int32)
+        plane = np.array([self.cell, self.lowest, near + self._margin, most])
+        tokens = np.empty((most, 2), np.int32)
         code = maps.search_map(m.fixed, m.joints, plane, self._sums, m.stack, m.memory, tokens, m.state)
         return levels(tokens, m.state) if code == boxes.PROVED else None
 

@@ -50,7 +50,7 @@ def search(chain: Chain, target: Array, near: float, watch: Watch, most: int = M
     tokens = np.empty((most, 2), np.int32)
     numbers = np.array([*target, near, chain.scale, _PORTION])
     while True:
-        code = boxes.search_boxes(m.fixed, m.joints, numbers, np.empty(3), m.stack, m.memory, tokens, m.state)
+        code = boxes.search_boxes(m.fixed, m.joints, numbers, m.stack, m.memory, tokens, m.state)
         if code != boxes.MORE or watch.passed:
             break
     nearest = float(m.state[boxes.NEAREST])

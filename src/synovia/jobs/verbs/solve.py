@@ -323,6 +323,11 @@ class SolvePose(Verified, Roles, _Solves):
         default=None, help="Pose to start from.", kind=Parsed(_start), metavar="POSE|rest|random:SEED", shown="rest"
     )
     deadline: float | None = option(default=..., like=DEADLINE)
+    prove: bool = option(
+        default=False,
+        help="After a miss, search for a proof that a position is out of reach, or for a pose, and for a smallest set"
+        " of goals that cannot be met together. It may take seconds.",
+    )  # fmt: skip
     picture_file: Path | None = option(
         default=None, help="Draw the result; needs the extra [render].", kind=File(), names=("--picture",),
         metavar="PNG", recorded=NEVER,
@@ -381,7 +386,7 @@ class SolvePose(Verified, Roles, _Solves):
         skeleton, wanted = self.keep_clear(skeleton, wanted, host)
         ik = IK(
             skeleton, wanted, self._algorithm(wanted), tolerance=self.tolerance, root=root, starts=self._learned,
-            moving=self._allowed,
+            moving=self._allowed, proofs=self.prove,
         )  # fmt: skip
         start = _start_pose(self.start, ik.skeleton)
         solution, seconds = self._solved(ik, start)
@@ -421,9 +426,11 @@ class SolvePose(Verified, Roles, _Solves):
 
         figures = {"missed": int(not solution.reached), "steps": solution.steps, "status": solution.status.name}
         begin = start or ik.skeleton.rest_pose()
+        several = self.prove and len(solution.goals) > 1 and not solution.interrupted
+        conflict = solution.find_conflict() if several else None
         return Outcome(
             solution, figures, falls_short=self.falls_short(figures),
-            reporter=lambda: solution_report(solution, ik, begin, seconds),
+            reporter=lambda: solution_report(solution, ik, begin, seconds, conflict),
         )  # fmt: skip
 
     def _check_files(self, output: Path | None, host: Host) -> None:

@@ -17,12 +17,16 @@ Thomas, Torras 2005.
 import math
 
 from synovia.kernels.compiler.jit import F, device, entry
+from synovia.kernels.math.rotations import apply, column, identity, matmul, origin_of, rotation_of, turn_z
+from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, store, sub
 
 # columns of the memory of the search, one row for each joint; the elimination also uses the three rows behind them
 COS, SIN, SPEED, JX, AX, OX, CENTRE, HALF, E0 = 0, 1, 2, 3, 6, 9, 12, 13, 14
 MEMORY_WIDTH, MEMORY_ROWS = 17, 4
 # columns of a joint: 1 for a slide, its limits
 SLIDES, LOW, HIGH, JOINT_WIDTH = 0, 1, 2, 3
+# elements of the target: the point, the distance to exclude, the length scale, the largest number of boxes of a call
+NEAR, SCALE, CALLS = 3, 4, 5
 # elements of the state: boxes on the stack, tokens, smallest distance of a centre from the target
 BOXES, TOKENS, NEAREST, STATE_SIZE = 0, 1, 2, 3
 BALL, DIRECTION, EMPTY = -1, -2, -3  # tokens of excluded boxes; from 0 on, the joint of a split, then contractions
@@ -42,86 +46,56 @@ def carry(fixed, joints, memory, first):
     """Carry the ball that holds the tip to the frame before joint ``first``; write cosines, sines and speeds.
 
     Returns:
-        (x, y, z, radius).
+        (centre, radius).
     """
     n = joints.shape[0]
-    x, y, z, r = fixed[n, 9], fixed[n, 10], fixed[n, 11], F(0)
+    p, r = origin_of(fixed, n), F(0)
     for k in range(n - first):
         i = n - 1 - k
         m, w = memory[i, CENTRE], memory[i, HALF]
         if joints[i, SLIDES] > F(0):
             memory[i, SPEED] = F(1)
-            z += m
+            p = p[0], p[1], p[2] + m
             r += w
         else:
             c, s = math.cos(m), math.sin(m)
             memory[i, COS], memory[i, SIN] = c, s
-            p = math.sqrt(x * x + y * y)
-            memory[i, SPEED] = p + r
-            cw = math.cos(w) if w < QUARTER else F(0)
-            r += p * math.sin(w) if w < QUARTER else p
-            x, y = (c * x - s * y) * cw, (s * x + c * y) * cw
-        a = fixed[i]
-        x, y, z = (
-            a[0] * x + a[1] * y + a[2] * z + a[9],
-            a[3] * x + a[4] * y + a[5] * z + a[10],
-            a[6] * x + a[7] * y + a[8] * z + a[11],
-        )
-    return x, y, z, r
+            rho = math.sqrt(p[0] * p[0] + p[1] * p[1])
+            memory[i, SPEED] = rho + r
+            cut = math.cos(w) if w < QUARTER else F(0)
+            r += rho * math.sin(w) if w < QUARTER else rho
+            p = (c * p[0] - s * p[1]) * cut, (s * p[0] + c * p[1]) * cut, p[2]
+        p = add(apply(rotation_of(fixed, i), p), origin_of(fixed, i))
+    return p, r
 
 
 @device
 def ball_distance(fixed, joints, target, memory):
     """Return the distance of the target from the ball that holds the tip."""
-    x, y, z, r = carry(fixed, joints, memory, 0)
-    x -= target[0]
-    y -= target[1]
-    z -= target[2]
-    return math.sqrt(x * x + y * y + z * z) - r
+    p, r = carry(fixed, joints, memory, 0)
+    return norm(sub(p, (target[0], target[1], target[2]))) - r
 
 
 @device
 def linearize(fixed, joints, memory):
     """Write the Jacobian of the tip at the centre of the box, and return the tip."""
     n = joints.shape[0]
-    r00, r01, r02, r10, r11, r12, r20, r21, r22 = F(1), F(0), F(0), F(0), F(1), F(0), F(0), F(0), F(1)
-    x, y, z = F(0), F(0), F(0)
-    for i in range(n + 1):
-        a = fixed[i]
-        x += r00 * a[9] + r01 * a[10] + r02 * a[11]
-        y += r10 * a[9] + r11 * a[10] + r12 * a[11]
-        z += r20 * a[9] + r21 * a[10] + r22 * a[11]
-        if i == n:
-            break
-        a00, a01 = r00 * a[0] + r01 * a[3] + r02 * a[6], r00 * a[1] + r01 * a[4] + r02 * a[7]
-        a10, a11 = r10 * a[0] + r11 * a[3] + r12 * a[6], r10 * a[1] + r11 * a[4] + r12 * a[7]
-        a20, a21 = r20 * a[0] + r21 * a[3] + r22 * a[6], r20 * a[1] + r21 * a[4] + r22 * a[7]
-        r02 = r00 * a[2] + r01 * a[5] + r02 * a[8]
-        r12 = r10 * a[2] + r11 * a[5] + r12 * a[8]
-        r22 = r20 * a[2] + r21 * a[5] + r22 * a[8]
-        memory[i, AX], memory[i, AX + 1], memory[i, AX + 2] = r02, r12, r22
-        memory[i, OX], memory[i, OX + 1], memory[i, OX + 2] = x, y, z
-        if joints[i, SLIDES] > F(0):
-            m = memory[i, CENTRE]
-            x += r02 * m
-            y += r12 * m
-            z += r22 * m
-            r00, r01, r10, r11, r20, r21 = a00, a01, a10, a11, a20, a21
-        else:
-            c, s = memory[i, COS], memory[i, SIN]
-            r00, r01 = c * a00 + s * a01, c * a01 - s * a00
-            r10, r11 = c * a10 + s * a11, c * a11 - s * a10
-            r20, r21 = c * a20 + s * a21, c * a21 - s * a20
+    R, p = identity(), (F(0), F(0), F(0))
     for i in range(n):
-        ax, ay, az = memory[i, AX], memory[i, AX + 1], memory[i, AX + 2]
+        p = add(p, apply(R, origin_of(fixed, i)))
+        R = matmul(R, rotation_of(fixed, i))
+        axis = column(R, 2)
+        store(memory, i, AX, axis)
+        store(memory, i, OX, p)
         if joints[i, SLIDES] > F(0):
-            memory[i, JX], memory[i, JX + 1], memory[i, JX + 2] = ax, ay, az
+            p = axpy(memory[i, CENTRE], axis, p)
         else:
-            dx, dy, dz = x - memory[i, OX], y - memory[i, OX + 1], z - memory[i, OX + 2]
-            memory[i, JX] = ay * dz - az * dy
-            memory[i, JX + 1] = az * dx - ax * dz
-            memory[i, JX + 2] = ax * dy - ay * dx
-    return x, y, z
+            R = turn_z(R, memory[i, SIN], memory[i, COS])
+    p = add(p, apply(R, origin_of(fixed, n)))
+    for i in range(n):
+        axis = load(memory, i, AX)
+        store(memory, i, JX, axis if joints[i, SLIDES] > F(0) else cross(axis, sub(p, load(memory, i, OX))))
+    return p
 
 
 @device
@@ -229,14 +203,13 @@ def split(joints, memory, stack, state, depth):
 
 
 @entry
-def search_boxes(fixed, joints, target, e, stack, memory, tokens, state):
+def search_boxes(fixed, joints, target, stack, memory, tokens, state):
     """Search as many boxes of the stack as there is room for tokens, or as given.
 
     Args:
         fixed: (n + 1, 12) transforms before each joint and to the tip; joints act on their z axes.
         joints: (n, 3) for each joint 1 for a slide, else 0, and its limits.
         target: (6,) target, distance to exclude, length scale, and the largest number of boxes of this call.
-        e: (3,) scratch memory.
         stack: (k, 2n + 1) boxes: centres, half-widths, depth.
         memory: (n + 4, 17) scratch memory; its centres are a pose that was found.
         tokens: (t, 2) int32 tokens and their depths.
@@ -246,9 +219,9 @@ def search_boxes(fixed, joints, target, e, stack, memory, tokens, state):
         PROVED, MORE (the number of boxes is searched), FOUND (a centre is within the distance), FULL (no room).
     """
     n = joints.shape[0]
-    scale = target[4]
-    near, margin = target[3], MARGIN * scale
-    for _ in range(int(target[5])):
+    scale = target[SCALE]
+    near, margin = target[NEAR], MARGIN * scale
+    for _ in range(int(target[CALLS])):
         if state[BOXES] < F(1):
             return PROVED
         if state[BOXES] + F(2) > F(stack.shape[0]) or state[TOKENS] + F(2 * REPEATS + 2) > F(tokens.shape[0]):
@@ -269,17 +242,15 @@ def search_boxes(fixed, joints, target, e, stack, memory, tokens, state):
                 moved += memory[i, SPEED] * memory[i, HALF]
             if moved > ROUGH * scale:
                 break
-            x, y, z = linearize(fixed, joints, memory)
-            e[0], e[1], e[2] = target[0] - x, target[1] - y, target[2] - z
-            d = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+            e = sub((target[0], target[1], target[2]), linearize(fixed, joints, memory))
+            d = norm(e)
             state[NEAREST] = min(state[NEAREST], d)
             if d <= near:
                 return FOUND
             rest = remainder(joints, memory) + near + margin
             most = rest
             for i in range(n):
-                along = memory[i, JX] * e[0] + memory[i, JX + 1] * e[1] + memory[i, JX + 2] * e[2]
-                most += abs(along) / d * memory[i, HALF]
+                most += abs(dot(load(memory, i, JX), e)) / d * memory[i, HALF]
             if most < d:
                 put(tokens, state, DIRECTION, depth)
                 gone = True

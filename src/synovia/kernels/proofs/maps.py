@@ -32,9 +32,9 @@ FINEST = F(0.25)  # of a cell: a target in a smaller ball is not excluded
 
 
 @device
-def rectangle(plane, x, y, z, r, shape):
+def rectangle(plane, p, r, shape):
     """Return the first and last cells of the rectangle about a ball: rows (distance), then columns (height)."""
-    rho = math.sqrt(x * x + y * y)
+    rho, z = math.sqrt(p[0] * p[0] + p[1] * p[1]), p[2]
     r += plane[ROUNDING]
     i0 = min(int(max(rho - r, F(0)) / plane[CELL]), shape[0])
     i1 = min(int((rho + r) / plane[CELL]), shape[0] - 1)
@@ -97,8 +97,8 @@ def paint(fixed, joints, plane, stack, memory, cells, sums, state):
         box = stack[int(state[BOXES])]
         for i in range(n):
             memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
-        x, y, z, r = carry(fixed, joints, memory, first)
-        i0, i1, j0, j1 = rectangle(plane, x, y, z, r, cells.shape)
+        p, r = carry(fixed, joints, memory, first)
+        i0, i1, j0, j1 = rectangle(plane, p, r, cells.shape)
         if painted(sums, i0, i1, j0, j1) == (i1 - i0 + 1) * (j1 - j0 + 1):
             continue
         if r > F(0.5) * plane[CELL]:
@@ -139,8 +139,8 @@ def search_map(fixed, joints, plane, sums, stack, memory, tokens, state):
         for i in range(n):
             memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
         depth = int(box[2 * n])
-        x, y, z, r = carry(fixed, joints, memory, 0)
-        i0, i1, j0, j1 = rectangle(plane, x, y, z, r, shape)
+        p, r = carry(fixed, joints, memory, 0)
+        i0, i1, j0, j1 = rectangle(plane, p, r, shape)
         if painted(sums, i0, i1, j0, j1) == 0:
             put(tokens, state, BALL, depth)
             continue

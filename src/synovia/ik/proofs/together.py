@@ -1,0 +1,131 @@
+"""Prove that positions of several goals exclude each other, by boxes of the joints that their chains share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.ik.interrupts import Watch
+from synovia.ik.proofs.chain import Chain
+from synovia.ik.proofs.search import search
+from synovia.model.geometry import Array
+
+_MOST_BOXES: Final = 2_000  # about a second
+_TOKENS: Final = 2_000  # length of the proof for one goal in one box: a longer one costs more than halving the box
+
+
+class Aim(NamedTuple):
+    """The position of one goal.
+
+    Args:
+        label: Label of the goal.
+        chain: Its chain.
+        target: The target (3,).
+        near: Its tolerance, length units.
+    """
+
+    label: str
+    chain: Chain
+    target: Array
+    near: float
+
+
+class Step(NamedTuple):
+    """What happens to a box of the shared joints.
+
+    Args:
+        joint: The shared joint whose interval is halved; -1 if the box is excluded.
+        goal: The goal that no pose of the box meets, if it is excluded.
+        tokens: The proof for this goal, see ``check.excludes``.
+    """
+
+    joint: int
+    goal: int
+    tokens: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SharedProof:
+    """A proof that no pose within the joint limits meets the positions of several goals together.
+
+    ``solution.find_conflict`` returns it. The boxes of the joints that all chains share are halved until one of the
+    goals cannot be met in each of them.
+
+    Args:
+        aims: The goals.
+        shared: (s, goals) index of each shared joint in each chain.
+        steps: What happens to each box, depth first, the lower half first.
+
+    Example:
+        >>> import synovia as sy
+        >>> goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.PositionGoal("joint6", (-0.4, 0.1, 0.5))]
+        >>> solution = sy.solve(sy.bundled("arm7"), goals, "full-body")
+        >>> solution.find_conflict().proof.claim  # doctest: +SKIP
+        "No pose within the joint limits meets 'tool' and 'joint6' together."
+    """
+
+    aims: tuple[Aim, ...]
+    shared: NDArray[np.int64]
+    steps: tuple[Step, ...]
+
+    @property
+    def claim(self) -> str:
+        """The claim in a sentence."""
+        names = " and ".join(repr(aim.label) for aim in self.aims)
+        return f"No pose within the joint limits meets {names} together."
+
+    def check(self) -> bool:
+        """Check the proof with a short program that shares no code with the search; see ``Proof.check``."""
+        from synovia.ik.proofs.check import excludes_together
+
+        chains = [
+            (aim.chain.fixed, aim.chain.slides, np.stack([aim.chain.low, aim.chain.high], axis=1), aim.target, aim.near)
+            for aim in self.aims
+        ]
+        return excludes_together(chains, self.shared, self.steps)
+
+    def __repr__(self) -> str:
+        """Return the claim."""
+        return f"<SharedProof: {self.claim}>"
+
+
+def exclude_together(aims: list[Aim], watch: Watch) -> SharedProof | None:
+    """Search for a proof that several positions exclude each other; None without one.
+
+    Args:
+        aims: The goals.
+        watch: The deadline.
+    """
+    common = sorted(p for p in aims[0].chain.places if p >= 0 and all(p in aim.chain.places for aim in aims))
+    if not common or any(len(set(aim.chain.places)) < len(aim.chain.places) for aim in aims):
+        return None
+    shared = np.array([[aim.chain.places.index(place) for aim in aims] for place in common], np.int64)
+    first = aims[0].chain
+    limits = np.stack([first.low[shared[:, 0]], first.high[shared[:, 0]]], axis=1)
+    stack, steps, order = [limits], list[Step](), list(range(len(aims)))
+    for _ in range(_MOST_BOXES):
+        if not stack:
+            return SharedProof(tuple(aims), shared, tuple(steps))
+        if watch.passed:
+            return None
+        box = stack.pop()
+        for g in order:
+            low, high = aims[g].chain.low.copy(), aims[g].chain.high.copy()
+            low[shared[:, g]], high[shared[:, g]] = box.T
+            inside = replace(aims[g].chain, low=low, high=high)
+            tokens = search(inside, aims[g].target, aims[g].near, watch, _TOKENS).tokens
+            if tokens is not None:
+                steps.append(Step(-1, g, tokens))
+                order.remove(g)
+                order.insert(0, g)  # neighbours are often excluded by the same goal
+                break
+        else:
+            k = int(np.argmax(box[:, 1] - box[:, 0]))
+            lower, upper = box.copy(), box.copy()
+            lower[k, 1] = upper[k, 0] = box[k].mean()
+            stack += [upper, lower]
+            steps.append(Step(k, -1, np.zeros(0, np.int32)))
+    return None
