@@ -10,7 +10,7 @@ import pytest
 
 import mechanisms
 import synovia as sy
-from answers_again import difference, displaced, places, solved
+from answers_again import differences
 from synovia.errors import InputError, UnsupportedError
 
 TIGHT = (1e-12, 1e-12)
@@ -20,15 +20,8 @@ MAN = sy.bundled("humanoid")
 
 def by_targets(ik: sy.IK, solution: sy.Solution, step: float) -> np.ndarray:
     """Return the derivative by the targets from central differences, extrapolated from two steps."""
-    found = []
-    for h in (step, 3.0 * step):
-        columns = []
-        for place in places(ik):
-            size = h if place[1] else h * ik.reach
-            ahead, behind = (solved(ik, solution, displaced(solution.targets, place, s * size)) for s in (1.0, -1.0))
-            columns.append(difference(ik.skeleton, behind, ahead) / (2.0 * size))
-        found.append(np.array(columns).T)
-    return (9.0 * found[0] - found[1]) / 8.0
+    near, far = differences(ik, solution, step), differences(ik, solution, 3.0 * step)
+    return (9.0 * near - far) / 8.0
 
 
 def agree(ik: sy.IK, make: Callable[[int], sy.Solution], seeds: range, step: float, bar: float) -> int:

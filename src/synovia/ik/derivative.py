@@ -31,7 +31,7 @@ from synovia.solver import JacobianMethod
 OF: Final = ("targets", "weights", "posture", "offsets", "tools")
 _STEP: Final = 1e-5  # step of first differences, radians or length scales
 _SECOND: Final = 3e-4  # step of second differences
-_NEAR: Final = 1e-6  # distance from a bound (radians, length scales) at which it is touched
+_NEAR: Final = 1e-5  # distance from a bound (radians, length scales) at which it counts as touched
 _RANK: Final = 1e-7  # singular value, relative to the largest, below which a direction is undetermined
 _WEAK: Final = 1e-6  # multiplier, relative to the gradient, below which an active bound may be left
 _MOVES: Final = 1e-9  # smallest motion, relative to the largest, that counts

@@ -9,7 +9,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, apart, device, entry, inline
 from synovia.kernels.goals.residuals import goal_error, jacobian, residual
-from synovia.kernels.jacobian.active_set import NEAR, length, remove_direction
+from synovia.kernels.jacobian.active_set import length, remove_direction
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
@@ -42,7 +42,7 @@ FLOOR = F(1e-14)  # added to the diagonal of a system, relative to its largest e
 SINGULAR = F(1e-8)  # pivot relative to the largest below which a pose may be singular, or its answer undetermined
 UNSURE = 2  # mark of an answer that needs the full analysis of ``ik.derivative``
 WEAK = F(1e-7)  # multiplier of a limit, relative to the residual, below which the limit may be left
-CLOSE = F(1e-7)  # distance from a bound (radians, length scales) that counts as touching
+CLOSE = F(1e-5)  # distance from a bound (radians, length scales) that counts as touching
 STATIONARY = F(1e-6)  # gradient, relative to the residual, up to which a miss counts as a minimum
 
 
@@ -65,14 +65,14 @@ def hold_touching(problem, q, J, v):
     for k in range(problem.variables.shape[0]):
         at, c = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
-            near = NEAR * step_unit(problem.limits, k, problem.reach)
+            near = CLOSE * step_unit(problem.limits, k, problem.reach)
             if q[at] >= problem.limits[k, UPPER] - near or q[at] <= problem.limits[k, LOWER] + near:
                 if column_length(J, c) > F(0):
                     kink = 1
                 v[c] = F(0)
                 J[:, c] = F(0)
         elif is_limited(problem.limits, k):
-            swing, n, side, t = normals(problem.limits, k, load_quat(q, at), NEAR)
+            swing, n, side, t = normals(problem.limits, k, load_quat(q, at), CLOSE)
             w = (v[c], v[c + 1], v[c + 2])
             if swing == 1:
                 kink = 1
