@@ -10,7 +10,7 @@ import pytest
 
 import mechanisms
 import synovia as sy
-from answers_again import difference, displaced, places, solved
+from answers_again import differences
 from synovia.errors import InputError, UnsupportedError
 
 TIGHT = (1e-12, 1e-12)
@@ -20,15 +20,8 @@ MAN = sy.bundled("humanoid")
 
 def by_targets(ik: sy.IK, solution: sy.Solution, step: float) -> np.ndarray:
     """Return the derivative by the targets from central differences, extrapolated from two steps."""
-    found = []
-    for h in (step, 3.0 * step):
-        columns = []
-        for place in places(ik):
-            size = h if place[1] else h * ik.reach
-            ahead, behind = (solved(ik, solution, displaced(solution.targets, place, s * size)) for s in (1.0, -1.0))
-            columns.append(difference(ik.skeleton, behind, ahead) / (2.0 * size))
-        found.append(np.array(columns).T)
-    return (9.0 * found[0] - found[1]) / 8.0
+    near, far = differences(ik, solution, step), differences(ik, solution, 3.0 * step)
+    return (9.0 * near - far) / 8.0
 
 
 def agree(ik: sy.IK, make: Callable[[int], sy.Solution], seeds: range, step: float, bar: float) -> int:
@@ -249,3 +242,37 @@ def test_what_has_no_derivative_is_refused() -> None:
         sy.solve(ARM, solution.goals, sy.LevenbergMarquardt(null_space=sy.NullSpace())).derivative()
     with pytest.raises(UnsupportedError, match="softening"):
         sy.solve(ARM, solution.goals, sy.FullBody(softening=0.02)).derivative()
+
+
+@pytest.mark.parametrize(
+    ("body", "goals", "solver"),
+    [
+        (ARM, [sy.PoseGoal("tool")], "lm"),
+        (ARM, [sy.PositionGoal("tool")], "full-body"),
+        (MAN, [sy.PoseGoal("left_hand"), sy.PositionGoal("right_hand")], "lm"),
+        (MAN, [sy.PositionGoal("left_hand", priority=0), sy.PositionGoal("right_hand", priority=1)], "full-body"),
+    ],
+)
+def test_products_in_compiled_code_are_those_of_the_derivative(
+    body: sy.Skeleton, goals: list[sy.Goal], solver: str
+) -> None:
+    ik = sy.IK(body, goals, solver, tolerance=TIGHT)
+    poses = [body.random_pose(seed) for seed in range(8)]
+    targets = {
+        str(goal.joint): np.array(
+            [p.transform(goal.joint) if isinstance(goal, sy.PoseGoal) else p.position(goal.joint) for p in poses]
+        )
+        for goal in goals
+    }
+    first = targets[str(goals[0].joint)]
+    place = first[6:, :3, 3] if first.ndim == 3 else first[6:]
+    place *= 3.0  # out of reach
+    many = ik.solve_many(targets, np.array([body.random_pose(100 + seed).q for seed in range(8)]))
+    v = np.random.default_rng(0).normal(size=(8, body.nv))
+    gradient, kinks = many.pull_back(v)
+    found = many.derivative()
+    wanted = np.einsum("bv,bvp->bp", v, np.asarray(found))
+    good = ~found.kink
+    assert (kinks == found.kink).all()
+    assert gradient[good] == pytest.approx(wanted[good], rel=1e-4, abs=1e-4 * np.abs(wanted[good]).max(initial=1.0))
+    assert many.pull_back(v, "weights")[0].shape == (8, len(goals))

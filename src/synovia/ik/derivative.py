@@ -31,7 +31,7 @@ from synovia.solver import JacobianMethod
 OF: Final = ("targets", "weights", "posture", "offsets", "tools")
 _STEP: Final = 1e-5  # step of first differences, radians or length scales
 _SECOND: Final = 3e-4  # step of second differences
-_NEAR: Final = 1e-6  # distance from a bound (radians, length scales) at which it is touched
+_NEAR: Final = 1e-5  # distance from a bound (radians, length scales) at which it counts as touched
 _RANK: Final = 1e-7  # singular value, relative to the largest, below which a direction is undetermined
 _WEAK: Final = 1e-6  # multiplier, relative to the gradient, below which an active bound may be left
 _MOVES: Final = 1e-9  # smallest motion, relative to the largest, that counts
@@ -174,7 +174,7 @@ class Differentiable:
         self._scratch = new_scratch(ik.scratch_size)
         self._edges = np.zeros(3 * len(self.reduced.goals.general_ints) + 1)
         self.posture = table_of(self.ints, self.floats, "posture")
-        self.chart = _Chart(ik)
+        self.chart = Chart(ik)
         self.n = self.chart.n
         goals = self.reduced.goals
         self.levels = list(zip(goals.levels[:-1].tolist(), goals.levels[1:].tolist(), strict=True))
@@ -276,7 +276,7 @@ class Differentiable:
         return _Rows(values[0], J, values[1], values[2])
 
 
-class _Chart:
+class Chart:
     """Coordinates of poses around an answer: a step of each Jacobian column, in radians and length scales."""
 
     def __init__(self, ik: CompiledProblem) -> None:
@@ -825,15 +825,16 @@ def missed_goals(ik: CompiledProblem, rows: Array) -> NDArray[np.bool_]:
     return (errors[..., 0] > own) | (errors[..., 1] > most_angle)
 
 
-def _checked(of: Any) -> str:
-    """Return the kind of parameters.
+def check_differentiable(ik: CompiledProblem, of: Any) -> None:
+    """Check that a problem can be differentiated by a kind of parameters.
 
     Raises:
-        InputError: If it is unknown.
+        InputError: If the kind of parameters is unknown.
+        UnsupportedError: If the problem is not supported.
     """
     if of not in OF:
         raise InputError("of", value=of, expected=" or ".join(map(repr, OF)))
-    return str(of)
+    _refuse(ik)
 
 
 def derivative_of(ik: CompiledProblem, rows: Array, of: Any) -> Derivative:
@@ -843,10 +844,11 @@ def derivative_of(ik: CompiledProblem, rows: Array, of: Any) -> Derivative:
         InputError: If the kind of parameters is unknown.
         UnsupportedError: If the problem is not supported, or has no such parameters.
     """
-    kind, problem = _checked(of), Differentiable(ik)
+    check_differentiable(ik, of)
+    problem = Differentiable(ik)
     q, targets, missed = np.ascontiguousarray(rows[:, ik.places]), ik.targets_in(rows), missed_goals(ik, rows)
     found = [
-        problem.of(Answer(q[b], targets[b], np.flatnonzero(missed[b]).tolist()), kind)
+        problem.of(Answer(q[b], targets[b], np.flatnonzero(missed[b]).tolist()), of)
         if np.isfinite(q[b]).all()
         else None
         for b in range(len(rows))
@@ -854,7 +856,7 @@ def derivative_of(ik: CompiledProblem, rows: Array, of: Any) -> Derivative:
     good = next((one for one in found if one is not None), None)
     if good is None:  # only the names and the number of parameters are used
         rest = Answer(ik.rest[0], ik.writer.own[0, :, : layout.TRANSFORM_WIDTH], ())
-        good = problem.of(rest, kind)
+        good = problem.of(rest, of)
     none = np.full(good.shape, np.nan)
     values = np.array([none if one is None else one for one in found]).reshape(-1, *good.shape)
     return Derivative(values, good.parameters, np.array([one is None or one.kink for one in found], bool))

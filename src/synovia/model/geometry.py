@@ -502,6 +502,13 @@ def times_exp(quat: Array, w: Array) -> Array:
     return out / np.linalg.norm(out, axis=-1, keepdims=True)
 
 
+def exp_matrix(w: Array) -> Array:
+    """Return the rotation matrix of a rotation vector (3,)."""
+    angle = float(np.linalg.norm(w))
+    K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+    return np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * np.sinc(angle / (2.0 * np.pi)) ** 2 * (K @ K)
+
+
 def quat_product(a: Array, b: Array) -> Array:
     """Return the products a b of quaternions (..., 4) xyzw."""
     av, aw, bv, bw = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, FREE, KIND, TURN, VARIABLE
+from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, FREE, KIND, PARENT, TURN, VARIABLE
 from synovia.model.degrees import FAR, Bounded, warn_of_degrees
-from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimensions
+from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimensions, exp_matrix
 from synovia.model.joint import Joint
 
 _CLOSE = 1e-6  # largest deviation of a mimic joint's value
@@ -68,11 +68,21 @@ class Posable(Bounded, Protocol):
         ...
 
 
-def world_frames(skeleton: Posable, q: Array) -> Array:
-    """Return the world frames (T, n, 12) at joint values (T, nq): rotation row-major (9), then position (3)."""
+def world_frames(skeleton: Posable, q: Array, offsets: Array | None = None) -> Array:
+    """Return the world frames (T, n, 12) at joint values (T, nq): rotation row-major (9), then position (3).
+
+    ``offsets`` (n, 6) change the places of the joints: a translation and a rotation vector in the axes of the parent.
+    """
     t = skeleton.tables
     frames = np.empty((len(q), len(skeleton), 12))
-    _forward_kinematics()(t.ints, t.fixed, t.couple, t.unfold, np.ascontiguousarray(q, np.float64), frames)
+    fixed = t.fixed
+    if offsets is not None:
+        fixed, above = t.fixed.copy(), t.ints[:, PARENT].tolist()
+        for row, parent in enumerate(above):
+            axes = np.eye(3) if parent < 0 else t.unfold[parent].reshape(3, 3)
+            fixed[row, :9] = (axes @ exp_matrix(offsets[row, 3:]) @ axes.T @ fixed[row, :9].reshape(3, 3)).ravel()
+            fixed[row, 9:] += axes @ offsets[row, :3]
+    _forward_kinematics()(t.ints, fixed, t.couple, t.unfold, np.ascontiguousarray(q, np.float64), frames)
     return frames
 
 

@@ -9,7 +9,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, apart, device, entry, inline
 from synovia.kernels.goals.residuals import goal_error, jacobian, residual
-from synovia.kernels.jacobian.active_set import NEAR, length, remove_direction
+from synovia.kernels.jacobian.active_set import length, remove_direction
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
@@ -39,9 +39,10 @@ from synovia.kernels.tree.problem import copy, open_problem, open_work
 from synovia.kernels.tree.variables import is_limited, step_unit
 
 FLOOR = F(1e-14)  # added to the diagonal of a system, relative to its largest entry: keeps singular poses finite
-SINGULAR = F(1e-9)  # pivot relative to the largest below which a pose counts as singular: one side of a switch
+SINGULAR = F(1e-8)  # pivot relative to the largest below which a pose may be singular, or its answer undetermined
+UNSURE = 2  # mark of an answer that needs the full analysis of ``ik.derivative``
 WEAK = F(1e-7)  # multiplier of a limit, relative to the residual, below which the limit may be left
-CLOSE = F(1e-7)  # distance from a bound (radians, length scales) that counts as touching
+CLOSE = F(1e-5)  # distance from a bound (radians, length scales) that counts as touching
 STATIONARY = F(1e-6)  # gradient, relative to the residual, up to which a miss counts as a minimum
 
 
@@ -64,14 +65,14 @@ def hold_touching(problem, q, J, v):
     for k in range(problem.variables.shape[0]):
         at, c = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
-            near = NEAR * step_unit(problem.limits, k, problem.reach)
+            near = CLOSE * step_unit(problem.limits, k, problem.reach)
             if q[at] >= problem.limits[k, UPPER] - near or q[at] <= problem.limits[k, LOWER] + near:
                 if column_length(J, c) > F(0):
                     kink = 1
                 v[c] = F(0)
                 J[:, c] = F(0)
         elif is_limited(problem.limits, k):
-            swing, n, side, t = normals(problem.limits, k, load_quat(q, at), NEAR)
+            swing, n, side, t = normals(problem.limits, k, load_quat(q, at), CLOSE)
             w = (v[c], v[c + 1], v[c + 2])
             if swing == 1:
                 kink = 1
@@ -109,7 +110,7 @@ def trace(J):
 
 @apart
 def pull_met(problem, work, q, targets, v):
-    """Write to work.e the gradient by the residuals of an answer that meets its goals; return 1 at a switch."""
+    """Write to work.e the gradient by the residuals of an answer that meets its goals; return its mark."""
     jacobian(problem, q, work.frames, targets, work.J)
     kink = hold_touching(problem, q, work.J, v)
     m, n = work.J.shape
@@ -118,12 +119,12 @@ def pull_met(problem, work, q, targets, v):
         gram(work.J, work.A, floor)
         times(work.J, v, work.e)
         solve_ldl(work.A, work.e, m)
-        return 1 if pivots_vanish(work.A, m) else kink
+        return UNSURE if pivots_vanish(work.A, m) else kink
     gram_t(work.J, work.A, floor)
     copy(v, work.dq)
     solve_ldl(work.A, work.dq, n)
     times(work.J, work.dq, work.e)
-    return 1 if pivots_vanish(work.A, n) else kink
+    return UNSURE if pivots_vanish(work.A, n) else kink
 
 
 @device
@@ -140,27 +141,27 @@ def to_box_row(problem, box, v, out):
 
 @apart
 def pull_missed(problem, work, q, targets, v):
-    """Write to work.e the gradient by the residuals of an answer that misses, a minimum; return 1 at a switch."""
+    """Write to work.e the gradient by the residuals of an answer that misses, a minimum; return its mark."""
     residual(problem, q, work.frames, targets, work.e)
     size = length(work.e)
     left, _ = bounded_gradient(problem, work, targets, q)
-    kink = 1 if left > STATIONARY * size else 0
+    kink = UNSURE if left > STATIONARY * size else 0
     hessian(problem, work, targets, q)
     for i in range(work.g.shape[0]):
         touches = work.box[i, BOX_UPPER] <= CLOSE or work.box[i, BOX_LOWER] >= -CLOSE
         if touches and abs(work.g[i]) <= WEAK * size:
-            kink = 1
+            kink = UNSURE
         if work.box[i, HELD] != F(0):
             work.box[i, BOX_LOWER] = work.box[i, BOX_UPPER] = F(0)
     to_box_row(problem, work.box, v, work.g)
     if not solve_free(work.H, FLOOR, work.g, work.box, work.K, work.dq):
-        kink = 1
+        kink = UNSURE
     most, least = F(0), F(math.inf)
     for i in range(work.g.shape[0]):
         if work.box[i, HELD] == F(0):
             most, least = max(most, work.K[i, i]), min(least, work.K[i, i])
     times(work.J, work.dq, work.e)
-    return kink if least > SINGULAR * most else 1
+    return kink if least > SINGULAR * most else UNSURE
 
 
 @device
@@ -212,8 +213,8 @@ def pull_back(ints, floats, targets, q, scratch, v, marks, out):
         q: (B, nq) answers.
         scratch: Scratch memory of the problem.
         v: (B, columns) gradients by the Jacobian columns (radians, length scales); overwritten.
-        marks: (B, 2) 1 for an answer that misses a goal, else 0; then 1 where the answer is at a switch of its active
-            limits or singular, else 0; the second is written.
+        marks: (B, 2) 1 for an answer that misses a goal, else 0; then, written, 1 where the answer is at a switch of
+            its active limits, UNSURE where it may be singular, undetermined or no minimum, else 0.
         out: (B, 6 goals) gradients by the position (length units) and the rotation (radians) of each target; written.
     """
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
