@@ -492,7 +492,7 @@ def test_layers_are_moved_stretched_faded_and_muted_on_their_time_line(arm: Visi
     hand = session.goals.editors[0]
     try:
         arm.open("Animation")
-        session.layers.add_target(hand.key)
+        session.goals.pin(hand.key)
         session.layers.change(0, frames=(20, 30), blend=10)
         bar = arm.tab.locator(".synovia-line span").first
         bar.wait_for()
