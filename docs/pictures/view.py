@@ -112,7 +112,6 @@ def layers(browser):
             page.select(editor.key)
             session.goals.move(editor.key, editor.position + way)
             tab.wait_for_timeout(2_000)
-            session.layers.add_target(editor.key)
         session.layers.change(0, frames=(36, 46), blend=12)
         session.layers.change(1, frames=(70, 78), blend=8)
         session.animation.set_play(time=42 / 30.0, playing=False)

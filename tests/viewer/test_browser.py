@@ -486,13 +486,62 @@ def test_keys_are_dragged_on_their_sheet(arm: Visit, tmp_path: Path) -> None:
     assert arm.mistakes == []
 
 
+def test_a_drag_on_a_clip_is_its_layer_and_the_saved_file(arm: Visit, tmp_path: Path) -> None:
+    session = arm.session
+    session.animation.new_clip(2.0)
+    try:
+        session.animation.set_play(time=1.0, playing=False)
+        arm.still()
+        editor = session.goals.editors[0]
+        clip, size, shown = session.animation.play.motion, session.body.given.size, []
+        for part in (0.35, 0.3):  # the second drag changes the layer of the first one
+            mouse = arm.tab.mouse
+            for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
+                arm.drawn()
+                hand = np.array(arm.at(editor.position))
+                by = part * (np.array(arm.at(session.body.pose.positions.mean(axis=0))) - hand)
+                mouse.move(*hand)
+                mouse.down()
+                for step in np.linspace(0.1, 1.0, 8):
+                    mouse.move(*(hand + step * by))
+                    arm.tab.wait_for_timeout(60)
+                arm.tab.wait_for_timeout(500)
+                if session.animation.play.drag is not None:
+                    break
+                mouse.up()
+            assert session.animation.play.drag is not None, "the drag made no layer"
+            shown = [arm.page.frame.pose.positions, arm.joints()]
+            mouse.up()
+            arm.wait(lambda: session.animation.play.drag is None, "the drag did not end")
+            (layer,) = session.layers.all
+            assert (layer.frames, layer.name) == ((30, 30), editor.label)
+            arm.still()
+            np.testing.assert_allclose(arm.page.frame.pose.positions, shown[0], atol=1e-9 * size)
+            for row, place in arm.joints().items():
+                np.testing.assert_allclose(place, shown[1][row], atol=1e-6 * size)
+        arm.open("Export")
+        read = sy.load_motion(arm.take("Save motion (npz)", tmp_path))
+        np.testing.assert_allclose(read.pose(30).positions, shown[0], atol=1e-6 * size)
+        layers = sy.formats.read_layers(arm.take("Save layers", tmp_path), clip.skeleton)
+        edited = sy.edit(clip, layers)
+        np.testing.assert_allclose(edited.motion.pose(30).positions, shown[0], atol=1e-6 * size)
+        for count in (1, 0):  # one step of undo for a drag
+            assert session.history.undo()
+            assert len(session.layers.all) == count
+    finally:
+        session.animation.set_clip(None)
+        session.state.clips = ()
+        arm.open("Targets")
+    assert arm.mistakes == []
+
+
 def test_layers_are_moved_stretched_faded_and_muted_on_their_time_line(arm: Visit) -> None:
     session = arm.session
     session.animation.new_clip(2.0)
     hand = session.goals.editors[0]
     try:
         arm.open("Animation")
-        session.layers.add_target(hand.key)
+        session.goals.pin(hand.key)
         session.layers.change(0, frames=(20, 30), blend=10)
         bar = arm.tab.locator(".synovia-line span").first
         bar.wait_for()

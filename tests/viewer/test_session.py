@@ -21,6 +21,7 @@ from synovia.viewer.editing.first_goals import add_goals, first_goals
 from synovia.viewer.editing.limits import SpeedLimits
 from synovia.viewer.editing.root import ROOTS, rooted, with_root_values, without_root_values
 from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.state import State
 from synovia.viewer.editing.undo import Undo
 from synovia.viewer.editing.worker import SESSION, Background, Worker
 from synovia.viewer.live import Start, opening
@@ -352,8 +353,11 @@ def test_an_edit_of_one_clip_is_not_keyed_on_another() -> None:
     session.animation.set_clip(0)
     session.body.set_joint(arm.index("joint2"), [0.5])
     session.animation.finish_edit()
+    assert [key.frame for key in session.animation.play.keys] == [0]
+    session.body.set_joint(arm.index("joint2"), [0.7])
     session.animation.set_clip(1)
-    assert session.animation.key_if_due() is None
+    settled(session)
+    assert session.layers.all == ()
     assert session.animation.play.keys == ()
 
 
@@ -579,20 +583,20 @@ def test_what_changes_while_a_motion_is_saved_does_not_change_it(monkeypatch: py
     session.animation.set_clip(0)
     key = session.goals.add("position", "tool").key
     session.goals.move(key, GOOD)
-    plain = sy.IK.solve
+    plain = State.start
 
-    def solve(*given: object, **more: object) -> sy.Solution:
-        if session.animation.play.motion is not None:
+    def start(self: State, seconds: float | None = None) -> sy.Pose:
+        if session.animation.play.motion is not None and seconds == 0.5:
             session.animation.set_clip(None)
             session.body.set_root("free")
             session.goals.move(key, (0.0, 0.4, 0.6))
-        return plain(*given, **more)
+        return plain(self, seconds)
 
-    monkeypatch.setattr(sy.IK, "solve", solve)
+    monkeypatch.setattr(State, "start", start)
     saved = Files(session.state).solved_clip([])
     assert saved.q.shape == (4, arm.nq)
-    for frame in range(4):
-        np.testing.assert_allclose(saved.pose(frame).position("tool"), GOOD, atol=1e-3)
+    np.testing.assert_allclose(saved.pose(0).position("tool"), GOOD, atol=1e-3)
+    np.testing.assert_array_equal(saved.q[1:], [arm.rest_q] * 3)
 
 
 def test_numbers_of_numpy_are_written_as_plain_ones() -> None:

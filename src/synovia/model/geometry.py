@@ -476,8 +476,9 @@ def between_directions(a: Array, b: Array, weight: Array) -> Array:
 def between_transforms(a: Array, b: Array, weight: Array) -> Array:
     """Return transforms (n, 4, 4) from a to b, on lines and shortest arcs; weights (n,) are 0 at a and 1 at b."""
     out = a.copy()
-    start, end = (matrix_to_quat(frames[:, :3, :3]) for frames in (a, b))
-    out[:, :3, :3] = quat_to_matrix(times_exp(start, weight[:, None] * rotation_between(start, end)))
+    if not np.array_equal(a[:, :3, :3], b[:, :3, :3]):
+        start, end = (matrix_to_quat(frames[:, :3, :3]) for frames in (a, b))
+        out[:, :3, :3] = quat_to_matrix(times_exp(start, weight[:, None] * rotation_between(start, end)))
     out[:, :3, 3] += weight[:, None] * (b[:, :3, 3] - a[:, :3, 3])
     return out
 

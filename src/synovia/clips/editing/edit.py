@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,51 +197,159 @@ def edit(
         >>> sy.save_motion(sy.edit(walk, wave).motion, "waving.bvh")  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
-    wanted = _as_layers(layers)
-    acting = [(i, layer) for i, layer in enumerate(wanted) if not layer.empty]
-    count = len(motion)
-    spans = [layer.span(count) for _, layer in acting]
-    meter = Meter(progress, [max(last - first + 1, 0) for first, last in spans])
-    options = Options(Watch(deadline_of(deadline)), meter, tolerance)
-    if not acting or not count:
-        for i, layer in acting:
-            raise InputError("the clip has no frames", where=_place(i, layer))
-        return Edited(motion, np.ones(count, bool), np.zeros(count, bool), ())
-    looks = any(_looks(motion.skeleton, goal) for _, layer in acting for goal, _ in layer.all_goals())
-    body = Body(motion, feet, up, looks=looks)
-    q, results, changes = motion.q.copy(), list[tuple[Layer, LayerResult]](), list[EditChange]()
-    found_in = list[list[Finding]]()  # findings of each layer, compared with the clip below the layer
-    for i, layer in acting:
-        meter.begin_layer()
-        try:
-            earlier = [result for _, result in results]
-            result = LayerOnClip(body, q, layer, earlier, options).apply()
-        except SynoviaError as error:
-            raise restated(error, type(error), ": ".join(filter(None, (_place(i, layer), error.where)))) from error
-        before, after = (world_frames(body.skeleton, values[result.frames]) for values in (q, result.q))
-        changes += _changes(body, before, after, layer, result)
-        found_in.append([*_helping(body, before, after, layer, result), *_jerking(body, q, layer, result)])
-        q = result.q
-        results.append((layer, result))
-    acts, reached = np.zeros(count, bool), np.ones(count, bool)
-    findings, kept = list[Finding](), list[EditClearance]()
-    for (layer, result), found in zip(results, found_in, strict=True):
-        acts[result.frames[result.acts]] = True
-        later = (result.q[result.frames] != q[result.frames]).any()
-        if later or result.missed.any():
-            findings += _misses(body, q, layer, result, tolerance, reached)
-        for one in _clearances(body, q, layer, result):
-            kept.append(one)
-            reached[list(one.missed_frames)] = False
-            findings += [
-                Finding("body", "missed", "failed", near.frames, near.text(body.given.meters_per_unit), one.layer)
-                for near in one.too_near
-            ]
-        findings += [*found, *_findings(body, motion, layer, result)]
-    findings += _about_the_clip(motion, body, q, acts)
-    meter.end()
-    edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
-    return Edited(edited, reached, acts, tuple(findings), tuple(changes), body.up, tuple(kept))
+    return EditStack(motion, feet, up, tolerance).edited(_as_layers(layers), deadline=deadline, progress=progress)
+
+
+class _Applied(NamedTuple):
+    """A layer that was applied to a clip.
+
+    Args:
+        layer: The layer.
+        result: Its result.
+        changes: Largest changes of the joints of its goals and keys.
+        findings: Findings from a comparison with the clip below the layer.
+    """
+
+    layer: Layer
+    result: LayerResult
+    changes: list[EditChange]
+    findings: list[Finding]
+
+
+class EditStack:
+    """A clip under layers that change again and again; a layer is only solved again if it or one below it has changed.
+
+    Args:
+        motion: The clip.
+        feet: As in ``edit``.
+        up: As in ``edit``.
+        tolerance: As in ``IK``.
+    """
+
+    def __init__(
+        self,
+        motion: Motion,
+        feet: Sequence[str | int] | None = None,
+        up: str | None = None,
+        tolerance: tuple[float, float] | None = None,
+    ) -> None:
+        """Start without layers."""
+        self._motion, self._feet, self._up, self._tolerance = motion, feet, up, tolerance
+        self._body: Body | None = None
+        self._looks = False
+        self._applied: list[_Applied] = []
+        self._lock = threading.RLock()
+
+    def edited(
+        self, layers: Sequence[Layer], *, deadline: float | None = None, progress: Progress | None = None
+    ) -> Edited:
+        """Return the clip with layers, as ``edit`` does."""
+        motion, count, watch = self._motion, len(self._motion), Watch(deadline_of(deadline))
+        with self._lock:
+            applied = self._apply(layers, watch, progress)
+            if not applied:
+                return Edited(motion, np.ones(count, bool), np.zeros(count, bool), ())
+            body, q = self._body_of(looks=self._looks), applied[-1].result.q
+            if deadline is not None:  # later calls solve again what this one may have left out
+                self._applied = []
+        acts, reached = np.zeros(count, bool), np.ones(count, bool)
+        findings, kept = list[Finding](), list[EditClearance]()
+        for layer, result, _, found in applied:
+            acts[result.frames[result.acts]] = True
+            later = (result.q[result.frames] != q[result.frames]).any()
+            if later or result.missed.any():
+                findings += _misses(body, q, layer, result, self._tolerance, reached)
+            for one in _clearances(body, q, layer, result):
+                kept.append(one)
+                reached[list(one.missed_frames)] = False
+                findings += [
+                    Finding("body", "missed", "failed", near.frames, near.text(body.given.meters_per_unit), one.layer)
+                    for near in one.too_near
+                ]
+            findings += [*found, *_findings(body, motion, layer, result)]
+        findings += _about_the_clip(motion, body, q, acts)
+        changes = tuple(change for one in applied for change in one.changes)
+        edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
+        return Edited(edited, reached, acts, tuple(findings), changes, body.up, tuple(kept))
+
+    def values(self, layers: Sequence[Layer]) -> Array:
+        """Return the joint values of the clip with layers, (T, nq); not to be changed."""
+        with self._lock:
+            applied = self._apply(layers, Watch(), None)
+            return applied[-1].result.q if applied else self._motion.q
+
+    def on_top(self, below: Sequence[Layer], layer: Layer) -> LayerOnClip:
+        """Return a layer on top of other layers, to solve its only frame for targets that move.
+
+        Args:
+            below: The other layers.
+            layer: The layer.
+        """
+        with self._lock:
+            applied = self._apply(below, Watch(), None, also=layer)
+            q = applied[-1].result.q if applied else self._motion.q
+            body, options = self._body_of(looks=self._looks), Options(Watch(), Meter(None, []), self._tolerance)
+            return LayerOnClip(body, q, layer, [one.result for one in applied], options)
+
+    @property
+    def body(self) -> Body:
+        """The body of the clip."""
+        with self._lock:
+            return self._body_of(looks=self._looks)
+
+    def _body_of(self, *, looks: bool) -> Body:
+        """Return the body of the clip; see ``Body`` for ``looks``."""
+        if self._body is None or looks != self._looks:
+            self._body, self._looks = Body(self._motion, self._feet, self._up, looks=looks), looks
+            self._applied.clear()
+        return self._body
+
+    def _apply(
+        self, layers: Sequence[Layer], watch: Watch, progress: Progress | None, *, also: Layer | None = None
+    ) -> list[_Applied]:
+        """Apply layers in order, and return those that have an effect.
+
+        Args:
+            layers: The layers.
+            watch: Stops the solves.
+            progress: As in ``edit``.
+            also: A layer on top that is not applied here.
+        """
+        count = len(self._motion)
+        acting = [(i, layer) for i, layer in enumerate(layers) if not layer.empty]
+        spans = [layer.span(count) for _, layer in acting]
+        if not count:
+            for i, layer in acting:
+                raise InputError("the clip has no frames", where=_place(i, layer))
+        every = [layer for _, layer in acting] + ([] if also is None else [also])
+        if not every or not count:
+            return []
+        body = self._body_of(
+            looks=any(_looks(self._motion.skeleton, goal) for layer in every for goal, _ in layer.all_goals())
+        )
+        same = 0
+        while same < min(len(acting), len(self._applied)) and self._applied[same].layer is acting[same][1]:
+            same += 1
+        if same == len(acting):  # nothing to solve; layers on top stay known
+            return self._applied[:same]
+        done = self._applied[:same]
+        meter = Meter(progress, [max(last - first + 1, 0) for first, last in spans[same:]])
+        options = Options(watch, meter, self._tolerance)
+        q = done[-1].result.q if done else self._motion.q.copy()
+        for i, layer in acting[same:]:
+            meter.begin_layer()
+            try:
+                result = LayerOnClip(body, q, layer, [one.result for one in done], options).apply()
+            except SynoviaError as error:
+                where = ": ".join(filter(None, (_place(i, layer), error.where)))
+                raise restated(error, type(error), where) from error
+            before, after = (world_frames(body.skeleton, values[result.frames]) for values in (q, result.q))
+            found = [*_helping(body, before, after, layer, result), *_jerking(body, q, layer, result)]
+            done.append(_Applied(layer, result, _changes(body, before, after, layer, result), found))
+            q = result.q
+        meter.end()
+        self._applied = done
+        return list(done)
 
 
 def _as_layers(layers: Any) -> tuple[Layer, ...]:

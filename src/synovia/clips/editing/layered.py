@@ -5,6 +5,9 @@ joints would jerk on this path, as in a limb that was straight, or cannot follow
 The joint changes of the nearest frame of the layer are then faded instead. Goals without intermediate targets, such as
 bounds, always fade in this way.
 
+The pose of a layer of one frame does not depend on the fades: this frame is solved first, and the fades start from it.
+So ``LayerOnClip.pose`` can solve this frame alone, for targets that move.
+
 References:
     Lee & Shin (1999), *A hierarchical approach to interactive motion editing for human-like figures*; Witkin & Popović
     (1995), *Motion warping*.
@@ -14,15 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
 from synovia.clips.editing.clear import NearPair, limbs_of, links_of, near_in
-from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
-from synovia.clips.editing.problems import Asked, Options, Problems, Stage, errors_of
+from synovia.clips.editing.keys import KeyCurves, changed_rows, columns_of, with_changes
+from synovia.clips.editing.problems import Asked, Errors, Options, Problems, Stage, errors_of
 from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
 from synovia.goals import AimGoal, ClearanceGoal, Goal, PoseGoal, PositionGoal, RotationGoal
@@ -82,6 +86,36 @@ class LayerResult:
     acts: Bools
 
 
+class PoseOnClip(NamedTuple):
+    """The pose of a layer of one frame.
+
+    Args:
+        q: Joint values, (nq,).
+        missed: Whether a goal of the layer is missed.
+        errors: Errors of the goals, (goals, 2): lengths and angles.
+    """
+
+    q: Array
+    missed: bool
+    errors: Array
+
+
+class _Fixed(NamedTuple):
+    """The part of a layer that stays the same while its targets move.
+
+    Args:
+        kept: Goals of layers below.
+        preferred: Preferred goals.
+        stages: The stages of a solve.
+        errors: The errors of the goals of the layer.
+    """
+
+    kept: list[Asked]
+    preferred: list[Asked]
+    stages: list[Stage]
+    errors: Errors
+
+
 class LayerOnClip:
     """A layer that is applied to a clip.
 
@@ -123,6 +157,51 @@ class LayerOnClip:
         self._shares = np.asarray(smooth(1.0 - away / max(layer.blend, 1)), np.float64)
         self._below = q[self._frames]
         self._keyed, self._cut = self._moved_by_keys()
+        clears = [isinstance(goal, ClearanceGoal) for goal, _ in layer.all_goals()]
+        clears += [one.clears for result in earlier for one in result.asked]
+        # whether the only frame of the layer is solved first, without the fades
+        self._single = len(self._inner) == 1 and not any(clears) and self._skeleton.mechanism is None
+        self._fixed: _Fixed | None = None  # set by ``pose``
+        self._problems: dict[int, Problems] = {}
+
+    @property
+    def single(self) -> bool:
+        """Whether ``pose`` can solve the only frame of the layer."""
+        return self._single
+
+    def pose(self, layer: Layer) -> PoseOnClip:
+        """Return the pose of the only frame of a layer, as ``apply`` gives it to the clip.
+
+        Args:
+            layer: The layer of this object, or the same layer with other targets of its goals.
+        """
+        self._layer, at = layer, int(self._inner[0])
+        asked = self._asked()
+        if not asked:
+            return PoseOnClip(self._keyed[at].copy(), False, np.zeros((0, 2)))
+        if self._fixed is None:
+            more = self._kept(asked), self._preferred(asked)
+            stages = map(self._within, self._stages(asked, [*asked, *more[0]], len(more[1]), ()))
+            errors = Errors(self._body, asked, self._options.tolerance)
+            self._fixed = _Fixed(*more, [stage for stage in stages if stage is not None], errors)
+        fixed = self._fixed
+        every = [*asked, *fixed.kept, *fixed.preferred]
+        for k, stage in enumerate(fixed.stages):
+            goals = [every[i] for i in stage.goals]
+            if k not in self._problems:
+                self._problems[k] = Problems(self._body, self._below, self._frames, goals, stage, self._options)
+            lead, must = all(one.between for one in goals), None if stage.last else np.ones(1, bool)
+            done = (
+                self._problems[k]
+                .retargeted(goals)
+                .follow(self._inner, self._keyed[at : at + 1], kept=range(len(goals)), must=must, lead=lead)
+            )
+            full = len(goals) > len(every) - len(fixed.preferred)
+            if done is not None and (full or not self._tips(done[0], fixed.preferred, self._inner)):
+                poses = self._with_held(done[0], self._keyed[at : at + 1])
+                errors = fixed.errors.at(poses, [one.wanted[at : at + 1] for one in asked])[0]
+                return PoseOnClip(poses[0], bool(done[1][0] and (errors > fixed.errors.most).any()), errors)
+        raise AssertionError  # unreachable: the last stage always has a result
 
     def apply(self) -> LayerResult:
         """Return the clip with the layer."""
@@ -145,7 +224,8 @@ class LayerOnClip:
             solved = self._solved(problems, goals)
             if solved is None or (not stage.last and near_in(self._body, solved[0], every)):
                 continue
-            if len(goals) > len(every) or not self._tips(solved[0], preferred):
+            seen = self._inner if self._single else np.arange(len(self._frames))
+            if len(goals) > len(every) or not self._tips(solved[0][seen], preferred, seen):
                 self._restore(asked, solved[0], near)
                 return self._result(q, asked, solved, stage.feet, links)
         raise AssertionError  # unreachable: the last stage always has a result
@@ -184,16 +264,18 @@ class LayerOnClip:
         # loops are closed here, because fades interpolate between closed poses
         if self._skeleton.mechanism is not None:
             poses = self._closed(poses)
-        if self._allowed is not None:  # joints that may not move keep their values without rounding errors
-            held = np.ones(poses.shape[1], bool)
-            for row in self._allowed:
-                held[self._skeleton.q_slice(row)] = False
-            poses[:, held] = self._keyed[:, held]
-        q[self._frames] = poses
+        q[self._frames] = poses = self._with_held(poses, self._keyed)
         acts = (q[self._frames] != self._below).any(axis=1)
         if self._layer.keys or not all(one.clears for one in asked):
             acts[:] = True
         return LayerResult(q, self._frames, tuple(asked), missed, aimed, feet, self._cut, tuple(cleared), acts)
+
+    def _with_held(self, poses: Array, keyed: Array) -> Array:
+        """Return poses (n, nq) in which joints that may not move have exactly the values of the keyed clip (n, nq)."""
+        if self._allowed is None:
+            return poses
+        moves = columns_of(self._skeleton, tuple(self._allowed))
+        return np.where(moves, poses, keyed)
 
     def _closed(self, poses: Array) -> Array:
         """Return poses (n, nq) of the layer with closed loops. Poses that equal the clip below keep every bit."""
@@ -214,7 +296,7 @@ class LayerOnClip:
         parts: dict[int, list[int]] = {}
         for one in asked:
             parts.setdefault(one.end, []).append(-1 if one.goal.terms else one.goal.constrained_parts)
-        frames, out = world_frames(self._skeleton, self._keyed), list[Asked]()
+        frames, out = self._worlds, list[Asked]()
         priority = max(one.goal.rank for one in asked)
         for end, found in sorted(parts.items()):
             if end in hips and set(found) == {POSITION}:
@@ -223,19 +305,34 @@ class LayerOnClip:
                 goal, rows = PositionGoal(end, priority=priority).located(self._skeleton)
             else:
                 continue
-            places = frames_to_transforms(frames[:, end])
-            out.append(Asked(goal, rows, places, places[:1].repeat(len(asked[0].lead), axis=0), True, True))
+            out.append(self._staying(goal, rows, frames_to_transforms(frames[:, end]), len(asked[0].lead)))
         return out
 
-    def _tips(self, poses: Array, preferred: Sequence[Asked]) -> bool:
-        """Return whether poses (n, nq) rotate the hips far to move them to a position that the legs do not reach."""
+    def _staying(self, goal: Goal, rows: tuple[int, ...], places: Array, steps: int) -> Asked:
+        """Return a goal that keeps poses (n, 4, 4) of the clip."""
+        at = self._lead_from
+        return Asked(goal, rows, places, places[at : at + 1].repeat(steps, axis=0), True, True)
+
+    @property
+    def _lead_from(self) -> int:
+        """Index, among the frames of the layer, of the frame that is solved first."""
+        return int(self._inner[0]) if self._single else 0
+
+    def _tips(self, poses: Array, preferred: Sequence[Asked], places: Ints) -> bool:
+        """Return whether poses (n, nq) rotate the hips far to move them to a position that the legs do not reach.
+
+        Args:
+            poses: The poses.
+            preferred: The preferred goals.
+            places: Indices of these poses among the frames of the layer, (n,).
+        """
         upright = [one for one in preferred if one.goal.constrained_parts == ROTATION]
         if not upright:
             return False
         frames = world_frames(self._skeleton, poses)
         for one in upright:
             turned = frames_to_transforms(frames[:, one.end])[:, :3, :3]
-            traces = np.einsum("nij,nij->n", turned, one.wanted[:, :3, :3])  # 1 + 2 cos of the angle
+            traces = np.einsum("nij,nij->n", turned, one.wanted[places, :3, :3])  # 1 + 2 cos of the angle
             if (traces < 1.0 + 2.0 * np.cos(_TIPS)).any():
                 return True
         return False
@@ -250,17 +347,22 @@ class LayerOnClip:
 
     # --- goals --------------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _worlds(self) -> Array:
+        """World frames of all joints with the keys of the layer, (n, joints, 12)."""
+        return world_frames(self._skeleton, self._keyed)
+
     def _asked(self) -> list[Asked]:
         """Return the goals of the layer with targets, and goals that keep the end positions of limbs with poles."""
         if not (self._layer.goals or self._layer.targets):
             return []
-        frames = world_frames(self._skeleton, self._keyed)
+        frames = self._worlds
         asked = [self._asked_of(goal, target, frames) for goal, target in self._layer.all_goals()]
         ends = {one.end for one in asked if one.goal.turns_limb}
         for end in sorted(ends - {one.end for one in asked if not one.goal.turns_limb}):
             places = frames_to_transforms(frames[:, end])
             goal, rows = PoseGoal(end, priority=max(one.goal.rank for one in asked) + 1).located(self._skeleton)
-            asked.append(Asked(goal, rows, places, places[:1].repeat(len(asked[0].lead), axis=0), True, True))
+            asked.append(self._staying(goal, rows, places, len(asked[0].lead)))
         return asked
 
     def _asked_of(self, goal: Goal, target: LayerTarget | None, frames: Array) -> Asked:
@@ -282,23 +384,26 @@ class LayerOnClip:
         if goal.needs == "aim" and goal.given & ~asked.given & ROTATION:
             self._keep_lying(wanted, goal.met_at(now, others))
         weights: Array = self._layer.weight * self._shares
-        steps = round(_LEAD * float(weights[0]))
+        at, full = self._lead_from, weights == 1.0
+        steps = round(_LEAD * float(weights[at]))
         lead: Array | None = None
         faded: Array | None = None
         if goal.takes:
-            faded = goal.part_way(now, others, wanted, weights)
-            share = weights[0] * np.arange(1, steps + 1) / (steps + 1)
-            still = [one[:1].repeat(steps, axis=0) for one in (now, *others, wanted)]
+            share = weights[at] * np.arange(1, steps + 1) / (steps + 1)
+            still = [one[at : at + 1].repeat(steps, axis=0) for one in (now, *others, wanted)]
             lead = goal.part_way(still[0], still[1:-1], still[-1], share)
+            # ``pose`` needs no targets of the fades; a goal has a lead if it has intermediate targets
+            faded = (
+                wanted if self._fixed and full[at] and lead is not None else goal.part_way(now, others, wanted, weights)
+            )
         if goal.needs == "clearance":
             return Asked(goal, rows, wanted, wanted[:1].repeat(steps, axis=0), True, True)
         if faded is None and self._layer.weight < 1.0:
             expected = f"1, because the goal {goal.label!r} has no intermediate targets"
             raise InputError("weight", value=self._layer.weight, expected=expected)
-        full = weights == 1.0
         if faded is not None:
             wanted = np.where(full[:, None, None], wanted, faded)
-        lead = wanted[:1].repeat(steps, axis=0) if lead is None else lead
+        lead = wanted[at : at + 1].repeat(steps, axis=0) if lead is None else lead
         return Asked(goal, rows, wanted, lead, faded is not None or bool(full.all()))
 
     def _keep_lying(self, wanted: Array, own: Array | None) -> None:
@@ -373,7 +478,7 @@ class LayerOnClip:
                     about.add(one.end)
                     self._aim(own, one, result)
                     goal = one.goal.lowered(lowest)
-                    out.append(Asked(goal, one.rows, own, own[:1].repeat(len(asked[0].lead), axis=0), True, True))
+                    out.append(self._staying(goal, one.rows, own, len(asked[0].lead)))
         return out
 
     def _still_clear(self, one: Asked, result: LayerResult, steps: int) -> Asked:
@@ -468,13 +573,16 @@ class LayerOnClip:
         """
         keyed, inner, every = self._keyed, self._inner, np.arange(len(self._frames))
         between = all(one.between for one in asked)
-        places = every if between else inner
+        places = every if between and not self._single else inner
         done = self._around_itself(problems, places, len(asked), lead=between)
         if done is None:
             return None
         out, missed, aimed = keyed.copy(), np.zeros(len(keyed), bool), np.zeros(len(keyed), bool)
         out[places], missed[places], aimed[places] = *done, True
         for side, edge in ((every[: inner[0]][::-1], inner[0]), (every[inner[-1] + 1 :], inner[-1])):
+            if len(side) and between and self._single:  # a fade cannot reject the pose of the only frame
+                led = problems.follow(side, keyed[side], (keyed[edge], out[edge]), kept=range(len(asked)), must=None)
+                out[side], missed[side], aimed[side] = *(led or (keyed[side], True)), True
             if not len(side) or (between and not missed[side].any() and self._jerk(out, side) <= _JERK):
                 continue
             change = change_between(self._skeleton, keyed[edge], out[edge])
@@ -486,7 +594,8 @@ class LayerOnClip:
             strict = np.ones(len(side), bool)
             # displaced clip and result in the frame that precedes the first frame of the side
             full = (out[edge], out[edge])
-            done = problems.follow(side, displaced, full, kept=kept, must=problems.needed(strict))
+            must = None if self._single else problems.needed(strict)
+            done = problems.follow(side, displaced, full, kept=kept, must=must)
             if done is None:
                 return None
             trial = out.copy()

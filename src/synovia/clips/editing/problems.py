@@ -134,6 +134,11 @@ class Problems:
         self._places = [frames_to_transforms(worlds[:, foot.head]) for foot in stage.feet]
         self._cache: dict[tuple[tuple[bool, ...], tuple[int, ...]], tuple[Around, list[int]] | None] = {}
 
+    def retargeted(self, asked: Sequence[Asked]) -> Problems:
+        """Return these problems after other targets were set; only the targets of the goals may differ."""
+        self._asked = asked
+        return self
+
     def needed(self, frames: Bools) -> Bools | None:
         """Return a mask of the frames that must reach their goals; None in the last stage, which accepts misses."""
         return None if self._stage.last else frames
@@ -263,22 +268,37 @@ def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[in
     return [row for row in ik.rows_at_limits(Pose(body.skeleton, q)) if row in legs]
 
 
-def errors_of(
-    body: Body, q: Array, asked: Sequence[Asked], tolerance: tuple[float, float] | None
-) -> tuple[Array, Array]:
-    """Return errors of goals at poses, (n, goals, 2), and their tolerances, (goals, 2): lengths and angles.
+class Errors:
+    """Measures the errors of goals at poses.
 
     Args:
         body: The body of the clip.
-        q: The poses, (n, nq).
         asked: The goals.
         tolerance: As in ``IK``.
+
+    Attributes:
+        most: Tolerances of the goals, (goals, 2): lengths and angles.
     """
-    root = "free" if body.top is not None else "fixed"
-    ik = CompiledProblem(
-        body.skeleton, [one.goal for one in asked], FullBody(attempts=1), tolerance=tolerance, root=root
-    )
-    table = table_of([one.wanted for one in asked], [one.goal.takes for one in asked])
-    errors = ik.errors_in(FrameSolver(ik, steps=0).each(table, inside_limits(body.skeleton, q)))
-    most, angle = ik.tolerance
-    return errors, np.array([(goal.own_tolerance or most, angle) for goal in ik.goals])
+
+    def __init__(self, body: Body, asked: Sequence[Asked], tolerance: tuple[float, float] | None) -> None:
+        """Compile the problem."""
+        root = "free" if body.top is not None else "fixed"
+        self._ik = CompiledProblem(
+            body.skeleton, [one.goal for one in asked], FullBody(attempts=1), tolerance=tolerance, root=root
+        )
+        self._frame = FrameSolver(self._ik, steps=0)
+        most, angle = self._ik.tolerance
+        self.most = np.array([(goal.own_tolerance or most, angle) for goal in self._ik.goals])
+
+    def at(self, q: Array, wanted: Sequence[Array]) -> Array:
+        """Return the errors, (n, goals, 2), at poses (n, nq) of the body, for targets (n, 4, 4) of each goal."""
+        table = table_of(wanted, [goal.takes for goal in self._ik.goals])
+        return self._ik.errors_in(self._frame.each(table, inside_limits(self._ik.skeleton, q)))
+
+
+def errors_of(
+    body: Body, q: Array, asked: Sequence[Asked], tolerance: tuple[float, float] | None
+) -> tuple[Array, Array]:
+    """Return errors of goals at poses, (n, goals, 2), and their tolerances, (goals, 2); arguments as for ``Errors``."""
+    errors = Errors(body, asked, tolerance)
+    return errors.at(q, [one.wanted for one in asked]), errors.most

@@ -8,14 +8,14 @@ import numpy as np
 
 from synovia.errors import UnsupportedError
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.change import change_between
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.loops.closing import closed_near
 from synovia.model.pose import clamped
 from synovia.model.tree import ancestors
+from synovia.viewer.editing.clip.drag import drag_joint
 from synovia.viewer.editing.editor_values import holds, place_at_current, with_reference
 from synovia.viewer.editing.history import History
-from synovia.viewer.editing.root import Rooted, changed_root, rooted, with_root_values, without_root_values
+from synovia.viewer.editing.root import Rooted, changed_root, rooted
 from synovia.viewer.editing.state import State
 
 
@@ -66,7 +66,7 @@ class Body:
     def set_joint(self, row: int, values: Any, *, step: bool = True) -> None:
         """Set a joint's value, clamped to its limits; the targets of goals below the joint move with it.
 
-        On a clip, the change stays on top of the clip until it is keyed. Rest goals use the value as their reference.
+        On a clip, a layer at the current frame holds the value. Otherwise rest goals use it as their reference.
 
         Args:
             row: Row of the solved skeleton.
@@ -79,13 +79,14 @@ class Body:
             value = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
             if step:
                 self._history.remember(("joint", row))
+            if state.play.motion is not None:
+                state.play.time = state.play.frame / state.play.motion.fps
             to = _with_value(self.skeleton, state.start().q, row, value)
-            if state.play.motion is None:
-                state.put(to)
-            else:
-                state.play.loose = None
-                state.play.loose = change_between(self.skeleton, state.start().q, to)
-                state.pose = Pose(self.skeleton, _with_value(self.skeleton, state.pose.q, row, value))
+            if state.play.motion is not None:
+                drag_joint(state, row, to)
+                state.pose = state.start()
+                return
+            state.put(to)
             self._let_goals_keep(row)
 
     def clear_joint(self, row: int) -> None:
@@ -101,9 +102,8 @@ class Body:
         state, structure, added = self._state, False, self.rooted.added
         for editor in (one for one in state.editors if one.enabled):
             if editor.row is not None:
-                follows = editor.follows and state.play.motion is not None
                 moves = row in ancestors(self.skeleton.parents, editor.row + added)
-                if moves and editor.has_target and not follows:
+                if moves and editor.has_target:
                     place_at_current(editor, state.pose, added, self.size)
             elif row >= added and holds(editor, self.given, row - added):
                 structure = True
@@ -120,8 +120,6 @@ class Body:
                 )
             to, q = changed_root(state.pose.q, state.rooted, self.given, mode)
             self._history.remember()
-            if state.play.loose is not None:
-                state.play.loose = with_root_values(without_root_values(state.play.loose, self.given), to)
             state.set_root(to, q)
 
     def rest(self) -> None:

@@ -7,24 +7,31 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Final
 
 import numpy as np
 
+from synovia.clips.editing import EditStack
 from synovia.compiling import needed_next
 from synovia.draw.gaps import Gap, Gaps
 from synovia.errors import SynoviaError
 from synovia.facade import IK
+from synovia.goals import PositionGoal
 from synovia.ik import Solution
 from synovia.ik.nudges import Nudges
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
+from synovia.layers import Layer
 from synovia.model import Pose, Skeleton
+from synovia.model.motion import Motion
 from synovia.servo import Servo, Tick
 from synovia.solver import FullBody
+from synovia.viewer.editing.clip.play import LayerDrag, Play
 from synovia.viewer.editing.editor import GoalEditor
+from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.limits import SpeedLimits
 from synovia.viewer.editing.standin import follow
 from synovia.viewer.editing.state import State
@@ -118,6 +125,7 @@ class Engine:
         self._limits = SpeedLimits()
         self._gaps: Gaps | None = None
         self._servo: Servo | None = None  # moves the body within speed limits
+        self._compiled = False  # whether the solver of layers has been used
 
     @property
     def stale(self) -> bool:
@@ -148,16 +156,20 @@ class Engine:
         state = self.state
         with state.lock:
             version, solver, rooted, tolerance = state.version, state.solver, state.rooted, state.tolerance
-            clip, limits = state.play.motion is not None, state.limits
-            if (clip or limits.on) and isinstance(solver, FullBody):
-                solver = replace(solver, largest_move=FullBody().largest_move)  # each frame starts from the clip
-            editors = [editor.copy() for editor in state.editors if editor.enabled]
+            motion, limits = state.play.motion, state.limits
+            if limits.on and isinstance(solver, FullBody):
+                solver = replace(solver, largest_move=FullBody().largest_move)
+            editors = [editor.copy() for editor in state.editors if editor.enabled and motion is None]
         if version == self._version:
             return
         self._times.clear()
         self._warm = False
         self.ik, self._trouble, self._left, self._nudges, self._unfinished = None, "", None, None, 0
         self._servo, self._limits, self._gaps = None, limits, None
+        if motion is not None and not self._compiled:
+            with suppress(SynoviaError), needed_next(misses=True):
+                _compile_layers(motion)
+            self._compiled = True
         if editors:
             try:
                 goals = [editor.goal(state.given.address) for editor in editors]
@@ -167,7 +179,7 @@ class Engine:
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as in ``ik.skeleton``
                 self.ik.precompile()  # compile now, while the page shows that it is busy, and not during a drag
-                if limits.on and not clip:
+                if limits.on:
                     self._servo = limits.servo(self.ik, _SOLVE)
                 self._nudges = Nudges(self.ik.problem)
             except SynoviaError as error:
@@ -187,6 +199,8 @@ class Engine:
         """
         state = self.state
         self.prepare()
+        if state.play.motion is not None:
+            return self._clip_step(seconds)
         with state.lock:
             state.changed.clear()
             start, editors, moving = self._advance(seconds)
@@ -221,9 +235,57 @@ class Engine:
             moving or playing or self._nudged or self._unfinished > 0
         )
 
+    def _clip_step(self, seconds: float) -> tuple[Frame, bool]:
+        """Advance the clip, and solve the layer that is dragged; see ``step``."""
+        state = self.state
+        if (drag := state.play.drag) is not None:
+            begun = time.perf_counter()
+            drag.pose()  # outside the lock
+            self._times.append(time.perf_counter() - begun)
+            if drag.ended:
+                self._end(drag)
+        with state.lock:
+            state.changed.clear()
+            pose, editors, _ = self._advance(seconds)
+            state.pose, play = pose, replace(state.play)
+        self._trouble = "" if play.drag is None else play.drag.trouble
+        frame = self._frame(pose, editors, None, play.time)
+        if play.drag is not None and play.drag.editor is not None:
+            missed, errors = play.drag.pose()[1:]
+            dragged = next(editor for editor in editors if editor.key == play.drag.editor)
+            error = tuple(errors[0].tolist()) if len(errors) else (self._distance(pose, dragged), 0.0)
+            frame = replace(
+                frame,
+                errors={dragged.key: GoalError(*error)},
+                missed=frozenset([dragged.key] if missed else []),
+            )
+        return frame, play.playing
+
+    def _distance(self, pose: Pose, editor: GoalEditor) -> float:
+        """Return the distance of a goal's joint from its target, length units; 0 without a position."""
+        place = tip_of(pose, editor, self.state.rooted.added)[0]
+        return float(np.linalg.norm(place - editor.position)) if editor.has_position else 0.0
+
+    def _end(self, drag: LayerDrag) -> None:
+        """Solve all frames of a layer whose drag has ended, outside the lock."""
+        state = self.state
+        with state.lock:
+            if state.play.drag is not drag:
+                return
+            layer, play, added = drag.layer, state.without_drag(state.play, drag), state.added
+        try:
+            solved: Play | None = play.solved(added)
+        except SynoviaError:
+            solved = None
+        with state.lock:
+            if state.play.drag is drag and drag.layer is layer and drag.ended:
+                state.finish(solved)
+
     def stand_in(self, seconds: float) -> Frame:
         """Advance the page by some seconds while the solver is not ready: only limbs follow their targets."""
         state = self.state
+        if state.play.motion is not None:
+            return self.unsolved()
         with state.lock:
             start, editors, _ = self._advance(seconds)
             version, before, clock, added = state.version, state.pose, state.play.time, state.rooted.added
@@ -241,7 +303,7 @@ class Engine:
         state.play.advance(seconds)
         start = state.start()
         state.place(state.editors, start)
-        part = 1.0 - math.exp(-seconds / _EASE)
+        part = 1.0 - math.exp(-seconds / _EASE) if state.play.motion is None else 1.0  # a clip follows the hand at once
         eased = [editor.ease(part, 1e-5 * state.size) for editor in state.editors]
         return start, tuple(editor.copy() for editor in state.editors), any(eased)
 
@@ -261,7 +323,8 @@ class Engine:
         """Return the frame before the first solve."""
         state = self.state
         with state.lock:
-            return self._frame(state.start(), tuple(editor.copy() for editor in state.editors), None, state.play.time)
+            start = state.start(state.play.time) if state.play.motion is not None else state.start()
+            return self._frame(start, tuple(editor.copy() for editor in state.editors), None, state.play.time)
 
     @property
     def _nudged(self) -> bool:
@@ -320,6 +383,15 @@ class Engine:
             return frame
         _ = command.errors, command.status  # evaluated in this thread, as the servo goes on while pages show them
         return replace(frame, following=command)
+
+
+def _compile_layers(motion: Motion) -> None:
+    """Apply a small layer to a clip, so that the solver of layers is compiled before the first drag."""
+    short = Motion(motion.skeleton, motion.q[:1], motion.fps)
+    row = len(motion.skeleton) - 1
+    EditStack(short).on_top([], Layer(goals=[PositionGoal(row, np.zeros(3))], frames=(0, 0))).pose(
+        Layer(goals=[PositionGoal(row, np.zeros(3))], frames=(0, 0))
+    )
 
 
 _NEGLIGIBLE: Final = (1e-6, 1e-4)  # metres or units, and radians; smaller errors are not shown

@@ -12,6 +12,7 @@ from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.model.geometry import as_numbers
 from synovia.model.tree import ancestors
+from synovia.viewer.editing.clip.drag import drag_goal
 from synovia.viewer.editing.editor import GoalEditor, kind_of
 from synovia.viewer.editing.editor_values import edited, editor_from, free_label, set_defaults
 from synovia.viewer.editing.history import History
@@ -85,6 +86,8 @@ class Goals:
             set_defaults(editor, self.given, state.world)
             state.to_current(editor)
             self._history.remember()
+            if state.play.motion is not None:  # on a clip, layers hold goals
+                editor.enabled = editor.follows = editor.has_target
             self._next_key += 1
             self._fit_solver(goal)
             state.editors.append(editor)
@@ -105,6 +108,8 @@ class Goals:
         with self._state.lock:
             editor = self.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
             editor_from(editor, goal, self.given, self._state.to_current)
+            if self._state.play.motion is not None and editor.has_target and goal.target is not None:
+                drag_goal(self._state, editor)
             self._state.touch(structure=True)
             return editor
 
@@ -124,6 +129,9 @@ class Goals:
         """
         with self._state.lock:
             editor = self.editor(key)
+            if values.get("enabled") and self._state.play.motion is not None and not editor.has_target:
+                hint = "Layer of this goal makes one"
+                raise InputError("on a clip, only layers hold goals without a target", value=editor.label, hint=hint)
             tried = edited(editor, values, self.given, self._state.to_current, self._state.world)
             self._history.remember((key, *values) if set(values) <= {"weight", "values"} else None)
             editor.become(tried)
@@ -131,7 +139,7 @@ class Goals:
             self._state.touch(structure=True)
 
     def move(self, key: int | None, place: Any = None, turn: Any = None) -> None:
-        """Move an editor's target; the eased target follows.
+        """Move an editor's target; the eased target follows. On a clip, a layer at the current frame holds the target.
 
         Args:
             key: Key of the editor.
@@ -153,8 +161,11 @@ class Goals:
                 editor.position, editor.given = place, editor.given | POSITION
             if turn is not None:
                 editor.rotation, editor.given = as_numbers(turn, (3, 3), "rotation"), editor.given | ROTATION
-            state.touch(structure=editor.free)
-            editor.enabled, editor.idle, editor.follows = editor.enabled or editor.idle, False, False
+            clip = state.play.motion is not None
+            state.touch(structure=editor.free and not clip)
+            editor.enabled, editor.idle, editor.follows = editor.enabled or editor.idle or clip, False, False
+            if clip:
+                drag_goal(state, editor)
 
     def to_current(self, key: int | None) -> None:
         """Set an editor's target to the current pose of its joint."""
@@ -166,7 +177,8 @@ class Goals:
     def pin(self, key: int | None) -> bool:
         """Pin the joint of a goal at its current pose, or release a pinned joint; return whether it is pinned now.
 
-        For a goal without a target (such as a range), an additional position goal is added.
+        For a goal without a target (such as a range), an additional position goal is added. On a clip, a layer pins the
+        joint at the current frame.
         """
         with self._state.lock:
             editor = self.editor(key)
@@ -176,8 +188,12 @@ class Goals:
                 self.add("position", editor.row)
                 return True
             self._history.remember()
-            held = not editor.enabled or editor.follows
             self._state.to_current(editor)
+            if self._state.play.motion is not None:
+                self.move(key)
+                self._state.finish()
+                return True
+            held = not editor.enabled or editor.follows
             editor.enabled, editor.idle, editor.follows = held, not held, False
             self._state.touch(structure=True)
             return held

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
+from synovia.errors import SynoviaError
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import checked_tolerance
 from synovia.model import Pose, Skeleton
-from synovia.model.change import blend, changed
+from synovia.model.change import blend
 from synovia.model.geometry import Array
 from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
 from synovia.model.shapes.world import World
 from synovia.solver import FullBody, Solver, as_solver
-from synovia.viewer.editing.clip.play import Play, sample, together
+from synovia.viewer.editing.clip.play import LayerDrag, Play, sample, together
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import place_at_current
 from synovia.viewer.editing.limits import SpeedLimits
@@ -64,7 +66,7 @@ class State:
         base: Joint values underneath the clip, (nq,).
         editors: The goals, in order.
         play: The clip that plays.
-        key_due: Whether the pose becomes a key once the body rests.
+        reach: The joints that a drag on a clip may move: "limb", "upper body" or "whole body".
         library: Poses of the given skeleton by name.
         lock: Lock for all attributes.
         changed: Event that wakes the thread that solves and shows.
@@ -86,7 +88,7 @@ class State:
     base: Array = field(init=False)
     editors: list[GoalEditor] = field(init=False, default_factory=list[GoalEditor])
     play: Play = field(init=False, default_factory=Play)
-    key_due: bool = field(init=False, default=False)
+    reach: str = field(init=False, default="whole body")
     library: Mapping[str, Pose] = field(init=False, default_factory=dict[str, Pose])
     lock: threading.RLock = field(init=False, default_factory=threading.RLock)
     changed: threading.Event = field(init=False, default_factory=threading.Event)
@@ -110,6 +112,33 @@ class State:
     def skeleton(self) -> Skeleton:
         """The solved skeleton: the joints of a moving root, then the given skeleton."""
         return self.rooted.skeleton
+
+    @property
+    def added(self) -> frozenset[str | int]:
+        """Names of the root joints that the page has added."""
+        return frozenset(map(self.skeleton.address, range(self.rooted.added)))
+
+    def finish(self, solved: Play | None = None) -> None:
+        """End the drag on the clip: all frames now have its layer. A layer that cannot be solved is dropped.
+
+        Args:
+            solved: The clip with the solved layer; None to solve it here.
+        """
+        play, drag = self.play, self.play.drag
+        if drag is None:
+            return
+        play.drag = None
+        with suppress(SynoviaError):
+            play.become(self.without_drag(play, drag).solved(self.added) if solved is None else solved)
+        for editor in self.editors:
+            if editor.key == drag.editor:
+                editor.follows = True
+        self.touch()
+
+    def without_drag(self, play: Play, drag: LayerDrag) -> Play:
+        """Return the clip in which the dragged layer is one of the layers, which are not solved yet."""
+        layers, above = drag.placed
+        return replace(play, layers=layers, above=above, drag=None)
 
     def touch(self, *, structure: bool = False) -> None:
         """Signal a change; with ``structure``, the problem must be packed again."""
@@ -141,36 +170,47 @@ class State:
         """Return the pose to solve from: the pose of the clip, blended by its weight; without a clip, the current pose.
 
         Args:
-            seconds: Time of the clip; None for the current time.
+            seconds: Time of the clip, at which a layer that is being dragged has no effect yet; None for the current
+                time, with this layer.
         """
-        if self.play.motion is None:
+        play = self.play
+        if play.motion is None:
             return self.pose
-        time = self.play.time if seconds is None else seconds
-        frame = np.array([time * self.play.motion.fps])
-        q: Array = self.play.keyed(self.skeleton, frame, self.clip_values(time)[None])[0]
-        if self.play.loose is not None:
-            q = changed(self.skeleton, q, self.play.loose)
+        if seconds is None and play.drag is not None:
+            return Pose.trusted(self.skeleton, with_root_values(play.drag.pose().q, self.rooted))
+        time = play.time if seconds is None else seconds
+        frame = np.array([time * play.motion.fps])
+        q: Array = play.keyed(self.skeleton, frame, self._blended(play, play.top, time)[None])[0]
         if self.skeleton.mechanism is not None:  # blending and added changes may open loops
             q = closed_near(self.skeleton, q, self.pose.q)
         return Pose.trusted(self.skeleton, q)
 
-    def clip_values(self, seconds: float) -> Array:
-        """Return the joint values, (nq,), of the clip with its layers but without its keys, blended by its weight."""
-        below = self.play.below
-        if below is None:
+    def clip_values(self, seconds: float, play: Play | None = None) -> Array:
+        """Return the joint values, (nq,), of the clip with the layers below its keys, blended by its weight.
+
+        Args:
+            seconds: Time of the clip.
+            play: The clip and its layers; None for those of the state.
+        """
+        play = self.play if play is None else play
+        return self._blended(play, play.below, seconds)
+
+    def _blended(self, play: Play, motion: Motion | None, seconds: float) -> Array:
+        """Return joint values, (nq,), of a motion at a time, blended with the pose underneath by the clip's weight."""
+        if motion is None:
             return self.base
-        clip = with_root_values(sample(below, seconds), self.rooted)
-        return blend(self.skeleton, self.base, clip, self.play.weight)
+        return blend(self.skeleton, self.base, with_root_values(sample(motion, seconds), self.rooted), play.weight)
 
     def place(self, editors: Iterable[GoalEditor], start: Pose) -> None:
         """Move the targets that follow: targets of free goals to the body, others to the clip's pose ``start``."""
         for editor in editors:
             if editor.free or (editor.follows and self.play.motion is not None):
-                pose = self.pose if editor.free else start
+                pose = self.pose if self.play.motion is None else start
                 place_at_current(editor, pose, self.rooted.added, self.size)
 
     def snapshot(self) -> Snapshot:
-        """Return a copy of the data that undo restores."""
+        """Return a copy of the data that undo restores, after the end of a drag."""
+        self.finish()
         editors = tuple(editor.copy() for editor in self.editors)
         play = replace(self.play)
         return Snapshot(
@@ -187,7 +227,7 @@ class State:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore the data of a snapshot."""
-        self.key_due, self.library, self.world = False, snapshot.library, snapshot.world
+        self.library, self.world = snapshot.library, snapshot.world
         self.editors = [editor.copy() for editor in snapshot.editors]
         for editor in self.editors:
             editor.snap()

@@ -193,8 +193,6 @@ class Page:
         if self.closed:
             return
         self.frame = frame
-        if frame.still and not frame.busy and (made := self.session.animation.key_if_due()) is not None:
-            self.notify(f"Keyed frame {made.frame}.")
         now = time.monotonic()
         with suppress(RuntimeError):  # a control was removed in the meantime
             if not frame.still:
@@ -229,7 +227,7 @@ class Page:
         if frame.trouble:
             return note(safe(frame.trouble), WARN)
         if frame.solution is None:
-            return note("No goal is enabled.")
+            return note(self._clip_note(frame))
         if frame.following is not None and frame.late:
             behind = miss_text(frame.following.lag, self.session.body.given.meters_per_unit)
             return note(f'<b style="color:{WARN}">on its way</b>, {safe(behind)} behind')
@@ -242,6 +240,26 @@ class Page:
             f'<b style="color:{colour}">{name}</b>{steps}{spent} '
             f'<span style="color:{DIM}">({safe(self.session.solving.solver.name)})</span>'
         )
+
+    def _clip_note(self, frame: Frame) -> str:
+        """Return the state of the layers at the current frame of the clip as HTML."""
+        play = self.session.animation.play
+        if play.motion is None:
+            return "No goal is enabled."
+        drag, edited = play.drag, play.edited
+        if drag is not None:
+            missed = [drag.layer.label] if frame.missed else []
+        else:
+            found = () if edited is None else edited.findings
+            missed = [one.layer for one in found if one.cause == "missed" and play.frame in one.frames]
+        state, colour = ("missed", BAD) if missed else ("reached", GOOD)
+        if drag is None and not missed:
+            count = len(play.all)
+            return f"Frame {play.frame}, {counted(count, 'layer')}" if count else f"Frame {play.frame}"
+        name = missed[0] if missed else drag.layer.label if drag is not None else ""
+        far = "".join(miss_text(error, self.session.body.given.meters_per_unit) for error in frame.errors.values())
+        by = f" by {safe(far)}" if missed and far else ""
+        return f'<b style="color:{colour}">{state}</b>{by}, layer {safe(name)}'
 
     def close(self) -> None:
         """Stop solving after the browser has disconnected."""

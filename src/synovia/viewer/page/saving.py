@@ -22,13 +22,11 @@ from synovia.files.poses import save_pose
 from synovia.goals import Goal
 from synovia.io.load import is_bundled
 from synovia.io.save import save_motion
-from synovia.layers import Key
 from synovia.model import Pose
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
 from synovia.solver import Solver
-from synovia.viewer.editing.clip.layers import without_root
 from synovia.viewer.editing.root import changed_root
 from synovia.viewer.editing.state import State
 
@@ -79,20 +77,17 @@ class Files:
         return goals_text(goals).encode(errors="replace")
 
     def layer_file(self) -> bytes:
-        """Return the layers on the clip, with the keys last, as a layer file for ``sy.formats.read_layers``.
+        """Return the layers on the clip, the keys among them, as a layer file for ``sy.formats.read_layers``.
 
         Raises:
             UnsupportedError: If there are no layers or keys, keys move a root that the clip lacks, or a joint has no
                 name.
         """
         with self._state.lock:
-            layers, layer, skeleton = self._state.play.layers, self._state.play.layer, self._state.skeleton
-            added = {skeleton.address(row) for row in range(self._state.rooted.added)}
-        if not layers and not layer.keys:
+            self._state.finish()
+            layers = self._state.play.ordered(self._state.added)
+        if not layers:
             raise UnsupportedError("no pose is keyed and there is no layer, so there is nothing to save")
-        if layer.keys:
-            keys = tuple(Key(key.frame, without_root(key.values, added)) for key in layer.keys)
-            layers = (*layers, layer.replace(pose=keys))
         return layers_text(layers).encode(errors="replace")
 
     def pose_file(self) -> bytes:
@@ -167,26 +162,20 @@ class Files:
         return "\n".join(lines)
 
     def solved_clip(self, recorded: Sequence[Array]) -> Motion:
-        """Return the motion of a page: the recording, else the clip with the goals solved, else two frames of the pose.
+        """Return the motion of a page: the recording, else the clip with its layers, else two frames of the pose.
 
         Args:
             recorded: Recorded joint values, each (nq,), 30 frames per second.
         """
-        from synovia.viewer.editing.engine import Engine
-
         with self._state.lock:
+            self._state.finish()
             state = copy(self._state)  # later changes on the page do not affect the motion
-            state.editors = [editor.copy() for editor in state.editors]
             play = state.play = replace(state.play)
         skeleton, clip, pace = state.skeleton, play.motion, abs(play.speed)
         if len(recorded) > 1:
             return Motion(skeleton, np.array(recorded), RATE, name="recorded")
         if clip is None or pace == 0.0:
             return Motion(skeleton, np.array([state.pose.q, state.pose.q]), RATE, name="pose")
-        for editor in state.editors:
-            editor.snap()
-        engine = Engine(state)
-        engine.prepare()
         rows: list[Array] = []
         first, last = play.span
         frames = 1 + round((play.end - play.first) / pace)
@@ -194,10 +183,7 @@ class Files:
             raise UnsupportedError("the clip plays too slowly to be saved", value=play.speed, expected="a higher speed")
         for frame in range(frames):
             seconds = min(first + frame * pace / clip.fps, last)
-            start = state.start(seconds if play.speed > 0.0 else first + last - seconds)
-            state.place(state.editors, start)
-            solved = start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(state.editors), start))
-            rows.append(solved.q)
+            rows.append(state.start(seconds if play.speed > 0.0 else first + last - seconds).q)
         notes = clip.notes if clip.stretch is None else (*clip.notes, _RIGID)
         return Motion(skeleton, np.array(rows), clip.fps, name=clip.name, notes=notes)
 

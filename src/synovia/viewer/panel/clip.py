@@ -6,6 +6,7 @@ import time
 from typing import Any, Final
 
 from synovia.viewer.editing.clip.animation import Animation
+from synovia.viewer.editing.clip.drag import REACHES, WHOLE
 from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame
@@ -70,13 +71,17 @@ class ClipTab(Tab):
             self, "First, last", (0.0, 0.0), self._cut, digits=0, hint="The frames that play and are saved."
         )
         self._key = gui.add_button(
-            "Key the pose", color=PRIMARY, hint="Keep the pose at this frame as a layer on top of the clip (K)."
+            "Key the pose", color=PRIMARY, hint="Layers that only hold this frame become a key of the whole pose (K)."
         )
         self.connect(self._key, lambda _: self._actions.key(), click=True)
         self._auto = gui.add_checkbox(
             "Auto-key", False, hint="Key the pose at the end of each drag, turn or step (Shift-K)."
         )
         self.connect(self._auto, self._set_auto)
+        self._reach: Any = gui.add_dropdown(
+            "Drags move", REACHES, initial_value=WHOLE, hint="The joints that a drag may move; the limb moves first."
+        )
+        self.connect(self._reach, self._animation.set_reach)
         self._folder = gui.add_folder("Keys", expand_by_default=True, visible=False)
         with self._folder:
             self._sheet = Sheet(self, self._animation)
@@ -124,8 +129,8 @@ class ClipTab(Tab):
             self._begin = self.connect(button, lambda _: self._animation.new_clip(self._length), click=True)
         self._help = gui.add_html(
             note(
-                "Drag a target to change the pose, then key it. The layer goes smoothly from key to key, and fades"
-                " within half a second before the first one and after the last one. On a new clip, these hold."
+                "Drag a target: a layer holds it at this frame, with fades of half a second. Or key the pose: the clip"
+                " then goes smoothly from key to key. On a new clip, the first and the last key hold."
             )
         )
 
@@ -275,11 +280,12 @@ class ClipTab(Tab):
         self._playing.value = play.playing
         chosen = number > 0
         onion = self.page.scene.onion
+        self._reach.value = self._animation.reach
         self._auto.value, self._onion.value = self._animation.auto_key, onion.mode
         self._every.show((float(onion.every),))
         self._every.visible = chosen and onion.mode == "frames"
         controls = (self._playing, self._time, self._speed, self._weight, self._key, self._auto, self._path)
-        more = (self._onion, self._help, self._frame, self._span, self._curves, self._original)
+        more = (self._reach, self._onion, self._help, self._frame, self._span, self._curves, self._original)
         for control in (*controls, *more):
             control.visible = chosen
         self._speed.value, self._weight.value = play.speed, play.weight

@@ -56,7 +56,7 @@ class Keep(Tab):
             )
         self.connect(gui.add_checkbox("Record", False, hint="30 frames per second, at most ten minutes."), self._switch)
         self._count = gui.add_html(
-            note("Without a recording, the clip is saved, solved with the goals. MP4 needs the extra [film].")
+            note("Without a recording, the clip is saved with its layers. MP4 needs the extra [film].")
         )
         for number, (name, ending) in enumerate((("GLB", ".glb"), ("BVH", ".bvh"), ("npz", ".npz"), ("MP4", ".mp4"))):
             self.connect(

@@ -7,6 +7,7 @@ from typing import Any, Final
 from synovia.errors import InputError
 from synovia.layers import is_movable
 from synovia.viewer.editing.clip.animation import Animation
+from synovia.viewer.editing.clip.drag import REACHES, WHOLE
 from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.page.style import DIM, WARN, note, safe
@@ -15,9 +16,10 @@ from synovia.viewer.panel.controls import Field, whole
 from synovia.viewer.panel.timeline import Done, TimeLine, timeline_of
 
 _HELP: Final = (
-    "A layer changes some frames of the clip and keeps the others. <b>Layer of this key</b> holds the pose at this"
-    " frame; <b>Layer of this target</b> solves the selected goal. Then drag the bar, its ends, or its fades."
+    "A layer changes some frames of the clip and keeps the others. Drag a target or turn a joint: a layer holds it at"
+    " this frame. Then drag the bar of the layer, its ends, or its fades."
 )
+_OTHER: Final = "other joints"
 _SHOWN: Final = 3  # largest number of shown findings
 
 
@@ -62,6 +64,10 @@ class Layers:
                 hint="The target moves with the clip, like a hand raised during a walk; else it is a fixed place.",
             )
             tab.connect(self._relative, lambda on: layers.move_along(self._chosen, bool(on)), slow=True)
+            self._reach: Any = gui.add_dropdown(
+                "Moves", (*REACHES, _OTHER), hint="The joints that may move to meet the target of the layer."
+            )
+            tab.connect(self._reach, self._set_reach, slow=True)
             self._muted: Any = gui.add_checkbox("Mute", False, hint="The layer does nothing.")
             tab.connect(self._muted, lambda on: layers.change(self._chosen, muted=bool(on)), slow=True)
             self._remove: Any = gui.add_button("Remove the layer")
@@ -71,11 +77,10 @@ class Layers:
                 "Layer of this key", hint="The pose at this frame becomes a layer, which can hold for many frames."
             )
             tab.connect(self._of_key, lambda _: self._add_key(), click=True, slow=True)
-            self._of_target: Any = gui.add_button(
-                "Layer of this target",
-                hint="The selected goal holds in the frames of a layer; the others keep the clip.",
+            self._of_goal: Any = gui.add_button(
+                "Layer of this goal", hint="For a goal without a target to drag: a layer holds it at this frame."
             )
-            tab.connect(self._of_target, lambda _: self._add_target(), click=True, slow=True)
+            tab.connect(self._of_goal, lambda _: self._add_goal(), click=True, slow=True)
 
     def _go(self, frame: int) -> None:
         """Go to a frame."""
@@ -111,15 +116,20 @@ class Layers:
         self._layers.add_key()
         self._added()
 
-    def _add_target(self) -> None:
+    def _set_reach(self, reach: str) -> None:
+        """Set the joints that the selected layer may move."""
+        if reach != _OTHER:
+            self._layers.change(self._chosen, reach=reach)
+
+    def _add_goal(self) -> None:
         """Make a layer from the selected goal.
 
         Raises:
             InputError: If no goal is selected.
         """
         if self._goals.find(self._tab.page.selected) is None:
-            raise InputError("no goal is selected", hint="a click on a target selects it")
-        self._layers.add_target(self._tab.page.selected)
+            raise InputError("no goal is selected", hint="select it in the tab Targets")
+        self._layers.add_goal(self._tab.page.selected)
         self._added()
 
     def _added(self) -> None:
@@ -142,6 +152,8 @@ class Layers:
             self._frames.show([float(frame) for frame in layer.bounds(len(motion))])
             self._fade.show((float(layer.blend),))
             self._relative.value, self._muted.value = layer.relative, layer.muted
+            self._reach.value = (self._layers.reach(self._chosen) or _OTHER) if layer.all_goals() else WHOLE
+            self._reach.visible = bool(layer.all_goals())
         if state == self._state:
             return
         self._state = state
@@ -149,6 +161,7 @@ class Layers:
         self._line.show(timeline_of(layers, len(motion), missed), self._chosen, max(len(motion) - 1, 1))
         for control in (self._line, self._frames, self._fade, self._muted, self._remove):
             control.visible = bool(layers)
+        self._reach.visible = self._reach.visible and bool(layers)
         self._relative.visible = bool(layers) and is_movable(layers[self._chosen])
         self._shown_findings.content = self._text()
 

@@ -143,7 +143,6 @@ class Onion:
         animation = self._animation
         with animation.lock:
             play = animation.play
-            loose = None if play.loose is None else play.loose.tobytes()
             state = (
                 self.mode,
                 self.every,
@@ -153,7 +152,6 @@ class Onion:
                 play.edited,
                 play.keys,
                 play.weight,
-                loose,
             )
             if state == self._drawn:
                 return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,13 @@ from synovia.model.geometry import Array
 from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
 from synovia.viewer.editing.clip.curves import Curves, curves_of
+from synovia.viewer.editing.clip.drag import REACHES
 from synovia.viewer.editing.clip.play import Play, layer_of, sample, still_clip
 from synovia.viewer.editing.history import History
-from synovia.viewer.editing.root import Rooted, without_root_values
+from synovia.viewer.editing.root import Rooted, rooted, without_root_values
 from synovia.viewer.editing.state import State
+
+_ROUNDING = 1e-12  # radians or length units: smaller changes are rounding errors; keys limit joints that they move
 
 
 class Animation:
@@ -32,7 +36,7 @@ class Animation:
         history: The history of the page.
 
     Attributes:
-        auto_key: Whether an edit by hand becomes a key once the body rests.
+        auto_key: Whether an edit by hand becomes a key.
     """
 
     def __init__(self, state: State, history: History) -> None:
@@ -61,6 +65,23 @@ class Animation:
         """Return the pose that the solver starts from, see ``State.start``."""
         return self._state.start(seconds)
 
+    @property
+    def reach(self) -> str:
+        """The joints that a drag may move: "limb", "upper body" or "whole body"."""
+        return self._state.reach
+
+    def set_reach(self, reach: str) -> None:
+        """Change the joints that the layers of later drags may move.
+
+        Raises:
+            InputError: If there is no such reach.
+        """
+        if reach not in REACHES:
+            raise InputError("reach of drags", value=reach, expected=" or ".join(REACHES))
+        with self._state.lock:
+            self._state.reach = reach
+            self._state.touch()
+
     def curves(self, row: int) -> Curves | None:
         """Return the curves of a joint, a row of the given skeleton, see ``curves_of``."""
         with self._state.lock:
@@ -83,7 +104,9 @@ class Animation:
             if motion is not None and not len(motion):
                 raise InputError("the clip has no frames", where=motion.name, expected="at least one")
             self._history.remember()
-            self._state.key_due = False
+            if motion is not None and self._state.rooted.base is not None:
+                to = rooted(self.given, self._state.mode)
+                self._state.set_root(to, to.skeleton.rest_q)
             paused = self.play.paused
             for editor in self._state.editors:
                 if editor.has_target:
@@ -136,20 +159,16 @@ class Animation:
             self._state.touch()
 
     def finish_edit(self) -> None:
-        """Handle the end of a manual edit, such as a drag: with ``auto_key``, the pose will be keyed."""
+        """End a manual edit, such as a drag; with ``auto_key``, the pose becomes a key in the same undo step."""
         with self._state.lock:
-            if self.auto_key and self.play.motion is not None:
-                self.play.playing = False
-                self._state.key_due = True
+            if self.play.motion is not None and self.auto_key:
+                self.key(step=False)
+            elif self.play.drag is not None:
+                self.play.drag.ended = True
                 self._state.touch()
 
-    def key_if_due(self) -> Key | None:
-        """Key the pose if ``finish_edit`` has requested it, in the same undo step; return the key."""
-        with self._state.lock:
-            return self.key(step=False) if self._state.key_due and self.play.motion is not None else None
-
     def key(self, q: Array | None = None, *, step: bool = True) -> Key:
-        """Store a pose at the current frame as a key on top of the clip, and let the goals follow the clip again.
+        """Store a pose at the current frame as a key of the clip. It replaces layers that only hold this frame.
 
         Args:
             q: Joint values of the pose, (nq,) of the solved skeleton, clamped to their limits; None: the current pose.
@@ -162,21 +181,26 @@ class Animation:
             play, motion = self.required()
             if step:
                 self._history.remember()
-            self._state.key_due = False
-            to: Array = self._state.pose.q
-            if q is not None:
-                to = closed_near(self._state.skeleton, q, to)
+            self._state.finish()
             play.playing = False
             play.time = play.frame / motion.fps
+            to: Array = self._state.start().q
+            if q is not None:
+                to = closed_near(self._state.skeleton, q, to)
+            held = [layer for layer in play.all if _holds_only(layer, play.frame, len(motion))]
+            if held:
+                layers, above = (
+                    tuple(layer for layer in some if layer not in held) for some in (play.layers, play.above)
+                )
+                play.become(replace(play, layers=layers, above=above).solved(self._state.added))
             key = self.key_of(to)
             self._put_keys(play.frame, key)
             self.let_go()
             return key
 
     def let_go(self) -> None:
-        """Discard changes that are not keyed, and let the goals follow the clip again."""
+        """Let the goals follow the clip again."""
         with self._state.lock:
-            self.play.loose = None
             for editor in self._state.editors:
                 editor.follows = editor.enabled and editor.has_target
             self._state.touch()
@@ -249,7 +273,8 @@ class Animation:
     def key_of(self, q: Array) -> Key:
         """Return the key of the whole body at the current frame that gives the clip a pose, (nq,)."""
         skeleton = self._state.skeleton
-        change = change_between(skeleton, self._state.clip_values(self.play.time), q)
+        change, still = change_between(skeleton, self._state.clip_values(self.play.time), q), no_change(skeleton)
+        change = np.where(np.abs(change - still) < _ROUNDING, still, change)
         slices = [(row, skeleton.q_slice(row)) for row in range(len(skeleton))]
         return Key(
             self.play.frame, {skeleton.address(row): change[at].copy() for row, at in slices if at.stop > at.start}
@@ -282,7 +307,9 @@ class Animation:
         keys = [other for other in self.play.keys if other.frame != frame]
         if key is not None:
             keys.append(key)
-        self.play.layer = self.play.layer.replace(pose=tuple(keys) or None)
+        self._state.finish()
+        new = replace(self.play, layer=self.play.layer.replace(pose=tuple(keys) or None))
+        self.play.become(new.solved(self._state.added) if new.above else new)
         self._state.touch()
 
     def required(self) -> tuple[Play, Motion]:
@@ -301,11 +328,16 @@ class Animation:
             for name, value in values.items():
                 if name != "playing" and not math.isfinite(value):
                     raise InputError(f"{name} is not finite", value=value)
-            if "time" in values:
-                self.key_if_due()  # key the edit at its own frame, before the time changes
+            if "time" in values or values.get("playing"):
+                self._state.finish()  # before the time changes
             if {"speed", "weight"} & set(values):
                 self._history.remember(("clip", *values))
             for name, value in values.items():
                 setattr(self.play, name, value)
             self.play.playing = self.play.playing and self.play.motion is not None
             self._state.touch()
+
+
+def _holds_only(layer: Layer, frame: int, count: int) -> bool:
+    """Return whether a layer holds only one frame of a clip with ``count`` frames, and has an effect."""
+    return count > 1 and not layer.empty and layer.bounds(count) == (frame, frame)

@@ -85,8 +85,8 @@ def curves_of(state: State, row: int) -> Curves | None:
 
 def _edited(state: State, play: Play, frames: NDArray[np.int64]) -> Array:
     """Return joint values of the clip with its layers and keys, (n, nq) of the solved skeleton."""
-    below = play.below
-    rows = [] if below is None else [with_root_values(below.q[frame], state.rooted) for frame in frames.tolist()]
+    top = play.top
+    rows = [] if top is None else [with_root_values(top.q[frame], state.rooted) for frame in frames.tolist()]
     return play.keyed(state.skeleton, frames.astype(np.float64), np.array(rows))
 
 

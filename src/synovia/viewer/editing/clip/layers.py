@@ -1,21 +1,23 @@
-"""The layers of a page: changes of a part of the clip, below the keys. ``sy.edit`` applies them to the clip."""
+"""The layers of a page, below and above the keys: changes of a part of the clip that ``sy.edit`` applies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from synovia.clips.editing import Edited, edit
-from synovia.errors import InputError, UnsupportedError
+from synovia.clips.editing import Edited
+from synovia.errors import InputError
 from synovia.layers import Key, Layer, moved_along
+from synovia.model import Pose
 from synovia.model.change import no_change
 from synovia.model.finding import Finding
 from synovia.model.geometry import Array
-from synovia.model.motion import Motion
 from synovia.viewer.editing.clip.animation import Animation
-from synovia.viewer.editing.clip.play import FADE, NAME
+from synovia.viewer.editing.clip.drag import moving_of, reach_of
+from synovia.viewer.editing.clip.play import FADE, NAME, LayerDrag, Play, without_root
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.editing.history import History
@@ -46,8 +48,8 @@ class ClipLayers:
 
     @property
     def all(self) -> tuple[Layer, ...]:
-        """The layers, in order."""
-        return self._state.play.layers
+        """The layers without the keys, in order."""
+        return self._state.play.all
 
     @property
     def edited(self) -> Edited | None:
@@ -71,9 +73,10 @@ class ClipLayers:
         """
         with self._state.lock:
             play, motion = self._animation.required()
+            self._state.finish()
             frame = play.frame
             key = play.key_at(frame)
-            present = self._animation.key_of(self._state.pose.q) if key is None else key
+            present = self._animation.key_of(self._state.start().q) if key is None else key
             moved = {
                 joint: value
                 for joint, value in self._animation.values_of(present, part).items()
@@ -90,10 +93,10 @@ class ClipLayers:
                 name=self._free(f"pose at {frame}"),
             )
             top = play.layer if key is None else play.layer.replace(pose=self._animation.keys_without(key, part))
-        self._put((*self.all, layer), top)
+        self._put((*play.layers, layer), play.above, top)
         return layer
 
-    def add_target(self, number: int | None) -> Layer:
+    def add_goal(self, number: int | None) -> Layer:
         """Make a layer at the current frame from a goal and its current target, and return the layer.
 
         Args:
@@ -104,6 +107,7 @@ class ClipLayers:
         """
         with self._state.lock:
             play, motion = self._animation.required()
+            self._state.finish()
             editor = self._goals.editor(number)
             goal = editor.goal(self._state.given.address, kept=True).at_priority(0)
             layer = Layer(
@@ -112,7 +116,8 @@ class ClipLayers:
                 blend=max(round(FADE * motion.fps), 1),
                 name=self._free(editor.label),
             )
-        self._put((*self.all, layer))
+        on_keys = bool(play.keys or play.above)
+        self._put(*((play.layers, (*play.above, layer)) if on_keys else ((*play.layers, layer), ())))
         return layer
 
     def change(
@@ -122,14 +127,16 @@ class ClipLayers:
         frames: tuple[int, int] | None = None,
         blend: int | None = None,
         muted: bool | None = None,
+        reach: str | None = None,
     ) -> None:
-        """Change the frames, the fades or the muting of a layer.
+        """Change the frames, the fades, the muting or the reach of a layer.
 
         Args:
             number: Index of the layer.
             frames: First and last frame, both included. Keys move with the layer, and targets with one per frame.
             blend: Number of frames of each fade.
             muted: Whether the layer has no effect.
+            reach: The joints that the goals of the layer may move, one of ``REACHES``.
 
         Raises:
             InputError: If a value does not fit.
@@ -140,7 +147,24 @@ class ClipLayers:
             made = made.replace(blend=blend)
         if muted is not None:
             made = made.replace(muted=muted)
-        self._put((*self.all[:number], made, *self.all[number + 1 :]))
+        if reach is not None:
+            made = made.replace(moving=self._moving(made, reach))
+        self._replace(number, made)
+
+    def reach(self, number: int) -> str:
+        """Return the joints that the goals of a layer may move, one of ``REACHES``; empty for another choice."""
+        return reach_of(self._state.play.solver(), self._state.given, self._layer(number))
+
+    def _moving(self, layer: Layer, reach: str) -> list[str | int] | None:
+        """Return the joints that the goals of a layer may move for a reach."""
+        given, out = self._state.given, list[str | int]()
+        for goal, _ in layer.all_goals():
+            row = None if goal.joint is None else given.locate(goal.joint)[0]
+            names = moving_of(self._state.play.solver(), given, row, reach)
+            if names is None:
+                return None
+            out += [name for name in names if name not in out]
+        return out or None
 
     def move_along(self, number: int, relative: bool) -> None:
         """Make the targets of a layer relative to the clip or fixed in the world, unchanged at the current frame.
@@ -157,30 +181,33 @@ class ClipLayers:
             play, motion = self._animation.required()
             first, last = layer.bounds(len(motion))
             frame = min(max(play.frame, first), last)
-        below = self._solved(motion, self.all[:number])
-        pose = (motion if below is None else below.motion).pose(frame)
-        made = moved_along(layer, pose, relative)
-        self._put((*self.all[:number], made, *self.all[number + 1 :]))
+            drag = LayerDrag(replace(play, drag=None), layer, number, self._state.added)
+        q = drag.values[frame]
+        self._replace(number, moved_along(layer, Pose(motion.skeleton, q), relative))
 
     def remove(self, number: int) -> None:
         """Remove a layer."""
-        self._layer(number)
-        self._put((*self.all[:number], *self.all[number + 1 :]))
+        self._replace(number)
 
     def open(self, layers: Sequence[Layer]) -> None:
         """Replace the layers of the clip by the layers of a file.
 
-        The last layer becomes the keys on top if it has the form of keys, and has their name or is the only layer.
+        The last layer that has the form and the name of keys becomes the keys, or the only layer with their form.
 
         Raises:
             InputError: If no clip is chosen, or a layer does not fit it.
             UnknownNameError: If the body lacks a joint.
         """
-        *below, last = layers or (Layer(),)
-        top = is_keys(last) and (last.name == NAME or not below)
+        named = [number for number, one in enumerate(layers) if is_keys(one) and one.name == NAME]
+        if not named and len(layers) == 1 and is_keys(layers[0]):
+            named = [0]
         with self._state.lock:
             empty = self._animation.empty_keys()
-        self._put(tuple(below) if top else tuple(layers), last if top else empty)
+            self._state.finish()
+        if named:
+            self._put(tuple(layers[: named[-1]]), tuple(layers[named[-1] + 1 :]), layers[named[-1]])
+        else:
+            self._put(tuple(layers), (), empty)
 
     def own_values(self, values: Mapping[str | int, Array]) -> dict[str | int, Array]:
         """Return values of joints without those of a root that the page has added.
@@ -188,45 +215,50 @@ class ClipLayers:
         Raises:
             UnsupportedError: If the values move this root.
         """
-        skeleton, added = self._state.skeleton, range(self._state.rooted.added)
-        return without_root(values, {skeleton.address(row) for row in added})
+        return without_root(values, self._state.added)
 
-    def _put(self, layers: tuple[Layer, ...], top: Layer | None = None) -> None:
+    def _replace(self, number: int, *made: Layer) -> None:
+        """Replace a layer by another one, or remove it."""
+        with self._state.lock:
+            self._layer(number)
+            self._state.finish()
+            play = self._state.play
+            count, every = len(play.layers), [*play.layers, *play.above]
+            every[number : number + 1] = made
+            count += (len(made) - 1) * (number < count)
+        self._put(tuple(every[:count]), tuple(every[count:]))
+
+    def _put(self, layers: tuple[Layer, ...], above: tuple[Layer, ...], top: Layer | None = None) -> None:
         """Solve layers on the clip and show the result, without blocking other threads.
 
         Args:
-            layers: The layers.
-            top: The layer of the keys on top; None for the existing layer.
+            layers: The layers below the keys.
+            above: The layers above the keys.
+            top: The layer of the keys; None for the existing layer.
 
         Raises:
             InputError: If a layer does not fit the clip, or the layers were changed in the meantime.
         """
-        if len(layers) > _MOST:
-            raise InputError("too many layers", value=len(layers), expected=f"at most {_MOST}")
+        every = (*layers, *above)
+        if len(every) > _MOST:
+            raise InputError("too many layers", value=len(every), expected=f"at most {_MOST}")
         with self._state.lock:
             play, motion = self._animation.required()
-            before = play.layers
-            if top is not None:
-                self._animation.check_keys(top)
-        edited = self._solved(motion, layers)
-        with self._state.lock:
-            play = self._state.play
-            if play.motion is not motion or play.layers is not before:
-                raise InputError("the layers have changed in the meantime", hint="try again")
-            self._history.remember()
-            self._state.key_due = False
-            play.layers, play.edited = layers, edited
-            play.layer = play.layer if top is None else top
-            self._animation.let_go()
-
-    def _solved(self, motion: Motion, layers: tuple[Layer, ...]) -> Edited | None:
-        """Apply layers to a clip; return None if no layer has an effect."""
-        if all(layer.empty for layer in layers):
-            for layer in layers:
+            for layer in every:
                 if layer.bounds(len(motion))[1] >= len(motion):
                     raise InputError("frames", value=layer.frames, expected=f"frames of 0 to {len(motion) - 1}")
-            return None
-        return edit(motion, layers, progress=self.progress)
+            if top is not None:
+                self._animation.check_keys(top)
+            before = _parts(play)
+            new = replace(play, layers=layers, above=above, layer=play.layer if top is None else top)
+        new = new.solved(self._state.added, self.progress)
+        with self._state.lock:
+            play = self._state.play
+            if play.motion is not motion or any(a is not b for a, b in zip(_parts(play), before, strict=True)):
+                raise InputError("the layers have changed in the meantime", hint="try again")
+            self._history.remember()
+            play.become(new)
+            self._animation.let_go()
 
     def _layer(self, number: int) -> Layer:
         """Return the layer with an index.
@@ -250,6 +282,11 @@ class ClipLayers:
     def _free(self, name: str) -> str:
         """Return an unused name for a layer."""
         return free_label(name, [layer.label for layer in self.all])
+
+
+def _parts(play: Play) -> tuple[object, ...]:
+    """Return the parts of a clip that layers depend on, to detect changes."""
+    return play.layers, play.above, play.layer, play.drag
 
 
 def is_keys(layer: Layer) -> bool:
@@ -278,20 +315,3 @@ def with_frames(layer: Layer, frames: tuple[int, int], count: int) -> Layer:
         at = None if key.frame is None else min(max(key.frame + way, first), last)
         keys.setdefault(at, Key(at, key.values))
     return layer.replace(frames=frames, pose=tuple(keys.values()) or None)
-
-
-def without_root(values: Mapping[str | int, Array], added: Collection[str | int]) -> dict[str | int, Array]:
-    """Return values by joint, without the values of added joints.
-
-    Args:
-        values: Changes by joint.
-        added: Names of the joints of a root that the page has added.
-
-    Raises:
-        UnsupportedError: If these joints move.
-    """
-    for joint, value in values.items():
-        moved = value if len(value) == 1 else value[:-1]  # w of a quaternion is not 0 for no change
-        if joint in added and np.abs(moved).max(initial=0.0) > 0.0:
-            raise UnsupportedError("keys move a root that the clip does not have", hint="save the motion instead")
-    return {joint: value for joint, value in values.items() if joint not in added}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from synovia.clips.editing import Edited
+from synovia.arguments import Progress
+from synovia.clips.editing import Edited, EditStack
 from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
-from synovia.errors import InputError
+from synovia.clips.editing.layered import PoseOnClip
+from synovia.errors import InputError, SynoviaError, UnsupportedError
 from synovia.layers import Key, Layer
 from synovia.model import Skeleton
 from synovia.model.change import blend, no_change
@@ -23,6 +26,8 @@ _LONGEST: Final = 600.0  # seconds; longest new clip
 NAME: Final = "keys"  # name of the layer of keys in files
 _NO_KEYS: Final = Layer(relative=True)
 FADE: Final = 0.5  # seconds over which a layer fades in before its first key and out after its last key
+
+_Found = tuple[KeyCurves, tuple[int, ...], Skeleton]  # curves of keys, rows of the joints that they move, and limits
 
 
 @dataclass(slots=True)
@@ -38,9 +43,13 @@ class Play:
         first: First frame that plays.
         last: Last frame that plays; None for the last frame of the clip.
         layers: Layers on the clip, in order, below the keys.
-        edited: The clip with these layers; None if no layer has an effect.
-        layer: The top layer: keys of joints of the solved skeleton, each a change of the clip with its layers.
-        loose: Manual change on top of all layers that is not keyed yet; None for no change.
+        above: Layers on top of the keys, in order.
+        edited: The clip with all layers, and with the keys if there are layers on top of them; None if no layer has an
+            effect.
+        lower: The clip with the layers below the keys; None if it is that of ``edited``.
+        layer: The keys: values of joints of the solved skeleton, each a change of the clip with the layers below.
+        drag: The layer that is being dragged, which ``edited`` does not have yet; None without a drag.
+        stack: Solves the layers; it keeps the results of layers that stay the same.
         paused: Keys of the goals that are disabled because a clip plays.
     """
 
@@ -52,13 +61,15 @@ class Play:
     first: int = 0
     last: int | None = None
     layers: tuple[Layer, ...] = ()
+    above: tuple[Layer, ...] = ()
     edited: Edited | None = None
+    lower: Motion | None = None
     layer: Layer = _NO_KEYS
-    loose: Array | None = None
+    drag: LayerDrag | None = None
+    stack: EditStack | None = None
     paused: frozenset[int] = frozenset()
-    _curves: tuple[Layer, Skeleton, tuple[KeyCurves, tuple[int, ...]]] | None = (
-        None  # cache for the last evaluated layer
-    )
+    _plain: tuple[Layer, Layer] | None = None  # the keys, and the keys without a root that the page has added
+    _curves: tuple[Layer, Skeleton, _Found] | None = None  # cache for the last evaluated layer
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -67,8 +78,18 @@ class Play:
 
     @property
     def below(self) -> Motion | None:
-        """The clip with its layers, below the keys; None without a clip."""
+        """The clip with its layers below the keys; None without a clip."""
+        return self.lower or self.top
+
+    @property
+    def top(self) -> Motion | None:
+        """The clip with all layers; without the keys, unless a layer is on top of them; None without a clip."""
         return self.motion if self.edited is None else self.edited.motion
+
+    @property
+    def all(self) -> tuple[Layer, ...]:
+        """All layers except the keys, in order, with the layer that is being dragged."""
+        return (*self.layers, *self.above) if self.drag is None else self.drag.layers
 
     @property
     def span(self) -> tuple[float, float]:
@@ -99,29 +120,168 @@ class Play:
         if self.playing and last > first:
             self.time = first + (self.time + seconds * self.speed - first) % (last - first)
 
+    def solver(self) -> EditStack:
+        """Return what solves the layers of the clip."""
+        if self.stack is None:
+            if self.motion is None:
+                raise InputError("no clip is chosen")
+            self.stack = EditStack(self.motion)
+        return self.stack
+
+    def ordered(self, added: Collection[str | int]) -> list[Layer]:
+        """Return all layers in order, the keys among them if there are any.
+
+        Args:
+            added: Joints of a root that the page has added.
+
+        Raises:
+            UnsupportedError: If the keys move these joints.
+        """
+        if not self.keys:
+            return [*self.layers, *self.above]
+        if self._plain is None or self._plain[0] is not self.layer:
+            keys = tuple(Key(key.frame, without_root(key.values, added)) for key in self.keys)
+            self._plain = self.layer, self.layer.replace(pose=keys) if added else self.layer
+        return [*self.layers, self._plain[1], *self.above]
+
+    def solved(self, added: Collection[str | int], progress: Progress | None = None) -> Play:
+        """Return this state with its layers solved.
+
+        Args:
+            added: As in ``ordered``.
+            progress: As in ``sy.edit``.
+        """
+        layers = self.ordered(added) if self.above else [*self.layers]
+        if self.motion is None or all(layer.empty for layer in layers):
+            return replace(self, edited=None, lower=None, drag=None)
+        lower: Motion | None = None
+        if self.above:
+            lower = Motion(self.motion.skeleton, self.solver().values(self.layers), self.motion.fps)
+        return replace(self, edited=self.solver().edited(layers, progress=progress), lower=lower, drag=None)
+
+    def become(self, other: Play) -> None:
+        """Take the layers and keys of another state."""
+        self.layers, self.above, self.layer = other.layers, other.above, other.layer
+        self.edited, self.lower, self.drag, self._plain = other.edited, other.lower, other.drag, other._plain
+
     def keyed(self, skeleton: Skeleton, frames: Array, below: Array) -> Array:
         """Return joint values with the changes of the keys, (n, nq), clamped to limits as in ``sy.edit``.
 
         Args:
             skeleton: The solved skeleton.
             frames: Frames of the clip, (n,), also fractional.
-            below: Joint values without keys at these frames, (n, nq).
+            below: Joint values at these frames without keys, (n, nq); with them if layers are on top of the keys.
         """
         found = self._found(skeleton)
-        if found is None:
+        if found is None or self.above:
             return below
-        return with_changes(skeleton, below, found[0].at(frames, below), found[1])[0]
+        curves, moved, limited = found
+        return with_changes(limited, below, curves.at(frames, below), moved)[0]
 
-    def _found(self, skeleton: Skeleton) -> tuple[KeyCurves, tuple[int, ...]] | None:
-        """Return the curves of the keys, and the rows of the joints that the keys move; None without keys."""
+    def _found(self, skeleton: Skeleton) -> _Found | None:
+        """Return what the keys do; None without keys."""
         if not self.keys or self.motion is None:
             return None
         if self._curves is None or self._curves[0] is not self.layer or self._curves[1] is not skeleton:
             still = np.broadcast_to(no_change(skeleton), (len(self.motion), skeleton.nq))  # the keys are changes
             curves = KeyCurves(skeleton, self.layer, still)
             moved = changed_rows(skeleton, curves.at(np.arange(len(self.motion), dtype=np.float64), still))
-            self._curves = self.layer, skeleton, (curves, moved)
+            self._curves = self.layer, skeleton, (curves, moved, self._limited(skeleton))
         return self._curves[2]
+
+    def _limited(self, skeleton: Skeleton) -> Skeleton:
+        """Return the solved skeleton with the limits of ``sy.edit``, which are wide enough for the clip."""
+        own = self.solver().body.skeleton
+        if self.motion is None or own is self.motion.skeleton:
+            return skeleton
+        added = len(skeleton) - len(own)
+        pairs = zip(skeleton.joints[added:], own.joints, strict=True)
+        return skeleton.with_joints([*skeleton.joints[:added], *(replace(a, limit=b.limit) for a, b in pairs)])
+
+
+class LayerDrag:
+    """A layer of one frame while it is dragged. All other frames show it after the drag has ended.
+
+    Args:
+        play: The clip with its layers before the drag.
+        layer: The layer, which replaces another one or is on top.
+        number: Index of the layer that is replaced, in ``play.all``; None for a new layer on top.
+        added: Joints of a root that the page has added.
+        editor: Key of the dragged goal; None if a joint is turned.
+
+    Attributes:
+        layer: The layer as dragged so far.
+        frame: The frame.
+        trouble: Reason why the layer cannot be solved; empty if it can.
+        ended: Whether the drag has ended, so that the other frames may be solved.
+    """
+
+    def __init__(
+        self, play: Play, layer: Layer, number: int | None, added: Collection[str | int], editor: int | None = None
+    ) -> None:
+        """Find the layers below and above."""
+        self.layer, self.frame, self.editor, self.trouble, self.ended = layer, play.frame, editor, "", False
+        self._given, self._number, self._tops = (play.layers, play.above), number, bool(play.keys or play.above)
+        self._stack: EditStack = play.solver()
+        every, below = play.ordered(added), len(play.layers)
+        at = len(every) if number is None else number + (number >= below and bool(play.keys))
+        self._below, self._above = every[:at], every[at + (number is not None) :]
+        count = 0 if play.motion is None else len(play.motion)
+        spans = [one.span(count) for one in self._above if not one.empty]
+        self._alone = not any(first <= self.frame <= last for first, last in spans)
+        self._solver = self._stack.on_top(self._below, layer)
+        self._solved: tuple[Layer, PoseOnClip] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def values(self) -> Array:
+        """Joint values of the clip below the layer, (T, nq)."""
+        return self._stack.values(self._below)
+
+    @property
+    def below(self) -> Array:
+        """Joint values of the frame below the layer, (nq,)."""
+        return self.values[self.frame]
+
+    @property
+    def placed(self) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
+        """The layers below and above the keys, with this one."""
+        layers, above = self._given
+        if self._number is None:
+            return (layers, (*above, self.layer)) if self._tops else ((*layers, self.layer), above)
+        every = [*layers, *above]
+        every[self._number] = self.layer
+        return tuple(every[: len(layers)]), tuple(every[len(layers) :])
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """All layers except the keys, with this one."""
+        layers, above = self.placed
+        return (*layers, *above)
+
+    def pose(self) -> PoseOnClip:
+        """Return the pose of the frame; after an error, the pose before it."""
+        with self._lock:
+            layer = self.layer
+            if self._solved is None or self._solved[0] is not layer:
+                try:
+                    self._solved, self.trouble = (layer, self._pose(layer)), ""
+                except SynoviaError as error:
+                    last = PoseOnClip(self.below, True, np.zeros((0, 2))) if self._solved is None else self._solved[1]
+                    self._solved, self.trouble = (layer, last), str(error)
+            return self._solved[1]
+
+    def _pose(self, layer: Layer) -> PoseOnClip:
+        """Solve the frame alone, if other frames do not affect it, or else all frames of the layer and those above."""
+        if self._alone and self._solver.single and layer.frames == (self.frame, self.frame):
+            if layer.keys:
+                self._solver = self._stack.on_top(self._below, layer)
+            return self._solver.pose(layer)
+        edited = self._stack.edited([*self._below, layer, *self._above])
+        missed = any(
+            one.cause == "missed" and one.layer == layer.label and self.frame in one.frames for one in edited.findings
+        )
+        return PoseOnClip(edited.motion.q[self.frame], missed, np.zeros((0, 2)))
 
 
 def layer_of(motion: Motion, *, holds: bool = False) -> Layer:
@@ -172,3 +332,20 @@ def sample(motion: Motion, seconds: float) -> Array:
     first = int(place)
     second = min(first + 1, len(motion) - 1)
     return blend(motion.skeleton, motion.q[first], motion.q[second], place - first)
+
+
+def without_root(values: Mapping[str | int, Array], added: Collection[str | int]) -> dict[str | int, Array]:
+    """Return values by joint, without the values of added joints.
+
+    Args:
+        values: Changes by joint.
+        added: Names of the joints of a root that the page has added.
+
+    Raises:
+        UnsupportedError: If these joints move.
+    """
+    for joint, value in values.items():
+        moved = value if len(value) == 1 else value[:-1]  # w of a quaternion is not 0 for no change
+        if joint in added and np.abs(moved).max(initial=0.0) > 0.0:
+            raise UnsupportedError("keys move a root that the clip does not have", hint="save the motion instead")
+    return {joint: value for joint, value in values.items() if joint not in added}

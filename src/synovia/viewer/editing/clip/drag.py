@@ -1,0 +1,152 @@
+"""Drags on a clip: each drag makes or changes a layer of the frame, whose pose is the one that ``sy.edit`` gives."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from synovia.clips.editing import EditStack
+from synovia.errors import InputError, UnsupportedError
+from synovia.goals import Goal
+from synovia.layers import Key, Layer, is_movable, moved_along
+from synovia.model import Pose, Skeleton
+from synovia.model.change import change_between, no_change
+from synovia.model.geometry import Array
+from synovia.model.tree import ancestors
+from synovia.viewer.editing.clip.play import FADE, LayerDrag, Play
+from synovia.viewer.editing.editor import GoalEditor
+from synovia.viewer.editing.editor_values import free_label
+from synovia.viewer.editing.root import without_root_values
+from synovia.viewer.editing.state import State
+
+LIMB, UPPER, WHOLE = "limb", "upper body", "whole body"
+REACHES: Final = (LIMB, UPPER, WHOLE)  # joints that a drag may move
+
+
+def drag_goal(state: State, editor: GoalEditor) -> None:
+    """Let a layer at the current frame hold the target of a goal; the caller holds the lock of the state.
+
+    Raises:
+        InputError: If the clip is blended with another pose.
+    """
+    play, given = _ready(state, editor.key), state.given
+    goal = editor.goal(given.address, kept=True).at_priority(0)
+    if play.drag is None:
+        number = _layer_of_goal(play, goal, given)
+        layer = play.all[number] if number is not None else _new_layer(play, editor.label)
+        if number is None:
+            layer = layer.replace(goals=[goal], moving=moving_of(play.solver(), given, editor.row, state.reach))
+        play.drag = LayerDrag(play, layer, number, state.added, editor.key)
+    old = play.drag.layer
+    made = old.replace(goals=[goal], targets=None, relative=False)
+    if old.relative and is_movable(made):
+        made = moved_along(made, Pose(given, play.drag.below), True)
+    play.drag.layer = made
+    editor.follows = False
+    state.touch()
+
+
+def drag_joint(state: State, row: int, q: Array) -> None:
+    """Let a layer at the current frame give a joint its value; the caller holds the lock of the state.
+
+    Args:
+        state: The state.
+        row: Row of the solved skeleton.
+        q: Joint values of the solved skeleton, (nq,), from which that of the joint is taken.
+
+    Raises:
+        InputError: If the clip is blended with another pose.
+        UnsupportedError: If the page has added the joint.
+    """
+    if row < state.rooted.added:
+        raise UnsupportedError("the clip does not have this root joint", hint="choose the root mode fixed")
+    play, given, own = _ready(state, None), state.given, without_root_values(q, state.given)
+    name = given.address(row - state.rooted.added)
+    if play.drag is None:
+        number = next(
+            (k for k, one in reversed([*enumerate(play.all)]) if _holds_pose(one, play.frame) and not one.muted), None
+        )
+        layer = _new_layer(play, f"pose at {play.frame}") if number is None else play.all[number]
+        if number is None:
+            layer = layer.replace(pose=(Key(play.frame, {name: no_change(given)[given.q_slice(name)]}),), relative=True)
+        play.drag = LayerDrag(play, layer, number, state.added)
+    change = change_between(given, play.drag.below, own)
+    values = {**play.drag.layer.keys[0].values, name: change[given.q_slice(name)].copy()}
+    if given.mechanism is not None:  # the other joints of the loop move too
+        slices = ((given.address(k), given.q_slice(k)) for k in range(len(given)))
+        values = {joint: change[at].copy() for joint, at in slices if at.stop > at.start}
+    play.drag.layer = play.drag.layer.replace(pose=(Key(play.frame, values),))
+    state.touch()
+
+
+def moving_of(stack: EditStack, skeleton: Skeleton, row: int | None, reach: str) -> list[str | int] | None:
+    """Return the joints that a layer may move, for ``Layer.moving``; None for the whole body.
+
+    Args:
+        stack: The layers of the clip.
+        skeleton: The skeleton of the clip.
+        row: Joint of the goal; None for the whole body.
+        reach: One of ``REACHES``. A joint outside the upper body moves its limb, and a joint of the trunk the body.
+    """
+    if row is None or reach == WHOLE:
+        return None
+    body, roles = stack.body, skeleton.role_rows
+    rows = frozenset(body.limb(row))
+    if reach == UPPER and {"hips", "left_foot", "right_foot"} <= roles.keys():
+        lower = {top for foot in ("left_foot", "right_foot") for top in body.limb(roles[foot])[-1:]}
+        trunk = set(ancestors(skeleton.parents, roles["hips"]))
+        upper = {k for k in range(len(skeleton)) if lower.isdisjoint(ancestors(skeleton.parents, k))} - trunk
+        rows = frozenset(upper) if row in upper else rows
+    names = [skeleton.address(k) for k in sorted(rows) if skeleton.joints[k].kind.v_size]
+    return names or None
+
+
+def reach_of(stack: EditStack, skeleton: Skeleton, layer: Layer) -> str:
+    """Return the reach of a layer with goals, one of ``REACHES``; empty for another choice of joints."""
+    if layer.moving is None:
+        return WHOLE
+    rows = [None if goal.joint is None else skeleton.locate(goal.joint)[0] for goal, _ in layer.all_goals()]
+    for reach in (LIMB, UPPER):
+        if len(rows) == 1 and set(moving_of(stack, skeleton, rows[0], reach) or ()) == set(layer.moving):
+            return reach
+    return ""
+
+
+def _ready(state: State, editor: int | None) -> Play:
+    """Return the clip at a whole frame, paused, without the drag of another goal, joint or frame."""
+    play = state.play
+    if play.motion is None:
+        raise InputError("no clip is chosen")
+    if play.weight != 1.0:
+        hint = "set the weight to 1 to edit the clip"
+        raise InputError("the clip is blended with another pose", value=play.weight, hint=hint)
+    if play.drag is not None and (play.drag.editor, play.drag.frame) != (editor, play.frame):
+        state.finish()
+    play.playing, play.time = False, play.frame / play.motion.fps
+    if play.drag is not None:
+        play.drag.ended = False
+    return play
+
+
+def _new_layer(play: Play, name: str) -> Layer:
+    """Return a layer of the current frame that does nothing yet, with the usual fades."""
+    fps = 1.0 if play.motion is None else play.motion.fps
+    label = free_label(name, [layer.label for layer in play.all])
+    return Layer(frames=(play.frame, play.frame), blend=max(round(FADE * fps), 1), name=label)
+
+
+def _layer_of_goal(play: Play, goal: Goal, skeleton: Skeleton) -> int | None:
+    """Return the index of the last layer that already holds such a goal at the current frame; None without one."""
+    row = None if goal.joint is None else skeleton.locate(goal.joint)[0]
+    for number, layer in reversed([*enumerate(play.all)]):
+        pairs, (first, last) = layer.all_goals(), layer.bounds(0 if play.motion is None else len(play.motion))
+        if layer.empty or layer.keys or len(pairs) != 1 or not first <= play.frame <= last:
+            continue
+        other, target = pairs[0]
+        if type(other) is type(goal) and (None if other.joint is None else skeleton.locate(other.joint)[0]) == row:
+            return number if target is None or is_movable(layer) else None
+    return None
+
+
+def _holds_pose(layer: Layer, frame: int) -> bool:
+    """Return whether a layer only changes joint values, at one frame."""
+    return layer.relative and layer.frames == (frame, frame) and len(layer.keys) == 1 and not layer.all_goals()
