@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 import synovia as sy
-from synovia.ik.derivative import target_parts
+from synovia.ik.derivative import Differentiable, missed_goals, target_parts
+from synovia.kernels import layout
 from synovia.model import Kind
 from synovia.model.geometry import rotation_between
 
-STEPS = (1e-7, 1e-6, 1e-5, 1e-4)  # radians, length scales
-MISSED_STEPS = (3e-4, 1e-3, 3e-3, 1e-2)  # for misses, whose answers are found less exactly
+STEPS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)  # radians, length scales
+MISSED_STEPS = (1e-6, 1e-5, 1e-4, 1e-3)  # for misses, whose answers are found less exactly
 
 
 def difference(skeleton: sy.Skeleton, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -62,12 +63,97 @@ def solved(ik: sy.IK, solution: sy.Solution, targets: np.ndarray) -> np.ndarray:
     return ik.solve(given, start=solution.pose, follow=True).q.copy()
 
 
+class Refined:
+    """The conditions of the minimum that a miss is, solved to rounding from answers to other targets.
+
+    Solvers stop a little before a minimum. Newton's method moves their answers onto it, with the bounds held that
+    are active at the first answer; directions without curvature stay as the solver left them.
+    """
+
+    def __init__(self, ik: sy.IK, solution: sy.Solution) -> None:
+        """Find what is active at the answer."""
+        problem = solution.ik
+        row = problem.new_rows(1)
+        row[0] = solution._row
+        self.p, self.q = Differentiable(problem), np.ascontiguousarray(row[0, problem.places])
+        self.n, self.chart = self.p.n, self.p.chart
+        missed = set(np.flatnonzero(missed_goals(problem, row)[0]).tolist())
+        table = problem.reduced.goals.table
+        at = self.p.rows(self.q[None], problem.targets_in(row)[0])
+        self.bounds = self.chart.bounds(self.q)
+        self.met: list[int] = []
+        self.least: list[list[int]] = []
+        for first, last in self.p.levels:
+            rows = list(range(first, last))
+            lost = any(first <= table[g, layout.FIRST_RESIDUAL] < last for g in missed if table[g, layout.RESIDUALS])
+            equal = at.low[0] == at.high[0]
+            if lost:
+                self.least.append([r for r in rows if equal[r] or at.e[0, r] != 0.0])
+            else:
+                self.met += [r for r in rows if equal[r] or at.low[0, r] >= -1e-6 or at.high[0, r] <= 1e-6]
+        self.side = np.where(at.low[0] == at.high[0], 0, np.where(at.high[0] <= 1e-6, 2, 1))
+        self.posture = self.p.posture if self.p.posture[:, layout.REST_WEIGHT].any() else None
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one function to minimise, by hinges and slides."""
+        return len(self.least) == 1 and self.posture is None and not self.chart.balls
+
+    def normals(self, poses: np.ndarray) -> np.ndarray:
+        """Return the derivatives of the touched limits at poses, (T, bounds, n)."""
+        h = 1e-6 * np.eye(self.n)
+        out = np.zeros((len(poses), len(self.bounds), self.n))
+        for t, q in enumerate(poses if self.bounds else ()):
+            ahead, behind = self.chart.moved(q, h), self.chart.moved(q, -h)
+            for i, beyond in enumerate(self.bounds):
+                out[t, i] = (beyond(ahead) - beyond(behind)) / 2e-6
+        return out
+
+    def conditions(self, poses: np.ndarray, forces: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return the gradient with the forces of constraints, then the constraints, at poses (T, nq)."""
+        at = self.p.rows(np.concatenate([self.q[None], poses]), targets)
+        e, J = at.e[1:], at.J[1:]
+        values = np.choose(self.side, [e, at.low[1:], at.high[1:]])[:, self.met]
+        rows, k = self.least[0], len(self.met)
+        gradient = -np.einsum("tij,ti->tj", J[:, rows], e[:, rows])
+        gradient += np.einsum("tij,i->tj", J[:, self.met], forces[:k])
+        gradient += np.einsum("tij,i->tj", self.normals(poses), forces[k:])
+        held = np.array([beyond(poses) for beyond in self.bounds]).T.reshape(len(poses), -1)
+        return np.concatenate([gradient, values, held], axis=1)
+
+    def solve(self, targets: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """Return the joint values at which the conditions hold; the start if Newton's method does not converge."""
+        m, h = len(self.met) + len(self.bounds), 1e-6
+        q, forces = start.copy(), np.zeros(m)
+        for k in range(12):
+            steps = h * np.concatenate([np.eye(self.n), -np.eye(self.n)])
+            found = self.conditions(np.concatenate([q[None], self.chart.moved(q, steps)]), forces, targets)
+            now = found[0]
+            K = np.zeros((len(now), self.n + m))
+            K[:, : self.n] = ((found[1 : 1 + self.n] - found[1 + self.n :]) / (2 * h)).T
+            for j in range(m):
+                K[:, self.n + j] = self.conditions(q[None], forces + np.eye(m)[j], targets)[0] - now
+            step = np.linalg.lstsq(K, -now, rcond=1e-7)[0]
+            q = self.chart.moved(q, step[None, : self.n])[0]
+            forces = forces + step[self.n :]
+            if k and np.abs(step[: self.n]).max() < 1e-11:
+                return self.p.ik.skeleton.follow(q)
+        return start
+
+
 def differences(ik: sy.IK, solution: sy.Solution, step: float) -> np.ndarray:
     """Return central differences of the answer by the components of its targets, (nv, parameters)."""
     columns = []
+    refined = None if solution.reached else Refined(ik, solution)
+
+    def found(targets: np.ndarray) -> np.ndarray:
+        q = solved(ik, solution, targets)
+        single = refined is not None and refined.single
+        return refined.solve(targets.reshape(-1, 16), q) if refined is not None and single else q
+
     for place in places(ik):
         size = step if place[1] else step * ik.reach
-        ahead, behind = (solved(ik, solution, displaced(solution.targets, place, s * size)) for s in (1.0, -1.0))
+        ahead, behind = (found(displaced(solution.targets, place, s * size)) for s in (1.0, -1.0))
         columns.append(difference(ik.skeleton, behind, ahead) / (2.0 * size))
     return np.array(columns).T
 
