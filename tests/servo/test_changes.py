@@ -25,6 +25,12 @@ QUADRUPED = [
     [sy.PositionGoal(PAWS[0]), sy.PositionGoal(PAWS[1]), sy.PositionGoal("head", priority=1)],
 ]
 SLIDES = [[sy.PositionGoal("tip")], [sy.PositionGoal("tip"), sy.PositionGoal("middle", priority=1)]]
+DISTANCE = 0.01
+WORLD = sy.World(
+    {"a": sy.Sphere(center=(0.4, 0.2, 0.4), radius=0.1), "b": sy.Sphere(center=(-0.3, 0.3, 0.5), radius=0.1)}
+)
+CLEAR = [[*ARM[0], sy.ClearanceGoal(DISTANCE, world=WORLD)], [*ARM[1], sy.ClearanceGoal(DISTANCE, world=WORLD)]]
+ABOVE = np.array([0.2, 0.1, 0.1, -0.6, 0.1, 0.5, 0.3])
 BODIES = {
     "arm": (lambda: sy.bundled("arm7"), ARM, (1.5, 8.0, 100.0), "fixed"),
     "humanoid": (lambda: sy.bundled("humanoid"), HUMANOID, (2.0, 10.0, 100.0), "free"),
@@ -32,6 +38,7 @@ BODIES = {
     "cart": (lambda: sy.bundled("arm7"), ARM[:2], (1.0, 5.0, 60.0), "x,y,yaw"),
     "slides": (lambda: slides(), SLIDES, (1.0, 6.0, 80.0), "fixed"),
 }
+MORE = {"clear arm": (lambda: sy.bundled("arm7"), CLEAR, (1.5, 8.0, 100.0), "fixed")}
 
 
 def slides():
@@ -51,11 +58,11 @@ def slides():
 class Run:
     """A servo whose goals, priorities and limits change at random, with the limits that hold in each tick."""
 
-    def __init__(self, name, seed, jerk, *, keeps=()):
-        make, self.sets, (self.V, self.A, self.J), root = BODIES[name]
+    def __init__(self, name, seed, jerk, *, keeps=(), **options):
+        make, self.sets, (self.V, self.A, self.J), root = (BODIES | MORE)[name]
         self.rng, self.jerk = np.random.default_rng(seed), jerk
         self.limits = {"velocity": self.V, "acceleration": self.A} | ({"jerk": self.J} if jerk else {})
-        self.servo = sy.Servo(make(), self.sets[0], rate=RATE, root=root, **self.limits)
+        self.servo = sy.Servo(make(), self.sets[0], rate=RATE, root=root, **self.limits, **options)
         self.servo.reset()
         self.keeps, self.changes, self.targets = set(keeps), 0, {}
         self.q = [self.servo.step(dt=0).q] * 3
@@ -158,11 +165,39 @@ def test_a_velocity_near_its_limit_is_kept_by_changes(name, seed):
     run.judge()
 
 
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("jerk", [False, True])
+def test_distances_and_speeds_of_tools_hold_whatever_changes(jerk, seed):
+    """New limits apply once the body can stop with them clear of obstacles and with a slow tool."""
+    run = Run("clear arm", seed, jerk, keeps=("clearance",), tool_speed={"tool": 0.5})
+    run.servo.reset(ABOVE)
+    run.q = [run.servo.step(dt=0).q] * 3
+    run.go(300)
+    run.judge()
+    assert run.changes > 5
+    places = np.array([sy.Pose(run.servo.skeleton, q).position("tool") for q in run.q])
+    assert np.linalg.norm(np.diff(places, axis=0), axis=1).max() <= 0.5 / RATE * (1 + 1e-9)
+    near = [command.solution.contacts for command in run.commands[::5]]
+    assert min(found[0].distance for found in near if found) >= DISTANCE - run.servo.ik.tolerance[0]
+
+
 @pytest.mark.compiled
 def test_a_limited_ball_stops_inside_its_limits_with_a_limit_of_the_jerk():
     """In this run, a shoulder comes to the end of its swing at speed."""
     run = Run("humanoid", 330, True)
     run.go(200)
+    run.judge()
+
+
+@pytest.mark.compiled
+def test_a_stop_keeps_accelerations_between_the_instants_at_which_it_is_judged():
+    """In this run, the acceleration of a long stop has its peak there."""
+    run = Run("clear arm", 128, True, tool_speed={"tool": 0.5})
+    run.servo.reset(ABOVE)
+    run.q = [run.servo.step(dt=0).q] * 3
+    run.go(300)
     run.judge()
 
 

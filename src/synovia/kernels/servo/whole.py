@@ -228,7 +228,7 @@ def mark_at(stop, mark, t):
 
 @device
 def moves_at(stop, i, mark):
-    """Return position, velocity and acceleration of axis i at an instant, then the acceleration and jerk to compare.
+    """Return position, velocity, acceleration and jerk of axis i at an instant, then acceleration and jerk to compare.
 
     The last two are compared with limits. BENT enlarges the parts by bends, as these are evaluated at instants only.
     """
@@ -248,6 +248,7 @@ def moves_at(stop, i, mark):
         place_of(stop, i, r, mark[4], True),
         (d + x1 + r * arch) * r1 + a * mark[5],
         even + push,
+        d * r3 + a * mark[7] + rise_jolt + jolt,
         abs(even) + BENT * abs(push) + (BENT - F(1)) * abs(rise - stop.curve[i]),
         abs(d * r3 + a * mark[7] + rise_jolt) + BENT * abs(jolt) + (BENT - F(1)) * abs(rise_jolt),
     )
@@ -285,9 +286,9 @@ def turning_places(before, after, dt):
 def curved_extremes(stop, i, count):
     """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest position, with jerk."""
     speed, push, jolt, low, high = F(0), F(0), F(0), F(0), F(0)
-    before = F(0), F(0), F(0)
+    before = F(0), F(0), F(0), F(0)
     for n in range(count):
-        x, v, a, pushes, jolts = moves_at(stop, i, stop.marks[n])
+        x, v, a, j, pushes, jolts = moves_at(stop, i, stop.marks[n])
         low, high = min(low, x), max(high, x)
         speed, push, jolt = max(speed, abs(v)), max(push, pushes), max(jolt, jolts)
         dt = stop.marks[n, 8] - stop.marks[n - 1, 8] if n % (PARTS + 1) > 0 else F(0)
@@ -296,7 +297,10 @@ def curved_extremes(stop, i, count):
             low, high = min(low, before[0] + back), max(high, before[0] + ahead)
             if a * before[2] < F(0):
                 speed = max(speed, abs(before[1] + F(0.5) * before[2] * before[2] * dt / (before[2] - a)))
-        before = x, v, a
+            if j * before[3] < F(0):  # the largest acceleration is in between
+                bend = F(0.5) * dt / (before[3] - j)
+                push = max(push, abs(before[2] + before[3] * before[3] * bend), abs(a + j * j * bend))
+        before = x, v, a, j
     return push, jolt, speed, low, high
 
 
