@@ -31,8 +31,8 @@ from synovia.jobs import verb, verb_names
 from synovia.jobs.job import Running
 from synovia.jobs.options import options_of
 from synovia.lerobot import BodyToJoints, Kinematics
-from synovia.model.finding import Report
 from synovia.retargeting.options import HandOptions, LiveOptions, RetargetOptions
+from synovia.text import Report
 
 FOLDERS = ("batch.", "jobs.", "streams.")  # tested by themselves
 PUBLIC = {name: thing for name, thing in lazy.public_names(sy).items() if not name.startswith(FOLDERS)}

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 import synovia as sy
 from cli_runs import run
-from synovia.cli.model_report import model_object, model_text
+from synovia.cli.model_report import model_report
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.io.load import Clips, companions_of
 from synovia.model.shapes.solids import OF_BODIES
@@ -298,8 +298,8 @@ MJCF = """<mujoco><compiler angle="radian"/>
 def test_inspect_counts_shapes():
     arm = body(excluded_pairs=[("tool", "pedestal")])
     told = "shapes 7 on 3 links: 2 spheres, 2 capsules, 1 box, 1 cylinder, 1 hull, 1 excluded pair"
-    assert told in model_text(arm, Clips([]))
-    found = model_object(arm, Clips([]))
+    assert told in model_report(arm, Clips([])).splitlines()
+    found = model_report(arm, Clips([])).to_object()
     assert found["shapes"] == {"count": 7, "kinds": {"sphere": 2, "capsule": 2, "box": 1, "cylinder": 1, "hull": 1}}
     assert found["excluded_pairs"] == [["pedestal", "tool"]]
 

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import suppress
 from importlib import import_module
@@ -21,6 +22,7 @@ from synovia.cli.uncompiled import is_chosen
 from synovia.compiling import Compilers, cores
 from synovia.errors import FileError, MissingExtraError, install_command
 from synovia.jobs.words import table
+from synovia.text import Report
 
 SCHEMA: Final = "synovia.doctor/1"
 _CORE: Final = ("numpy", "scipy", "click", "rich", "msgspec")
@@ -49,8 +51,18 @@ _EXTRAS: Final = {
 }
 
 
-def installation_object() -> dict[str, Any]:
-    """Return versions, extras, and the cache of compiled code."""
+def installation_report(warmed: Mapping[str, Any] | None = None) -> Report:
+    """Return the report on versions, extras, and the cache of compiled code.
+
+    Args:
+        warmed: Times of the solvers that were compiled for it; None if none were.
+    """
+    state = _facts() | ({} if warmed is None else {"warmed": warmed})
+    return Report(installation_text(state), state)
+
+
+def _facts() -> dict[str, Any]:
+    """Return versions, extras, and the cache as plain values."""
     extras: dict[str, Any] = {}
     for extra, names in _EXTRAS.items():
         packages = {name: _installed(name) for name in names}
@@ -132,7 +144,7 @@ def _nearest(folder: Path) -> Path:
     return folder
 
 
-def installation_text(state: dict[str, Any]) -> list[str]:
+def installation_text(state: Mapping[str, Any]) -> list[str]:
     """Return the lines to print."""
     kept, packages, found, run = state["cache"], state["packages"], state["extras"], state["kernels"]
     versions = [

@@ -17,7 +17,7 @@ from synovia.model import Joint, Kind, Skeleton
 from synovia.model.anatomy.hands.find import hands_of
 from synovia.model.anatomy.up import SHOWN, find_up
 from synovia.model.limits import Interval, SwingTwist
-from synovia.text import counted, listed, printable, unit_name
+from synovia.text import Report, counted, listed, printable, unit_name
 
 if TYPE_CHECKING:
     from synovia.covers import ShapeFit
@@ -33,14 +33,14 @@ def _degrees_of_freedom(skeleton: Skeleton) -> int:
     return sum(joint.kind.v_size for joint in skeleton.joints if joint.mimic is None)
 
 
-def model_object(
+def model_report(
     skeleton: Skeleton,
     clips: Clips,
     fit: ShapeFit | None = None,
     pairs: SelfPairs | None = None,
     close: ClosePairs | None = None,
-) -> dict[str, Any]:
-    """Return the model as plain values: radians and length units of the file, None for missing values.
+) -> Report:
+    """Return the report on a model: heading, facts, tree, optional shape fit and pairs of links, and clips.
 
     Args:
         skeleton: The model.
@@ -49,6 +49,18 @@ def model_object(
         pairs: The pairs of links that can collide; None to leave them out.
         close: The pairs that are nearer than a clearance in most poses; None to leave them out.
     """
+    given = skeleton, clips, fit, pairs, close
+    return Report(_lines(*given), _facts(*given))
+
+
+def _facts(
+    skeleton: Skeleton,
+    clips: Clips,
+    fit: ShapeFit | None,
+    pairs: SelfPairs | None,
+    close: ClosePairs | None,
+) -> dict[str, Any]:
+    """Return the model as plain values: radians and length units of the file, None for missing values."""
     return {
         "schema": SCHEMA,
         "model": skeleton.name,
@@ -192,12 +204,12 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def model_text(
+def _lines(
     skeleton: Skeleton,
     clips: Clips,
-    fit: ShapeFit | None = None,
-    pairs: SelfPairs | None = None,
-    close: ClosePairs | None = None,
+    fit: ShapeFit | None,
+    pairs: SelfPairs | None,
+    close: ClosePairs | None,
 ) -> list[str]:
     """Return the lines to print: heading, facts, tree, optional shape fit and pairs of links, and clips."""
     unit = unit_name(skeleton.meters_per_unit)

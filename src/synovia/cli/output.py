@@ -6,14 +6,14 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import click
 
 from synovia.errors import FileError
-from synovia.text import printable
+from synovia.text import Report, printable
 
 REACHED: Final = 0  # exit code; jobs return 1 for missed targets, and ``main`` returns the codes of errors
 
@@ -45,9 +45,12 @@ def emit_json(content: Mapping[str, Any]) -> None:
     emit(json.dumps(content, indent=2, allow_nan=False))
 
 
-def emit_lines(lines: Iterable[str]) -> None:
-    """Write lines to stdout; see ``emit_text``."""
-    emit_text("\n".join(line.rstrip() for line in lines))
+def emit_report(report: Report, *, as_json: bool) -> None:
+    """Write a report to stdout: its facts as a JSON object, or its text, see ``emit_text``."""
+    if as_json:
+        emit_json(report.to_object())
+    else:
+        emit_text("\n".join(line.rstrip() for line in report.split("\n")))
 
 
 def emit_text(text: str) -> None:

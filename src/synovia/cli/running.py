@@ -16,7 +16,7 @@ import click
 
 from synovia.cli import uncompiled
 from synovia.cli.command import refuse
-from synovia.cli.output import REACHED, emit, emit_json, emit_text, reported_warnings, talk
+from synovia.cli.output import REACHED, emit, emit_report, reported_warnings, talk
 from synovia.cli.progress import Bar
 from synovia.jobs.base import MISSED, Host, Outcome
 from synovia.jobs.job import Job, Running, one_item, running_options
@@ -50,7 +50,7 @@ class Terminal(Host):
         """Prepare the report of an outcome."""
         if outcome.reporter is not None:
             found = outcome.reporter()
-            self._report = partial(emit_json, found.to_object()) if self._as_json else partial(emit_text, found)
+            self._report = partial(emit_report, found, as_json=self._as_json)
 
     def report(self, outcome: Outcome | None = None) -> None:
         """Write the prepared report to stdout; without one, write the report of an outcome."""

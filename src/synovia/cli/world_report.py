@@ -11,12 +11,17 @@ from click import style
 from synovia.jobs.words import number, table
 from synovia.model.geometry import Array
 from synovia.model.shapes.world import World
-from synovia.text import counted, printable, unit_name
+from synovia.text import Report, counted, printable, unit_name
 
 SCHEMA: Final = "synovia.inspect.world/1"
 
 
-def world_object(world: World) -> dict[str, Any]:
+def world_report(world: World) -> Report:
+    """Return the report on a world: heading, facts, notes and obstacles."""
+    return Report(_lines(world), _facts(world))
+
+
+def _facts(world: World) -> dict[str, Any]:
     """Return the world as plain values in length units of the file; None for infinite bounds."""
     return {
         "schema": SCHEMA,
@@ -38,8 +43,8 @@ def world_object(world: World) -> dict[str, Any]:
     }
 
 
-def world_text(world: World) -> list[str]:
-    """Return the lines to print: heading, facts, notes and obstacles."""
+def _lines(world: World) -> list[str]:
+    """Return the lines to print."""
     unit = unit_name(world.meters_per_unit)
     known = unit if world.meters_per_unit is not None else "that of the body"
     up = world.up or "that of the body"

@@ -15,10 +15,10 @@ from synovia.covers.points import area_of, distances_to, in_triangles, points_on
 from synovia.covers.skin import Outside, Skin, skin_of
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
-from synovia.model.finding import Report, plain
 from synovia.model.geometry import Array
 from synovia.model.shapes.solids import Solid
 from synovia.surface import surface_of_skeleton
+from synovia.text import Report, plain
 
 _ROUNDING: Final = 1e-9  # fraction of the extent of the surface: smaller gaps count as rounding
 

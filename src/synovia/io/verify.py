@@ -12,12 +12,11 @@ from synovia.errors import InputError, MissingExtraError, SynoviaError
 from synovia.io.base import FLOAT_ROUNDING, SAME, SAME_TIME, Format, Shown, as_path
 from synovia.io.load import clip_number, load_clips, load_model
 from synovia.model import Skeleton
-from synovia.model.finding import Report, plain
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.rates import usual_rate
 from synovia.model.root import root_of
-from synovia.text import counted, listed
+from synovia.text import Report, counted, listed, plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from synovia.errors import InputError
-from synovia.model.finding import Report
+from synovia.text import Report
 
 if TYPE_CHECKING:
     from synovia.batch.work import Figure

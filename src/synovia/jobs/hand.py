@@ -14,7 +14,7 @@ from synovia.jobs.clips import NO_FILE, Roles, Saved, body_of, drawn, file_of, o
 from synovia.jobs.job import Job, format_option, output_option
 from synovia.jobs.options import ALWAYS, Number, Option, Parsed, Word, argument, described, option, shared
 from synovia.jobs.shared import TARGET, velocities
-from synovia.model.finding import Report
+from synovia.text import Report
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item

@@ -9,8 +9,7 @@ import numpy as np
 from synovia.bodies.footing import standing_lines
 from synovia.ik.solution import length_text
 from synovia.model.anatomy.feet import frames_text, runs
-from synovia.model.finding import Report
-from synovia.text import counted, unit_name
+from synovia.text import Report, counted, unit_name
 
 if TYPE_CHECKING:
     from synovia.clips import Fitted, FootLocked

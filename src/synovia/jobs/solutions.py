@@ -14,9 +14,8 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import gap_text, length_text
 from synovia.jobs.words import number, style, table, time_text
 from synovia.kernels.compiler import compiled
-from synovia.model.finding import Report, plain
 from synovia.model.geometry import matrix_to_quat
-from synovia.text import counted, printable, unit_name
+from synovia.text import Report, counted, plain, printable, unit_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,7 @@ from synovia.model.anatomy.contacts import Spans
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.clip_tools.path import free_roots
-from synovia.model.finding import Finding, Report, plain
+from synovia.model.finding import Finding
 from synovia.model.geometry import Array, axis_name, matrix_to_quat, rotation_between, same_side
 from synovia.model.loops.tables import moved_by
 from synovia.model.motion import InPlace, Motion
@@ -58,7 +58,7 @@ from synovia.retargeting.root_motion import (
     without_added,
 )
 from synovia.retargeting.transfer import follow
-from synovia.text import counted
+from synovia.text import Report, counted, plain
 from synovia.tracking.postprocessing import joint_velocities
 
 _KERNELS: Final = "tree.orient.orient", "tree.bends.bend_shares", "hierarchy.full_body.full_body"  # of a body with feet

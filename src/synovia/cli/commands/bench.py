@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from click import style
 
 from synovia.cli.declare import with_options
-from synovia.cli.output import emit_json, emit_lines
+from synovia.cli.output import emit_report
 from synovia.cli.progress import Bar
 from synovia.cli.running import Terminal
 from synovia.errors import UnsupportedError
@@ -20,7 +20,7 @@ from synovia.jobs.clips import Looped, body_of
 from synovia.jobs.options import File, Number, argument, described, flag_of, is_changed, option, options_of
 from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL, ROOT, SEED, SOLVER, STARTS, TOLERANCE
 from synovia.jobs.words import number, table, time_text
-from synovia.text import unit_name
+from synovia.text import Report, unit_name
 
 if TYPE_CHECKING:
     from synovia.comparison import Comparison
@@ -117,10 +117,7 @@ def bench(given: Bench) -> None:
         from synovia.plots import plot_convergence
 
         plot_convergence(result, given.plot, force=given.force)
-    if given.as_json:
-        emit_json(_object(result))
-    else:
-        _print(result)
+    emit_report(Report(_lines(result), _object(result)), as_json=given.as_json)
 
 
 def _refuse_others(given: Bench) -> None:
@@ -144,16 +141,13 @@ def _bench_servo(given: Bench) -> None:
     bodies = {name: bundled(name) for name in _SERVO_BODIES}
     with Bar("") as bar:
         found = list(time_ticks(bodies, given.ticks, lambda what, share: bar(share, text=what)))
-    if given.as_json:
-        emit_json({"schema": SERVO_SCHEMA, "bodies": [_ticks_object(one) for one in found]})
-        return
-    for one in found:
-        emit_lines([*_histogram(one), "", *_side_by_side(one), ""])
     notes = (
         "Processor time of the thread; the longest tick also in wall-clock time.",
         "The plain loop is damped least squares of all goals at once in NumPy, with its velocities clipped.",
     )
-    emit_lines([style(note, dim=True) for note in notes])
+    lines = [line for one in found for line in (*_histogram(one), "", *_side_by_side(one), "")]
+    facts = {"schema": SERVO_SCHEMA, "bodies": [_ticks_object(one) for one in found]}
+    emit_report(Report([*lines, *(style(note, dim=True) for note in notes)], facts), as_json=given.as_json)
 
 
 def _ticks_object(times: TickTimes) -> dict[str, Any]:
@@ -286,8 +280,8 @@ _HEAD: Final = (
 )
 
 
-def _print(result: Comparison) -> None:
-    """Print the table, sorted by success and then by time."""
+def _lines(result: Comparison) -> list[str]:
+    """Return the lines of the table, sorted by success and then by time."""
     problems = result.problems
     goals = ", ".join(str(goal.joint) for goal in problems.goals)
     kind = "pose" if type(problems.goals[0]).__name__ == "PoseGoal" else "position"
@@ -306,7 +300,7 @@ def _print(result: Comparison) -> None:
         " smooth path, per frame"
     )
     notes = [about, *(f"left out, {row.solver}: {row.refused}" for row in result.rows if row.refused is not None)]
-    emit_lines([title, "", *rows, "", *(style(note, dim=True) for note in notes)])
+    return [title, "", *rows, "", *(style(note, dim=True) for note in notes)]
 
 
 def _cells(row: Row, most: int) -> Sequence[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from synovia.cli.declare import with_options
-from synovia.cli.output import emit_json, emit_lines, talk
+from synovia.cli.output import emit_report, talk
 from synovia.cli.progress import Bar
 from synovia.cli.running import Terminal
 from synovia.errors import FormatError
@@ -16,7 +16,7 @@ from synovia.jobs.base import UsageError
 from synovia.jobs.clips import Looped, body_of
 from synovia.jobs.options import File, Number, argument, described, option
 from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL, OUTPUT, SEED
-from synovia.text import counted, listed
+from synovia.text import Report, counted, listed
 
 SCHEMA: Final = "synovia.starts-learned/1"
 
@@ -84,14 +84,10 @@ def learn(given: Learn) -> None:
 
         plot_starts(IK(skeleton, goals, starts=starts), given.plot, force=given.force)
     size = given.output.stat().st_size
-    if given.as_json:
-        emit_json(
-            {
-                "schema": SCHEMA, "output": str(given.output), "model": skeleton.name,
-                "goals": list(starts.problem.goals), "key": starts.key, "poses": starts.poses,
-                "regions": starts.leaves, "bytes": size,
-            }
-        )  # fmt: skip
-        return
     found = f"{counted(starts.poses, 'pose')} in {counted(starts.leaves, 'region')}, {size / 1e6:.1f} MB"
-    emit_lines([f"{given.output}: {found}, for the {listed(starts.problem.goals)}"])
+    facts = {
+        "schema": SCHEMA, "output": str(given.output), "model": skeleton.name, "goals": list(starts.problem.goals),
+        "key": starts.key, "poses": starts.poses, "regions": starts.leaves, "bytes": size,
+    }  # fmt: skip
+    report = Report([f"{given.output}: {found}, for the {listed(starts.problem.goals)}"], facts)
+    emit_report(report, as_json=given.as_json)

@@ -17,8 +17,7 @@ from synovia.jobs.hand import APART, distance_of
 from synovia.jobs.options import File, Number, argument, described, option, said_of
 from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, TARGET, VELOCITY
 from synovia.jobs.verbs.retarget import Retarget
-from synovia.model.finding import plain
-from synovia.text import printable
+from synovia.text import plain, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ import click
 from synovia import options
 from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.declare import with_options
-from synovia.cli.output import emit, emit_json, emit_lines
+from synovia.cli.output import emit, emit_report
 from synovia.cli.values import typed
 from synovia.jobs.clearance import CLEARANCE
 from synovia.jobs.clips import ClipReader, Roles, with_roles
@@ -49,7 +49,7 @@ class Inspect(Roles):
 @with_options(Inspect)
 def inspect(given: Inspect) -> None:
     """Show a model: joints, kinds, limits, loops, units, roles, tips, shapes and clips; or the obstacles of a world."""
-    from synovia.cli.model_report import model_object, model_text
+    from synovia.cli.model_report import model_report
     from synovia.io.base import as_path
     from synovia.io.load import Clips, is_bundled, load_clips, load_model
     from synovia.io.worlds import is_world, read_world
@@ -58,15 +58,11 @@ def inspect(given: Inspect) -> None:
     if not given.pairs:
         refuse("expected --pairs with this option.", "clearance")
     if not is_bundled(file) and is_world(as_path(file)):
-        from synovia.cli.world_report import world_object, world_text
+        from synovia.cli.world_report import world_report
 
         text = "expected a model with this option, got a world."
         refuse(text, "model", "roles", "srdf", "loops", "shapes", "pairs", "clearance")
-        world = read_world(as_path(file))
-        if given.as_json:
-            emit_json(world_object(world))
-        else:
-            emit_lines(world_text(world))
+        emit_report(world_report(read_world(as_path(file))), as_json=given.as_json)
         return
     clip = None if model is None else file
     skeleton = load_model(model or file, clip, srdf=given.srdf, loops=given.loops)
@@ -87,10 +83,7 @@ def inspect(given: Inspect) -> None:
 
         pairs = self_pairs(skeleton)
         close = None if given.clearance is None else close_pairs(skeleton, given.clearance)
-    if given.as_json:
-        emit_json(model_object(skeleton, clips, fit, pairs, close))
-    else:
-        emit_lines(model_text(skeleton, clips, fit, pairs, close))
+    emit_report(model_report(skeleton, clips, fit, pairs, close), as_json=given.as_json)
 
 
 @click.command(cls=Command)
@@ -113,13 +106,6 @@ class Doctor:
 @with_options(Doctor)
 def doctor(given: Doctor) -> None:
     """Show versions, extras and the cache of compiled code."""
-    from synovia.cli.installation import compile_all, installation_object, installation_text
+    from synovia.cli.installation import compile_all, installation_report
 
-    times = compile_all() if given.warm else {}
-    state = installation_object()
-    if given.warm:
-        state["warmed"] = times
-    if given.as_json:
-        emit_json(state)
-    else:
-        emit_lines(installation_text(state))
+    emit_report(installation_report(compile_all() if given.warm else None), as_json=given.as_json)

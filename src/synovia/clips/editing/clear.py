@@ -20,10 +20,9 @@ from synovia.goals import ClearanceGoal
 from synovia.ik.contacts import WatchedPairs
 from synovia.ik.solution import length_text
 from synovia.model import Pose, Skeleton
-from synovia.model.finding import plain
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.text import counted
+from synovia.text import counted, plain
 
 _ROUNDING: Final = 1e-9  # fraction of the body's size; smaller violations of a distance are ignored
 

@@ -26,12 +26,12 @@ from synovia.ik.solution import length_text, unchecked_shapes
 from synovia.layers import Layer
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
-from synovia.model.finding import Finding, Report, plain
+from synovia.model.finding import Finding
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits, world_frames
 from synovia.model.tree import ancestors
-from synovia.text import counted, first_few, unit_name
+from synovia.text import Report, counted, first_few, plain, unit_name
 
 Bools = NDArray[np.bool_]
 _MOVED: Final = 1e-3  # fraction of the body's size: parts that move less count as keeping their place

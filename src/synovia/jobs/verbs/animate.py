@@ -51,8 +51,8 @@ from synovia.jobs.options import (
     settings_of,
 )  # fmt: skip
 from synovia.jobs.shared import AXES, DEADLINE, FOOT_LOCK, GROUND, MOVING, ROOT, SOLVER, velocities
-from synovia.model.finding import Report
 from synovia.options import OBSTACLE_FILES
+from synovia.text import Report
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item

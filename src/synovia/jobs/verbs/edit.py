@@ -38,7 +38,7 @@ from synovia.jobs.options import (
     options_of,
 )
 from synovia.jobs.shared import ACCELERATION, DEADLINE, FOOT_LOCK, MOVING, TOLERANCE, velocities
-from synovia.model.finding import Report, plain
+from synovia.text import Report, plain
 
 if TYPE_CHECKING:
     import numpy as np

@@ -41,7 +41,7 @@ from synovia.jobs.options import (
     options_of,
 )
 from synovia.jobs.shared import AXES, GROUND, LOOPS, TARGET
-from synovia.model.finding import Report
+from synovia.text import Report
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item

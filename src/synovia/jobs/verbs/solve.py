@@ -33,8 +33,7 @@ from synovia.jobs.options import (
     options_of,
 )  # fmt: skip
 from synovia.jobs.shared import DEADLINE, GOALS, LOOK, MODEL, MOVING, ROOT, SEED, SOLVER, STARTS, TOLERANCE
-from synovia.model.finding import Report
-from synovia.text import counted
+from synovia.text import Report, counted
 
 if TYPE_CHECKING:
     from synovia.batch.functions import Solve as SolveRows

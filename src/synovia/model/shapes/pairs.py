@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model.address import body_of
-from synovia.model.finding import Report
 from synovia.model.geometry import Array
 from synovia.model.joint import Kind
 from synovia.model.pose import random_values, world_frames
@@ -24,7 +23,7 @@ from synovia.model.shapes.body import BodyShapes, Ints, packed_shapes
 from synovia.model.shapes.over_time import touches
 from synovia.model.skeleton import Skeleton
 from synovia.model.tree import ancestors
-from synovia.text import counted, first_few
+from synovia.text import Report, counted, first_few
 
 Key = str | int  # key of a link, as in ``Skeleton.shapes``
 LinkPair = tuple[Key, Key]

@@ -17,7 +17,7 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.hand import Hand
-from synovia.model.finding import Finding, Report, plain, verdict_of
+from synovia.model.finding import Finding, verdict_of
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
 from synovia.retargeting.clearance import TooNear
@@ -32,7 +32,7 @@ from synovia.retargeting.hands.shown import with_points
 from synovia.retargeting.hands.tracked import TrackedHand
 from synovia.retargeting.judging import aligned
 from synovia.retargeting.options import HandOptions
-from synovia.text import counted
+from synovia.text import Report, counted, plain
 
 _STARTS: Final = 6  # start poses tried for a first frame that pinches
 _CLOSED: Final = 1e-5  # fraction of the length scale; tips with a smaller gap touch

@@ -12,14 +12,14 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.clips.fit import Fitted
 from synovia.model.anatomy.feet import runs
-from synovia.model.finding import LEVELS, Finding, Report, plain, verdict_of
+from synovia.model.finding import LEVELS, Finding, verdict_of
 from synovia.model.geometry import as_numbers
 from synovia.model.motion import InPlace, Motion
 from synovia.model.shapes.world import World
 from synovia.retargeting.judging.findings import apart, degrees, doubts, find, flipped, in_place
 from synovia.retargeting.judging.findings import missed as goals_missed
 from synovia.retargeting.judging.measure import Figures, Limb
-from synovia.text import counted
+from synovia.text import Report, counted, plain
 
 _SAID: Final = {"good": "good", "look": "look at it", "failed": "failed"}
 
