@@ -37,6 +37,7 @@ class SourceOptions(TypedDict, total=False):
     rest: Annotated[Rest | None, None]
     hold_feet: Annotated[bool, True]
     clearance: Annotated[float | None, None]
+    idle_hands: Annotated[IdleHands, "rest"]
     up: Annotated[str | None, None]
     calibration: Annotated[LiveCalibration | str | os.PathLike[str] | None, None]
     learn: Annotated[float, 1.0]

@@ -64,6 +64,7 @@ class Live(Roles):
         default=None, help="Keep limbs of DST this far from each other, length units.", kind=Number(), metavar="D",
         shown="limbs may pass through each other",
     )  # fmt: skip
+    idle_hands: Any = option(default="rest", like=said_of(Retarget, "idle_hands"))
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(
         default=1.0, help="Time in which SRC is calibrated; 0 for only its first pose.", kind=Number(0),
@@ -152,8 +153,8 @@ def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRet
     return LiveRetarget(
         body, target, rate=rate, joint_map=None if given.joint_map is None else read_map(given.joint_map),
         rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration,
-        hold_feet=given.hold_feet, clearance=given.clearance, root="fixed" if given.fixed else "free",
-        calibration=given.calibration, learn=given.learn,
+        hold_feet=given.hold_feet, clearance=given.clearance, idle_hands=given.idle_hands,
+        root="fixed" if given.fixed else "free", calibration=given.calibration, learn=given.learn,
     )  # fmt: skip
 
 
