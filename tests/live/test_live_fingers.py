@@ -143,3 +143,27 @@ def test_points_of_one_hand_are_told_where_to_go() -> None:
             joints.append(sy.Joint(f"{name}_{n}", above, rest=rest, **hinge))
     with pytest.raises(sy.errors.UnsupportedError, match=r"only a hand.*LiveHand"):
         sy.LiveRetarget(None, sy.Skeleton(joints, name="hand"), rate=30)
+
+
+@pytest.mark.compiled
+def test_hands_without_counterparts_are_relaxed_as_in_retarget() -> None:
+    body, source = sy.bundled("humanoid_hands"), sy.bundled("humanoid").with_root("free")
+    clip = sy.Motion(source, [source.rest_q] * 30, 30.0)
+    made = sy.retarget(clip, body, idle_hands="relaxed", clearance=None)
+    live = sy.LiveRetarget(source, body, rate=30, learn=0, idle_hands="relaxed")
+    q = live.step(clip[0]).q
+    for side in ("left", "right"):
+        for finger in sy.hand_of(live.skeleton, side).fingers:
+            for joint in finger.joints:
+                at, own = live.skeleton.q_slice(joint), made.motion.skeleton.q_slice(joint)
+                turn = sy.Rotation.from_quat(q[at]).inv() if at.stop - at.start == 4 else None
+                far = (
+                    q[at] - made.motion.q[0, own]
+                    if turn is None
+                    else (turn * sy.Rotation.from_quat(made.motion.q[0, own])).as_rotvec()
+                )
+                np.testing.assert_allclose(far, 0.0, atol=1e-6)
+    rest = sy.LiveRetarget(source, body, rate=30, learn=0).step(clip[0])
+    assert np.abs(rest.q - q).max() > 0.05
+    with pytest.raises(sy.InputError, match="idle_hands"):
+        sy.LiveRetarget(source, body, rate=30, idle_hands="bent")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.clips.hands.bones import HandBones, hands_of_roles
 from synovia.clips.hands.carrying import Carrier, partners, relaxed
@@ -88,6 +89,15 @@ class Hands:
             if side not in self.pairs or _is_idle(self.pairs[side][0], frames):
                 wanted = {name: np.repeat(ways, len(q), axis=0) for name, ways in relaxed(target).items()}
                 turn(body.skeleton, target, wanted, q, fps)
+
+    def idle(self, body: Body) -> tuple[NDArray[np.intp], Array]:
+        """Return the indices (k,) of joint values of hands without counterparts, and their relaxed values, (k,)."""
+        q, rest = np.array(body.skeleton.rest_q)[None], body.skeleton.rest_q
+        for side, target in self.target.items():
+            if side not in self.pairs:
+                turn(body.skeleton, target, {name: ways[:1] for name, ways in relaxed(target).items()}, q, 1.0)
+        changed: NDArray[np.intp] = np.flatnonzero(q[0] != rest)
+        return changed, q[0, changed]
 
 
 class LiveFingers:

@@ -58,6 +58,7 @@ class FollowOptions(MotionLimits, total=False):
     rest: Annotated[Rest | None, REST]
     hold_feet: Annotated[bool, HOLD_FEET]
     clearance: Annotated[float | None, LIVE_APART]
+    idle_hands: Annotated[IdleHands, IDLE_HANDS]
     up: Annotated[str | None, UP]
     calibration: Annotated[LiveCalibration | str | os.PathLike[str] | None, CALIBRATION]
     learn: Annotated[float, LEARN]

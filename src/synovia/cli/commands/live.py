@@ -58,6 +58,7 @@ class Live(Roles):
     acceleration: Any = option(default=..., like=ACCELERATION)
     hold_feet: bool = option(default=..., like=said_of(Retarget, "hold_feet"))
     clearance: Any = option(default=..., like=options.LIVE_APART, kind=APART, metavar="DISTANCE|none")
+    idle_hands: Any = option(default=..., like=said_of(Retarget, "idle_hands"))
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(default=..., like=options.LEARN, kind=Number(0), metavar="SECONDS")
     calibration: Path | None = option(default=..., like=options.CALIBRATION, kind=File(), metavar="FILE.toml")
@@ -140,8 +141,8 @@ def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRet
     return LiveRetarget(
         body, target, rate=rate, joint_map=None if given.joint_map is None else read_map(given.joint_map),
         rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration,
-        hold_feet=given.hold_feet, clearance=distance_of(given.clearance), root="fixed" if given.fixed else "free",
-        calibration=given.calibration, learn=given.learn,
+        hold_feet=given.hold_feet, clearance=distance_of(given.clearance), idle_hands=given.idle_hands,
+        root="fixed" if given.fixed else "free", calibration=given.calibration, learn=given.learn,
     )  # fmt: skip
 
 

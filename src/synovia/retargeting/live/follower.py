@@ -65,12 +65,13 @@ class PoseFollower:
         pairing: The two bodies.
         floor: Height of the source's ankles while it stands.
         bends: See ``sides_of_bends``.
+        relaxed: Whether hands whose source has no fingers are a little bent.
 
     Attributes:
         frames: World frames (n, 12) of the target after the last pose.
     """
 
-    def __init__(self, pairing: Pairing, floor: float, bends: Mapping[str, bool]) -> None:
+    def __init__(self, pairing: Pairing, floor: float, bends: Mapping[str, bool], *, relaxed: bool = False) -> None:
         """Prepare the tables of the kernels."""
         source, target, parts = pairing.source, pairing.target, pairing.turns
         self._pairing, self._target = pairing, target
@@ -97,7 +98,9 @@ class PoseFollower:
             len(source.skeleton),
             spread_of(source, parts) if shared else None,
         )
-        self._fingers = Hands.of(source, target, parts).live(target)
+        hands = Hands.of(source, target, parts)
+        self._fingers = hands.live(target)
+        self._idle = hands.idle(target) if relaxed else None
         self._path = None
         if pairing.moves:
             slope, shift = hip_map(pairing, floor)
@@ -130,6 +133,8 @@ class PoseFollower:
         out = self._orienter.values(q)
         if self._fingers is not None:
             self._fingers.turn(frames[None], out)
+        if self._idle is not None:
+            out[0, self._idle[0]] = self._idle[1]
         self.frames = found = world_frames(target.skeleton, out)[0]
         if self._path is not None and (row := target.carrier) is not None:
             slope, shift, rows, own_rows = self._path

@@ -21,6 +21,7 @@ from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.retargeting.clearance import checked_clearance
+from synovia.retargeting.fingers import checked_idle
 from synovia.retargeting.live.apart import LiveApart
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.follower import PoseFollower
@@ -138,6 +139,7 @@ class LiveRetarget(ChecksArguments):
         jerk: Highest jerk, likewise, per s³; None for no limit.
         hold_feet: Whether standing feet stay in place.
         clearance: As in ``retarget``, but None by default: then limbs may pass through each other.
+        idle_hands: Hands of the target whose source has no fingers, as in ``retarget``.
         root: ``"free"``, or ``"fixed"`` for a base of the target that stays where it is.
         up: Axis of the source that points up, for example ``"z"``; None to find it.
         calibration: A calibration or its file; None to learn it from the source.
@@ -195,6 +197,7 @@ class LiveRetarget(ChecksArguments):
         self._limits = {name: getattr(chosen, name) for name in ("velocity", "acceleration", "jerk")}
         self._hold_feet, self._distance = chosen.hold_feet, checked_clearance(chosen.clearance)
         self._apart: LiveApart | None = None
+        self._relaxed = checked_idle(chosen.idle_hands) == "relaxed"
         self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
         self.skeleton = target.with_root("free") if root == "free" else target
@@ -246,7 +249,7 @@ class LiveRetarget(ChecksArguments):
         target = pair.target
         self.skeleton = skeleton = target.skeleton
         self._parts = tuple(pair.roles)
-        self._follower = PoseFollower(pair, calibration.floor, calibration.bends)
+        self._follower = PoseFollower(pair, calibration.floor, calibration.bends, relaxed=self._relaxed)
         self._body = LimitedBody(skeleton, target.leg, self.rate, self._limits)
         self._meter = Meter(pair, self.rate)
         feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
