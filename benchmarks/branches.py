@@ -1,7 +1,7 @@
 """All branches of chains of six joints, against Newton's method from hundreds of starts.
 
     python benchmarks/branches.py
-    python benchmarks/branches.py --poses 200 --starts 800      # what the committed figures were measured with
+    python benchmarks/branches.py --poses 200 --each 20 --starts 800   # as the committed figures
 
 Random chains of hinges, and named arms: UR5e as built and calibrated, JACO2, Panda with each joint locked, arms with a
 slide. Targets are those of random poses, all limits are ±π (slides: half a unit). A branch *counts* if Newton's method
