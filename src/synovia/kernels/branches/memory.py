@@ -14,7 +14,7 @@ MOST_ROOTS: Final = 40
 MOST_CLUSTERS: Final = 24
 SPLITS, TRIED = 0, 3  # parameters of the solver: the splits to use, the best first; -1 for none
 # What ``info`` says about the last split, then about the list
-NOISE, INDEPENDENT, UNDECIDED, ANGLES, FOUND, USED, COMPLETE = 0, 1, 2, 3, 4, 5, 6
+NOISE, INDEPENDENT, UNDECIDED, ANGLES, FOUND, USED, COMPLETE, LISTED = 0, 1, 2, 3, 4, 5, 6, 7
 INFO_WIDTH: Final = 8
 
 SIX_JOINTS: Final = (

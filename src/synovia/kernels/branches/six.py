@@ -34,6 +34,7 @@ from synovia.kernels.branches.memory import (
     FOUND,
     INDEPENDENT,
     JOINTS,
+    LISTED,
     MOST_ROOTS,
     NOISE,
     SIX_JOINTS,
@@ -73,7 +74,7 @@ UNEVEN = F(1e-11)  # noise from which all dips of the determinant are tried, too
 PRODUCTS = 8  # of d and e, without the constant
 CLUSTER = 24  # places at which the roots in an undecided interval are searched
 BISECTIONS = 40
-SURE = F(1e-8)  # ratio of the smallest pivots of a matrix whose null vector is accurate
+SURE = F(1e-10)  # ratio of the smallest pivots of a matrix whose null vector is accurate
 REFUTED = F(1e-5)  # residual of the equations that no solution has
 DIPS = 360  # places at which dips are searched
 DOUBLE = F(1e-12)  # squared sine between two equations for e up to which they count as one
@@ -92,7 +93,7 @@ _open = cutter(Memory, SIX_JOINTS, ())
 
 @inline
 def open_six(work):
-    """Return the scratch memory: the tables of ``layout.SIX_JOINTS``."""
+    """Return the scratch memory: the tables of ``memory.SIX_JOINTS``."""
     return _open(work.solver_scratch, ())
 
 
@@ -437,7 +438,7 @@ def pose_of_plane(m, c, first):
     most = F(-1)
     square = linear = constant = F(0)
     for j in range(3):
-        x, y, z = q[j] * q[j + 6] - q[j + 3] * q[j + 3], F(0), p[j] * p[j + 6] - p[j + 3] * p[j + 3]
+        x, z = q[j] * q[j + 6] - q[j + 3] * q[j + 3], p[j] * p[j + 6] - p[j + 3] * p[j + 3]
         y = p[j] * q[j + 6] + q[j] * p[j + 6] - F(2) * p[j + 3] * q[j + 3]
         if abs(x) + abs(y) + abs(z) > most:
             most, square, linear, constant = abs(x) + abs(y) + abs(z), x, y, z
@@ -726,6 +727,7 @@ def branches(problem, work, targets, q):
     count = 0
     for i in range(found):
         count = put_values(problem, m, q, m.turns[i], count)
+    m.info[LISTED] = F(count)
     return count, F(0)
 
 
@@ -735,4 +737,8 @@ def six_joints(ints, floats, targets, starts, out, scratch, warm, first):
     if first != LIST:
         return 0
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return list_candidates(branches, open_six(work), problem, work, targets, starts, out)
+    m = open_six(work)
+    count = list_candidates(branches, m, problem, work, targets, starts, out)
+    if F(count) < m.info[LISTED]:  # a tolerance below the rounding refuses branches
+        m.info[COMPLETE] = F(0)
+    return count
