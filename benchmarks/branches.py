@@ -1,7 +1,7 @@
 """All branches of chains of six joints, against Newton's method from hundreds of starts.
 
     python benchmarks/branches.py
-    python benchmarks/branches.py --poses 200 --starts 800      # what the committed figures were measured with
+    python benchmarks/branches.py --poses 200 --each 20 --starts 800   # as the committed figures
 
 Random chains of hinges, and named arms: UR5e as built and calibrated, JACO2, Panda with each joint locked, arms with a
 slide. Targets are those of random poses, all limits are ±π (slides: half a unit). A branch *counts* if Newton's method
@@ -106,45 +106,81 @@ def skeleton_of(fixed: Fixed, slides: tuple[int, ...]) -> sy.Skeleton:
 
 
 @njit(cache=True, error_model="numpy")
+def times(A, B, out):
+    """Write the product of two transforms."""
+    for i in range(3):
+        for j in range(4):
+            out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j] + (A[i, 3] if j == 3 else 0.0)
+
+
+@njit(cache=True, error_model="numpy")
 def kinematics(fixed, slides, q, J):
     """Return the transform of the tool, and write its Jacobian (spatial, at the origin of the world)."""
-    T = fixed[0].copy()
+    T, after, step = fixed[0].copy(), np.eye(4), np.eye(4)
     for i in range(6):
-        z, o = T[:3, 2].copy(), T[:3, 3].copy()
-        step = np.eye(4)
-        if slides[i]:
-            J[:3, i], J[3:, i] = z, 0.0
-            step[2, 3] = q[i]
-        else:
-            J[0, i], J[1, i], J[2, i] = o[1] * z[2] - o[2] * z[1], o[2] * z[0] - o[0] * z[2], o[0] * z[1] - o[1] * z[0]
-            J[3:, i] = z
-            c, s = math.cos(q[i]), math.sin(q[i])
-            step[0, 0], step[0, 1], step[1, 0], step[1, 1] = c, -s, s, c
-        T = T @ step @ fixed[i + 1]
+        z, o = T[:, 2], T[:, 3]
+        J[:, i] = 0.0
+        for k in range(3):
+            if slides[i]:
+                J[k, i] = z[k]
+            else:
+                J[k, i] = o[(k + 1) % 3] * z[(k + 2) % 3] - o[(k + 2) % 3] * z[(k + 1) % 3]
+                J[k + 3, i] = z[k]
+        c, s = (1.0, 0.0) if slides[i] else (math.cos(q[i]), math.sin(q[i]))
+        step[0, 0], step[0, 1], step[1, 0], step[1, 1] = c, -s, s, c
+        step[2, 3] = q[i] if slides[i] else 0.0
+        times(T, step, after)
+        times(after, fixed[i + 1], T)
     return T
+
+
+@njit(cache=True, error_model="numpy")
+def solve(J, e):
+    """Write the solution of J x = e to e; return whether J is regular. J is overwritten."""
+    for k in range(6):
+        p = k
+        for i in range(k + 1, 6):
+            p = i if abs(J[i, k]) > abs(J[p, k]) else p
+        if abs(J[p, k]) < 1e-12:
+            return False
+        for j in range(6):
+            J[k, j], J[p, j] = J[p, j], J[k, j]
+        e[k], e[p] = e[p], e[k]
+        for i in range(k + 1, 6):
+            t = J[i, k] / J[k, k]
+            for j in range(k, 6):
+                J[i, j] -= t * J[k, j]
+            e[i] -= t * e[k]
+    for i in range(5, -1, -1):
+        for j in range(i + 1, 6):
+            e[i] -= J[i, j] * e[j]
+        e[i] /= J[i, i]
+    return True
 
 
 @njit(cache=True, error_model="numpy")
 def newton(fixed, slides, target, starts, found):
     """Write the different poses that Newton's method finds from some starts; return how many."""
-    J, e = np.zeros((6, 6)), np.zeros(6)
+    J, e, R = np.zeros((6, 6)), np.zeros(6), np.zeros((3, 3))
     count = 0
     for k in range(len(starts)):
         q = starts[k].copy()
         good = False
         for _ in range(60):
             T = kinematics(fixed, slides, q, J)
-            R = np.ascontiguousarray(target[:3, :3]) @ np.ascontiguousarray(T[:3, :3].T)
-            e[3], e[4], e[5] = 0.5 * (R[2, 1] - R[1, 2]), 0.5 * (R[0, 2] - R[2, 0]), 0.5 * (R[1, 0] - R[0, 1])
-            e[:3] = target[:3, 3] - R @ np.ascontiguousarray(T[:3, 3])
+            for i in range(3):
+                for j in range(3):
+                    R[i, j] = target[i, 0] * T[j, 0] + target[i, 1] * T[j, 1] + target[i, 2] * T[j, 2]
+            for i in range(3):
+                e[i] = target[i, 3] - R[i, 0] * T[0, 3] - R[i, 1] * T[1, 3] - R[i, 2] * T[2, 3]
+                e[i + 3] = 0.5 * (R[(i + 2) % 3, (i + 1) % 3] - R[(i + 1) % 3, (i + 2) % 3])
             size = np.sqrt((e * e).sum())
             if R[0, 0] + R[1, 1] + R[2, 2] > 2.9 and size < 1e-11:
                 good = True
                 break
-            if abs(np.linalg.det(J)) < 1e-14:
+            if not solve(J, e):
                 break
-            step = np.linalg.solve(J, e)
-            q += step * min(1.0, 0.5 / np.abs(step).max())
+            q += e * min(1.0, 0.5 / np.abs(e).max())
         if not good:
             continue
         for i in range(6):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.kernels.compiler import compiled
 from synovia.model import Joint, Kind, Mimic
 
-DESCENTS = 120 if compiled() else 3  # from random poses, to a branch that the list must have
-POSES = 6 if compiled() else 1
+pytestmark = pytest.mark.compiled  # the choice of splits takes minutes otherwise
+
+DESCENTS = 120  # from random poses, to a branch that the list must have
+POSES = 6
 NEAR = 1e-3  # radians or lengths; near a double root the tolerance of a descent is a long path
 
 
@@ -219,7 +220,7 @@ def test_the_intervals_of_a_redundant_joint_are_those_that_have_branches(joint):
     """A pose's own value is in an interval with as many branches as it has; outside of all intervals there are none."""
     arm = sy.bundled("arm7")
     ik = sy.IK(arm, sy.PoseGoal("tool"))
-    for k in range(3 if compiled() else 1):
+    for k in range(3):
         pose = arm.random_pose(k)
         target = pose.transform("tool")
         free = ik.redundancy(target, joint=joint)
@@ -247,3 +248,17 @@ def test_a_redundancy_that_cannot_be_used_is_refused():
         ik.branches(np.eye(4), redundancy={"base": 0.0})
     with pytest.raises(sy.errors.UnsupportedError, match="seven"):
         sy.IK(ur(), sy.PoseGoal("tool")).redundancy(np.eye(4))
+
+
+def test_joints_that_do_not_move_keep_the_value_of_the_start():
+    """Six of seven joints that may move have the branches of an arm whose seventh joint is locked there."""
+    arm = sy.bundled("arm7")
+    pose = arm.random_pose(3)
+    six = [f"joint{i}" for i in (1, 2, 3, 4, 6, 7)]
+    branches = sy.IK(arm, sy.PoseGoal("tool"), moving=six).branches(pose.transform("tool"), start=pose)
+    np.testing.assert_allclose(branches.q[0], pose.q, atol=1e-7)
+    body = arm.with_limits({"joint5": (pose["joint5"],) * 2})
+    others = sy.IK(body, sy.PoseGoal("tool"), "full-body").branches(pose.transform("tool"), start=pose)
+    np.testing.assert_allclose(branches.q, others.q, atol=1e-7)
+    with pytest.raises(sy.errors.UnsupportedError, match="lists no branches"):
+        sy.IK(body, sy.PoseGoal("tool"), root="free").branches(pose.transform("tool"))

@@ -24,7 +24,7 @@ from synovia.ik.parallel import Batch, Packed, Workers, run_rows
 from synovia.ik.starts import Learnable, LearnedStarts
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of
-from synovia.kernels.branches.memory import COMPLETE, INFO_WIDTH, MOST_ROOTS, NOISE, SPLITS, TRIED
+from synovia.kernels.branches.memory import COMPLETE, INFO_WIDTH, MOST_ROOTS, NOISE, SPLITS, TRIED, UNDECIDED
 from synovia.kernels.layout import (
     ATTEMPTS,
     BLOCK,
@@ -74,9 +74,9 @@ _ROUNDING: Final = 1e-9  # radians or length units: rounding error of a pose tha
 # size of the table of candidate branches, in joint values
 _MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")
 # the choice of the splits of a chain of six joints: number of random poses, and of those for all splits; radians or
-# lengths up to which a branch is one of them; costs of a lost pose and of a decimal of noise, where a pose without a
-# proof costs 1; least noise
-_TRIALS, _FEW, _SAME, _LOST, _NOISE, _SMALLEST = 8, 2, 1e-4, 5.0, 0.02, 1e-17
+# lengths up to which a branch is one of them; costs of a lost pose, of an undecided interval and of a decimal of noise,
+# where a pose without a proof costs 1; least noise
+_TRIALS, _FEW, _SAME, _LOST, _UNDECIDED, _NOISE, _SMALLEST = 8, 2, 1e-4, 5.0, 0.05, 0.02, 1e-17
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
@@ -759,7 +759,8 @@ class CompiledProblem(ChecksArguments):
                 count = call(self.ints, self.floats, workspace.table, self.rest, out, workspace.scratch, COLD, LIST)
                 away = np.abs(out[:count, self.places] - pose.q).max(axis=1)
                 lost = away.min(initial=math.inf) > _SAME
-                scores[split] += _LOST * lost + (info[COMPLETE] == 0.0) + _NOISE * math.log10(info[NOISE] + _SMALLEST)
+                scores[split] += _LOST * lost + (info[COMPLETE] == 0.0) + _UNDECIDED * info[UNDECIDED]
+                scores[split] += _NOISE * math.log10(info[NOISE] + _SMALLEST)
         splits[:] = sorted(tried, key=lambda split: scores[split])[:TRIED]
         self.split_cost = float(scores[int(splits[0])])
 

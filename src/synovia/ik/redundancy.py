@@ -31,6 +31,13 @@ class Span(NamedTuple):
         low: First value, radians or length units.
         high: Last value.
         branches: Number of branches within the limits.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> free = sy.IK(arm, sy.PoseGoal("tool")).redundancy(arm.random_pose(1).transform("tool"))
+        >>> free.intervals[1].branches
+        2
     """
 
     low: float

@@ -189,7 +189,7 @@ class Solver(ChecksArguments, ABC):
         """
         raise UnsupportedError(
             f"{self.name} finds one pose and lists no branches",
-            hint="the solvers 'hinges' and 'segments' list them, where a closed form exists",
+            hint="a closed form lists them, or one PoseGoal of six joints; lock others, or pass redundancy= for seven",
         )
 
     def proof_of_branches(self, reduced: Reduced) -> tuple[int | None, float]:

@@ -22,8 +22,8 @@ NARROWEST = F(5e-6)  # radians: half-width of an interval that stays undecided
 FLAT = F(0.05)  # radians: the same if f is 0, up to its error, at its ends and in the middle
 TOUCHING = F(1e-9)  # radians between undecided intervals that are one
 BEGIN = F(0.2718281828)  # radians: first end of an interval; an arbitrary value, which roots avoid
-CANCEL = F(8)  # error of a coefficient as a factor of the largest coefficient above ``DEGREE``
-FLOOR = F(2e-15)  # least error of a coefficient, as a fraction of the largest coefficient
+CANCEL = F(16)  # error of a coefficient as a factor of the largest coefficient above ``DEGREE``
+FLOOR = F(5e-15)  # least error of a coefficient, as a fraction of the largest coefficient
 
 
 @inline
@@ -92,7 +92,7 @@ def isolate(f, error, stack, roots, clusters):
         error: Largest error of a coefficient.
         stack: Scratch memory, (``STACK``, 4).
         roots: The roots; written.
-        clusters: The ends of undecided intervals; written.
+        clusters: The ends of undecided intervals, and 1 if each has at most two roots, as f'' has none; written.
 
     Returns:
         (number of roots, number of undecided intervals).
@@ -154,4 +154,8 @@ def isolate(f, error, stack, roots, clusters):
         stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = part, high, y, above
         stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2], stack[top + 1, 3] = low, part, below, y
         top += 2
+    bend_error = error * F(DEGREE * (DEGREE + 1) * (2 * DEGREE + 1)) / F(3)
+    for k in range(undecided):
+        m, w = F(0.5) * (clusters[k, 0] + clusters[k, 1]), F(0.5) * (clusters[k, 1] - clusters[k, 0])
+        clusters[k, 2] = F(1) if abs(value(f, m)[2]) > bound3 * w + bend_error else F(0)
     return count, undecided

@@ -14,7 +14,7 @@ MOST_ROOTS: Final = 40
 MOST_CLUSTERS: Final = 24
 SPLITS, TRIED = 0, 3  # parameters of the solver: the splits to use, the best first; -1 for none
 # What ``info`` says about the last split, then about the list
-NOISE, INDEPENDENT, UNDECIDED, ANGLES, FOUND, USED, COMPLETE = 0, 1, 2, 3, 4, 5, 6
+NOISE, INDEPENDENT, UNDECIDED, ANGLES, FOUND, USED, COMPLETE, LISTED = 0, 1, 2, 3, 4, 5, 6, 7
 INFO_WIDTH: Final = 8
 
 SIX_JOINTS: Final = (
@@ -37,9 +37,11 @@ SIX_JOINTS: Final = (
     Table("f", (2, ORDERS)),  # its coefficients
     Table("stack", (STACK, 4)),  # intervals of c
     Table("roots", (MOST_ROOTS,)),  # values of c
-    Table("clusters", (MOST_CLUSTERS, 2)),  # first and last value of undecided intervals of c
+    # first and last value of undecided intervals of c, and 1 if they have at most two roots, else 0
+    Table("clusters", (MOST_CLUSTERS, 3)),
     Table("rest", (ROWS,)),  # the equations at one pose
     Table("null", (9,)),  # null vector of the matrix
+    Table("plane", (2, 9)),  # two null vectors
     Table("normal", (5,)),  # normal equations of the sine and cosine of e
     Table("x", (JOINTS,)),  # motions of a split
     Table("pose", (JOINTS,)),  # the same in the order of the chain

@@ -5,7 +5,8 @@ roots of the determinant of ``elimination`` and computes one pose for each root;
 the poses. ``complete`` is only true if one split proves it:
 
 - the coefficients that must vanish show that rounding is small,
-- every real root is isolated (``isolation``), and each gives a pose of its own,
+- every real root is isolated (``isolation``), or in an undecided interval with at most two, and there are as many
+  poses as roots,
 - the number of poses of each root is known: one, or two if only one equation determines e, or none if a, b and c
   violate the equations for every d and e,
 - no pose is singular.
@@ -33,6 +34,7 @@ from synovia.kernels.branches.memory import (
     FOUND,
     INDEPENDENT,
     JOINTS,
+    LISTED,
     MOST_ROOTS,
     NOISE,
     SIX_JOINTS,
@@ -72,7 +74,7 @@ UNEVEN = F(1e-11)  # noise from which all dips of the determinant are tried, too
 PRODUCTS = 8  # of d and e, without the constant
 CLUSTER = 24  # places at which the roots in an undecided interval are searched
 BISECTIONS = 40
-SURE = F(1e-8)  # ratio of the smallest pivots of a matrix whose null vector is accurate
+SURE = F(1e-10)  # ratio of the smallest pivots of a matrix whose null vector is accurate
 REFUTED = F(1e-5)  # residual of the equations that no solution has
 DIPS = 360  # places at which dips are searched
 DOUBLE = F(1e-12)  # squared sine between two equations for e up to which they count as one
@@ -91,7 +93,7 @@ _open = cutter(Memory, SIX_JOINTS, ())
 
 @inline
 def open_six(work):
-    """Return the scratch memory: the tables of ``layout.SIX_JOINTS``."""
+    """Return the scratch memory: the tables of ``memory.SIX_JOINTS``."""
     return _open(work.solver_scratch, ())
 
 
@@ -393,6 +395,17 @@ def pose_of_root(m, c):
     """Write the motions of a, b and c at the root c to ``m.x``; return whether the null vector is accurate."""
     factor(m.E, sincos(c), m.A, m.M)
     null_vector(m.M, m.null)
+    read_pair(m, c)
+    least = second = F(math.inf)
+    for k in range(9):
+        size = abs(m.M[k, k])
+        least, second = min(least, size), max(least, min(second, size))
+    return least <= SURE * second
+
+
+@device
+def read_pair(m, c):
+    """Write the motions of a and b that the null vector has, and c, to ``m.x``."""
     v = m.null
     best = 0
     for i in range(9):
@@ -403,11 +416,37 @@ def pose_of_root(m, c):
     m.x[0] = half_angle(m.kinds[0] != F(0), v[i], v[i + 3])
     m.x[1] = half_angle(m.kinds[1] != F(0), v[j], v[j + 1])
     m.x[2] = c
-    least = second = F(math.inf)
-    for k in range(9):
-        size = abs(m.M[k, k])
-        least, second = min(least, size), max(least, min(second, size))
-    return least <= SURE * second
+
+
+@apart
+def pose_of_plane(m, c, first):
+    """Write a, b and c to ``m.x`` for a root at which two pairs of a and b meet: the null vectors are a plane.
+
+    Of the vectors p + t q in the plane, those of a pair have (u²)(1) = (u)(u) in each column of v; so t solves a
+    quadratic equation. ``first`` selects a solution.
+    """
+    factor(m.E, sincos(c), m.A, m.M)
+    U, p, q = m.M, m.plane[0], m.plane[1]
+    p[7], p[8], q[7], q[8] = F(0), F(1), F(1), F(0)
+    for i in range(6, -1, -1):
+        inverse = F(1) / U[i, i] if abs(U[i, i]) > F(1e-14) else F(0)
+        s = t = F(0)
+        for j in range(i + 1, 9):
+            s += U[i, j] * p[j]
+            t += U[i, j] * q[j]
+        p[i], q[i] = -s * inverse, -t * inverse
+    most = F(-1)
+    square = linear = constant = F(0)
+    for j in range(3):
+        x, z = q[j] * q[j + 6] - q[j + 3] * q[j + 3], p[j] * p[j + 6] - p[j + 3] * p[j + 3]
+        y = p[j] * q[j + 6] + q[j] * p[j + 6] - F(2) * p[j + 3] * q[j + 3]
+        if abs(x) + abs(y) + abs(z) > most:
+            most, square, linear, constant = abs(x) + abs(y) + abs(z), x, y, z
+    root = math.sqrt(max(linear * linear - F(4) * square * constant, F(0)))
+    h = F(-0.5) * (linear + (root if linear >= F(0) else -root))
+    for i in range(9):  # t = h / square or constant / h
+        m.null[i] = square * p[i] + h * q[i] if first else h * p[i] + constant * q[i]
+    read_pair(m, c)
 
 
 @device
@@ -537,7 +576,7 @@ def branches_of_split(m, split, count):
         (new count, number of branches if the split proves that they are all, else -1).
     """
     write_split(m, split)
-    m.info[NOISE] = F(1)
+    m.info[NOISE], m.info[UNDECIDED] = F(1), F(0)
     if m.kinds[2] != F(0) or m.kinds[5] != F(0):  # c and f must be hinges
         return count, -1
     write_pair(m.split, m.kinds, m.Y)
@@ -552,35 +591,63 @@ def branches_of_split(m, split, count):
     if not largest > F(0):
         return count, -1
     error = CANCEL * noise + FLOOR * largest
-    angles, undecided = isolate(m.f, error, m.stack, m.roots, m.clusters)
-    m.info[UNDECIDED] = F(undecided)
-    for k in range(undecided):
-        angles = search_cluster(m, m.clusters[k, 0], m.clusters[k, 1], angles)
-    proved = undecided == 0 and noise < NOISY * largest
-    if noise > UNEVEN * largest or undecided > 0:
-        angles = add_dips(m, angles)
+    isolated, undecided = isolate(m.f, error, m.stack, m.roots, m.clusters)
+    proved = noise < NOISY * largest
     found = expected = 0
     more = independent < PRODUCTS or m.kinds[0] + m.kinds[1] + m.kinds[3] + m.kinds[4] > F(0)
-    for r in range(angles):
+    for r in range(isolated):
         sure = pose_of_root(m, m.roots[r])
-        a, b, c = m.x[0], m.x[1], m.x[2]
         if sure and more and is_refuted(m, independent):
             continue
-        for side in (F(1), F(-1)):
-            m.x[0], m.x[1], m.x[2] = a, b, c
-            solutions = complete_pose(m, side)
-            proved = proved and solutions > 0
-            expected += 1
-            if refined(m) and found < MOST_ROOTS:
-                proved = proved and m.regular[0] > SINGULAR
+        count, found, solutions = add_poses(m, split, count, found)
+        proved = proved and solutions > 0
+        expected += solutions
+    for k in range(undecided):  # two roots have two pairs of a and b
+        solutions = 0
+        angles = search_cluster(m, m.clusters[k, 0], m.clusters[k, 1], isolated)
+        for r in range(isolated, angles):
+            for way in range(3):
+                if way == 0:
+                    pose_of_root(m, m.roots[r])
+                else:
+                    pose_of_plane(m, m.roots[r], way == 1)
                 before = found
-                found = add_found(m, found)
+                count, found, each = add_poses(m, split, count, found)
                 if found > before:
-                    count = add_pose(m, count, split)
-            if solutions < 2:
-                break
-    m.info[ANGLES], m.info[FOUND] = F(expected), F(found)
+                    proved = proved and each > 0
+                    solutions = max(solutions, each)
+        proved = proved and solutions > 0 and m.clusters[k, 2] > F(0)
+        expected += 2 * solutions
+    if (noise > UNEVEN * largest or undecided > 0) and not (proved and found == expected):
+        for r in range(isolated, add_dips(m, isolated)):
+            pose_of_root(m, m.roots[r])
+            count, found, _ = add_poses(m, split, count, found)
+    m.info[UNDECIDED], m.info[ANGLES], m.info[FOUND] = F(undecided), F(expected), F(found)
     return count, found if proved and found == expected else -1
+
+
+@device
+def add_poses(m, split, count, found):
+    """Append the poses with a, b and c of ``m.x`` to ``m.turns`` and to ``m.found``.
+
+    Returns:
+        (count, found, number of poses that a, b and c can have; 0 if that is uncertain or a pose is singular).
+    """
+    a, b, c = m.x[0], m.x[1], m.x[2]
+    solutions = 0
+    singular = False
+    for side in (F(1), F(-1)):
+        m.x[0], m.x[1], m.x[2] = a, b, c
+        solutions = complete_pose(m, side)
+        if refined(m) and found < MOST_ROOTS:
+            singular = singular or m.regular[0] <= SINGULAR
+            before = found
+            found = add_found(m, found)
+            if found > before:
+                count = add_pose(m, count, split)
+        if solutions < 2:
+            break
+    return count, found, 0 if singular else solutions
 
 
 @inline
@@ -660,6 +727,7 @@ def branches(problem, work, targets, q):
     count = 0
     for i in range(found):
         count = put_values(problem, m, q, m.turns[i], count)
+    m.info[LISTED] = F(count)
     return count, F(0)
 
 
@@ -669,4 +737,8 @@ def six_joints(ints, floats, targets, starts, out, scratch, warm, first):
     if first != LIST:
         return 0
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return list_candidates(branches, open_six(work), problem, work, targets, starts, out)
+    m = open_six(work)
+    count = list_candidates(branches, m, problem, work, targets, starts, out)
+    if F(count) < m.info[LISTED]:  # a tolerance below the rounding refuses branches
+        m.info[COMPLETE] = F(0)
+    return count
