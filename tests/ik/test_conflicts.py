@@ -9,6 +9,8 @@ import synovia as sy
 from synovia.ik.proofs.together import Step
 from synovia.results import SharedProof
 
+pytestmark = pytest.mark.compiled
+
 
 def place(*point):
     """Return the transform of a translation."""

@@ -48,6 +48,7 @@ def chain(body, joint="tip"):
     return chain_of(ik.problem.reduced, body.joint_names, body.rest_pose().q, 0)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(12))
 def test_no_pose_within_the_limits_is_excluded(seed):
     body = random_body(seed, 3 + seed % 4)
@@ -63,6 +64,7 @@ def test_no_pose_within_the_limits_is_excluded(seed):
         assert search(found, target, 1e-6, Watch(), QUICK).tokens is None
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(6))
 def test_the_checker_accepts_what_the_search_proves_and_no_reachable_target(seed):
     body = random_body(seed, 4)
@@ -155,6 +157,7 @@ def test_a_proof_is_saved_and_read_and_changes_are_noticed(tmp_path):
         Proof.load(tmp_path / "other.npz")
 
 
+@pytest.mark.compiled
 def test_a_search_that_finds_a_pose_gives_it_to_the_solver():
     arm = sy.bundled("arm7")
     solver = sy.LevenbergMarquardt(attempts=1, max_steps=1)
@@ -165,13 +168,35 @@ def test_a_search_that_finds_a_pose_gives_it_to_the_solver():
     assert found.reached or not plain.reached
 
 
+@pytest.mark.compiled
 def test_joints_that_may_not_move_stay_and_bodies_that_go_anywhere_have_no_proof():
     body = narrow(-3.0, 3.0)
     held = sy.solve(body, sy.PositionGoal("tip", (0.0, 0.5, 0.0)), "lm", proofs=True, moving=["b"])
     assert held.proof.check()
     assert "may not move" in " ".join(held.explain())
+    assert "while 'a' stays in place" in held.proof.claim
     free = sy.solve(sy.bundled("humanoid"), sy.PositionGoal("left_hand", (3.0, 1.0, 0.0)), root="free", proofs=True)
     assert free.reached
+
+
+@pytest.mark.compiled
+def test_a_pose_is_proved_by_the_centre_of_its_wrist():
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, sy.PoseGoal("tool"), "lm")
+    target = place(0.75, 0.0, 0.6)
+    target[:3, :3] = sy.Rotation.from_euler("y", -90, degrees=True).as_matrix()
+    solution = ik.solve(target)  # the tool would have to point back to the base
+    proof = solution.prove()
+    assert proof.slack > 0.0
+    assert proof.check()
+    assert "that has the rotation of 'tool'" in proof.claim
+    lazy = sy.IK(arm, sy.PoseGoal("tool"), sy.LevenbergMarquardt(attempts=1, max_steps=1))
+    for k in range(40):
+        pose = arm.random_pose(k)
+        reachable = place(*pose.position("tool"))
+        reachable[:3, :3] = pose.rotation("tool").as_matrix()
+        missed = lazy.solve(reachable)
+        assert missed.reached or missed.prove(deadline=0.05) is None
 
 
 def test_what_is_not_decided_is_said():
@@ -183,6 +208,7 @@ def test_what_is_not_decided_is_said():
         sy.IK(arm, sy.PositionGoal("tool"), proofs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_a_map_proves_misses_of_seven_joints_and_no_reachable_target(tmp_path):
     arm = sy.bundled("arm7")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,9 +27,11 @@ from synovia.kernels.layout import (
 from synovia.model import Kind
 from synovia.model.geometry import Array, Bools, align_z, frames_to_transforms, rigid
 from synovia.problem import Reduced
+from synovia.text import first_few
 
 _QUARTER = rigid((0.0, 0.0, 0.0), np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # z to y
 _BALL = (-math.pi, math.pi), (0.0, math.pi), (-math.pi, math.pi)  # ranges of the three hinges of a ball: z, y, z
+_PARALLEL = 1e-6  # square of the sine of the angle between two axes that count as parallel
 _SAME = 1e-12  # radians or length units: an interval below this width is one value
 
 
@@ -43,6 +46,7 @@ class Chain:
         high: (n,) upper limits; a hinge has at most one turn.
         names: Names of the joints; a ball is three hinges of its name.
         places: Element of the joint values of the body that each joint moves; -1 for balls and joints that follow.
+        held: Names of the joints of the chain that stay at their values.
     """
 
     fixed: Array
@@ -51,6 +55,7 @@ class Chain:
     high: Array
     names: tuple[str, ...]
     places: tuple[int, ...]
+    held: tuple[str, ...] = ()
 
     @property
     def scale(self) -> float:
@@ -61,6 +66,34 @@ class Chain:
         """Return the chain with hinges that turn freely."""
         low, high = np.where(self.slides, self.low, -math.pi), np.where(self.slides, self.high, math.pi)
         return replace(self, low=low, high=high)
+
+    def to(self, point: Array) -> Chain:
+        """Return the chain to another point (3,), given in the frame of the last joint."""
+        fixed = self.fixed.copy()
+        fixed[-1, :, 3] = point
+        return replace(self, fixed=fixed).trimmed()
+
+    def trimmed(self) -> Chain:
+        """Return the chain without those last hinges whose axes hold the tip."""
+        n = len(self.slides)
+        whole = self.fixed[n]
+        while n > 1 and not self.slides[n - 1] and math.hypot(*whole[:2, 3]) <= _SAME * self.scale:
+            n -= 1
+            turn = self.fixed[n, :, :3]
+            whole = np.column_stack([turn @ whole[:, :3], turn @ whole[:, 3] + self.fixed[n, :, 3]])
+        fixed = np.concatenate([self.fixed[:n], whole[None]])
+        return Chain(fixed, self.slides[:n], self.low[:n], self.high[:n], self.names[:n], self.places[:n], self.held)
+
+    def wrist(self) -> Array | None:
+        """Return the point on the axis of the last joint nearest to the axis before, in its frame; None without one."""
+        if len(self.slides) < 2 or self.slides[-1] or self.slides[-2]:
+            return None
+        back = self.fixed[-2, :, :3].T
+        o, d = -back @ self.fixed[-2, :, 3], back[:, 2]
+        across = float(d[0] * d[0] + d[1] * d[1])
+        if across < _PARALLEL:
+            return None
+        return np.array([0.0, 0.0, o[2] - d[2] * (o[0] * d[0] + o[1] * d[1]) / across])
 
     def gap(self, target: Array) -> float:
         """Return the distance of a target (3,) from a ball that holds the tip in all poses, length units.
@@ -78,6 +111,13 @@ class Chain:
                 p = _motion(False, m)[:3, :3] @ p * (math.cos(w), math.cos(w), 1.0)
             p = frame[:, :3] @ p + frame[:, 3]
         return float(np.linalg.norm(p - target)) - r
+
+
+def held_text(held: Sequence[str]) -> str:
+    """Return the text " while these joints stay in place"; "" without any."""
+    if not held:
+        return ""
+    return f" while {first_few([repr(name) for name in held])} {'stays' if len(held) == 1 else 'stay'} in place"
 
 
 def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chain | None:
@@ -106,6 +146,7 @@ def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chai
     limits: list[tuple[float, float]] = []
     owners: list[str] = []
     places: list[int] = []
+    held: list[str] = []
     for row in reversed(rows):
         kind, moves = int(reduced.rows[row, KIND]), reduced.rows[row, COLUMN] >= 0
         if reduced.rows[row, TRANSLATION_COLUMN] >= 0 or (moves and kind == Kind.FREE):
@@ -114,6 +155,7 @@ def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chai
             parent = int(reduced.rows[row, PARENT])
             above = np.eye(4) if parent < 0 else frames[parent]
             fixed.add(np.linalg.inv(above) @ frames[row])
+            held.append(names[joints[row]])
             continue
         fixed.add(frames_to_transforms(reduced.fixed[row]))
         name = names[joints[row]]
@@ -146,7 +188,9 @@ def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chai
     if not slides:
         return None
     low, high = np.array(limits).T
-    return Chain(np.array(fixed.done), np.array(slides), low.copy(), high.copy(), tuple(owners), tuple(places))
+    return Chain(
+        np.array(fixed.done), np.array(slides), low.copy(), high.copy(), tuple(owners), tuple(places), tuple(held)
+    )
 
 
 class _Links:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.ik.interrupts import Watch
-from synovia.ik.proofs.chain import Chain, chain_of
+from synovia.ik.proofs.chain import Chain, chain_of, held_text
 from synovia.ik.proofs.maps import ReachMap, map_of
 from synovia.ik.proofs.proof import Proof
 from synovia.ik.proofs.search import Found, search
+from synovia.kernels.layout import PARTS, ROTATION
 from synovia.model.geometry import Array
 
 _SHARES: Final = (0.5,)  # shares of the smallest distance found that a search tries to exclude, before the tolerance
@@ -35,34 +36,65 @@ class Decision(NamedTuple):
     start: Array | None
 
 
+class _Point(NamedTuple):
+    """A point that a goal fixes in the world.
+
+    Args:
+        chain: The chain to the point.
+        target: Where the goal puts it (3,).
+        near: Distance from there that the tolerances allow, length units.
+        miss: Its distance from there in the best pose.
+        slack: Part of ``near`` that the tolerance of the rotation allows.
+    """
+
+    chain: Chain
+    target: Array
+    near: float
+    miss: float
+    slack: float
+
+
 def decide(solution: Any, watch: Watch) -> Decision:
-    """Search for proofs of the missed positions of a solution, one goal after the other.
+    """Search for proofs of the missed positions and poses of a solution, one goal after the other.
 
     Args:
         solution: A solution that misses a goal.
         watch: The deadline.
     """
     ik, q = solution.ik, np.asarray(solution.q)
-    targets = solution.targets
+    unit = math.nan if ik.skeleton.meters_per_unit is None else ik.skeleton.meters_per_unit
     start: Array | None = None
-    for g in solution.missed:
-        goal, error = ik.goals[g], solution.errors[g].position
-        near = goal.own_tolerance or ik.tolerance[0]
-        if not near < error < math.inf:
-            continue
-        chain = chain_of(ik.reduced, ik.skeleton.joint_names, q, g)
-        if chain is None:
-            continue
-        target = np.ascontiguousarray(targets[g, :3, 3])
-        proof, found = _proof_of(chain, target, (near, error), watch)
-        if proof is not None:
-            unit = ik.skeleton.meters_per_unit
-            named = replace(proof, goal=goal.label, unit=math.nan if unit is None else unit)
-            return Decision(named.sealed(), None)
-        if found.q is not None and min(chain.places) >= 0 and start is None:
-            start = q.copy()
-            start[[*chain.places]] = found.q
+    for g in solution.missed if np.isfinite(q).all() else ():
+        for point in _points(solution, g):
+            proof, found = _proof_of(point.chain, point.target, (point.near, point.miss), watch)
+            if proof is not None:
+                named = replace(proof, goal=ik.goals[g].label, unit=unit, slack=point.slack)
+                return Decision(named.sealed(), None)
+            if found.q is not None and min(point.chain.places) >= 0 and start is None:
+                start = q.copy()
+                start[[*point.chain.places]] = found.q
     return Decision(None, start)
+
+
+def _points(solution: Any, g: int) -> list[_Point]:
+    """Return the points that a goal fixes and that the best pose misses.
+
+    They are the point of the goal, and for a pose the point on the axis of the last joint that is nearest to the axis
+    before it, such as the centre of a wrist: joints whose axes meet there do not move it.
+    """
+    ik = solution.ik
+    chain = chain_of(ik.reduced, ik.skeleton.joint_names, np.asarray(solution.q), g)
+    if chain is None:
+        return []
+    near, most = ik.goals[g].own_tolerance or ik.tolerance[0], ik.tolerance[1]
+    target, frame = solution.targets[g], solution.frames[g]
+    out = [_Point(chain.trimmed(), target[:3, 3].copy(), near, solution.errors[g].position, 0.0)]
+    if ik.reduced.goals.table[g, PARTS] & ROTATION and (at := chain.wrist()) is not None:
+        local = chain.fixed[-1, :, :3].T @ (at - chain.fixed[-1, :, 3])
+        slack = most * float(np.linalg.norm(local))
+        wanted, now = target[:3, :3] @ local + target[:3, 3], frame[:3, :3] @ local + frame[:3, 3]
+        out.append(_Point(chain.to(at), wanted, near + slack, float(np.linalg.norm(now - wanted)), slack))
+    return [point for point in out if point.near < point.miss < math.inf]
 
 
 def _proof_of(chain: Chain, target: Array, span: tuple[float, float], watch: Watch) -> tuple[Proof | None, Found]:
@@ -80,7 +112,7 @@ def _proof_of(chain: Chain, target: Array, span: tuple[float, float], watch: Wat
         cells = np.zeros((0, 0), np.uint8) if area is None else area.cells
         plane = np.zeros(3) if area is None else np.array([area.axis, area.cell, area.lowest])
         arrays = target, chain.fixed, chain.slides, chain.low, chain.high, tokens, cells, plane
-        return Proof(kind, "", excluded, miss, math.nan, *arrays)
+        return Proof(kind, "", held_text(chain.held), excluded, miss, math.nan, 0.0, *arrays)
 
     def by_map(area: ReachMap) -> Proof | None:
         excluded = distances[-1]

@@ -17,6 +17,7 @@ from synovia.model.geometry import Array
 _CELLS: Final = 200  # cells from the axis to the largest distance
 _TAIL: Final = 3  # number of joints after the axis that move the tip; more would take minutes to paint
 _HEAD: Final = 3  # largest number of joints before the axis; the search halves all of them
+_ON_AXIS: Final = 1e-5  # of the scale: a tip nearer to the last axis counts as on it
 _SAMPLES: Final = 200_000
 _MAPS: Final[dict[bytes, ReachMap]] = {}
 _KEPT: Final = 16  # largest number of maps that are kept
@@ -127,7 +128,7 @@ def axis_of(chain: Chain) -> int | None:
     """Return the hinge for a map: three joints that move the tip come after it; None if there is none near the root."""
     n = len(chain.slides)
     last = n  # joints that move the tip; one whose axis holds the tip does not
-    if not chain.slides[-1] and math.hypot(*chain.fixed[n, :2, 3]) < 1e-9 * chain.scale:
+    if not chain.slides[-1] and math.hypot(*chain.fixed[n, :2, 3]) < _ON_AXIS * chain.scale:
         last -= 1
     axis = last - 1 - _TAIL
     return axis if 0 < axis <= _HEAD and not chain.slides[axis] else None

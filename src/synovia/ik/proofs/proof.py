@@ -18,8 +18,18 @@ from synovia.model.geometry import Array, Bools
 from synovia.text import length_text
 
 SCHEMA: Final = "synovia.proof/1"
-_TEXTS: Final = ("kind", "goal", "digest")
-_NUMBERS: Final = {"near": 0, "found": 0, "unit": 0, "target": 1, "fixed": 3, "low": 1, "high": 1, "plane": 1}
+_TEXTS: Final = ("kind", "goal", "held", "digest")
+_NUMBERS: Final = {
+    "near": 0,
+    "found": 0,
+    "unit": 0,
+    "slack": 0,
+    "target": 1,
+    "fixed": 3,
+    "low": 1,
+    "high": 1,
+    "plane": 1,
+}
 _KIND: Final = "a proof that Proof.save wrote"
 
 
@@ -33,9 +43,12 @@ class Proof:
         kind: "length" if the lengths of the links prove it, "limits" if one bound of the limits does, "search" if a
             search of boxes of joint values does, "map" if a map of what the last joints reach does.
         goal: Label of the goal.
+        held: Text about joints that stay in place; empty if all joints of the chain may move.
         near: No pose brings the point nearer than this to the target, length units.
         found: Distance of the best pose found from the target, length units.
         unit: Metres per length unit; NaN if unknown.
+        slack: For a proof of a pose: how far its rotation, within the tolerance, moves the point, length units. The
+            point is then a point of the wrist. 0 for a proof of a position.
         target: The target (3,), length units, in the world.
         fixed: (n + 1, 3, 4) transforms: before each joint of the chain, and from the last joint to the point.
         slides: (n,) whether each joint slides along its z axis; else it turns about it.
@@ -55,9 +68,11 @@ class Proof:
 
     kind: str
     goal: str
+    held: str
     near: float
     found: float
     unit: float
+    slack: float
     target: Array
     fixed: Array
     slides: Bools
@@ -72,9 +87,15 @@ class Proof:
     def claim(self) -> str:
         """The claim in a sentence, with figures."""
         unit = None if np.isnan(self.unit) else self.unit
+        if self.slack:
+            least = length_text(self.near - self.slack, unit)
+            return (
+                f"No pose within the joint limits that has the rotation of {self.goal!r} brings it nearer than {least} "
+                f"to its target{self.held}."
+            )
         return (
             f"No pose within the joint limits brings {self.goal!r} nearer than {length_text(self.near, unit)} to its "
-            f"target. The best pose found is {length_text(self.found, unit)} away."
+            f"target{self.held}. The best pose found is {length_text(self.found, unit)} away."
         )
 
     def check(self) -> bool:
@@ -150,7 +171,7 @@ class Proof:
         if not good or any(found[name].shape != shape for name, shape in shapes.items()):
             raise FormatError("proof is damaged", where=str(where), expected=_KIND)
         values: dict[str, Any] = {name: found[name] for name in types}
-        values |= {name: float(found[name]) for name in ("near", "found", "unit")}
+        values |= {name: float(found[name]) for name in ("near", "found", "unit", "slack")}
         values |= {name: text[0] for name, text in texts.items() if text}
         return cls(**values)
 

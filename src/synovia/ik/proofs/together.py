@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.ik.interrupts import Watch
-from synovia.ik.proofs.chain import Chain
+from synovia.ik.proofs.chain import Chain, held_text
 from synovia.ik.proofs.search import search
 from synovia.model.geometry import Array
 
@@ -75,7 +75,8 @@ class SharedProof:
     def claim(self) -> str:
         """The claim in a sentence."""
         names = " and ".join(repr(aim.label) for aim in self.aims)
-        return f"No pose within the joint limits meets {names} together."
+        held = dict.fromkeys(name for aim in self.aims for name in aim.chain.held)
+        return f"No pose within the joint limits meets {names} together{held_text([*held])}."
 
     def check(self) -> bool:
         """Check the proof with a short program that shares no code with the search; see ``Proof.check``."""
