@@ -205,6 +205,9 @@ class Page:
 
     def _show_text(self, frame: Frame) -> None:
         """Show the status and the text of the tabs."""
+        if refused := self.session.state.refused:
+            self.session.state.refused = ""
+            self.notify(refused)
         said = ' data-said="1"' if self.message.text else ""
         state = f'data-joint="{"" if self.joint is None else self.joint}" data-searches="{self._searches}"{said}'
         if (motion := self.session.animation.play.motion) is not None:
