@@ -8,7 +8,7 @@ import pytest
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.errors import FormatError
-from synovia.text import counted, parse_toml
+from synovia.text import counted, parse_toml, short_names
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,20 @@ def test_a_toml_text_has_as_many_tables_as_its_size_allows(line):
         parse_toml("".join(line.format(k) for k in range(60_000)), "a.toml")
     rows = "frames = [\n" + "    [0],\n" * 60_000 + "]\n"
     assert len(parse_toml(rows, "a.toml")["frames"]) == 60_000
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["mixamorig:Hips", "mixamorig:LeftArm", "mixamorig:Head", "mixamorig:Neck"], "Hips LeftArm Head Neck"),
+        (["root", *(f"Bip01 {part}" for part in "abcdef")], "root a b c d e f"),
+        (["left_hand", "left_thumb", "left_index", "left_palm"], "left_hand left_thumb left_index left_palm"),
+        (["left_hand", "right_hand", "head", "hips"], "left_hand right_hand head hips"),
+        (["a:x", "a:y", "a:z", "x"], "a:x a:y a:z x"),  # too few
+        (["a:x", "a:y", "a:z", "a:v", "x"], "a:x a:y a:z a:v x"),  # x would have two meanings
+        (["a:", "a:", "a:", "a:", "a:"], "a: a: a: a: a:"),
+        ([], ""),
+    ],
+)
+def test_short_names_leave_out_the_word_that_nearly_all_share(names, short):
+    assert " ".join(short_names(names)) == short

@@ -15,6 +15,10 @@ from typing import Any, Final, Self, cast
 
 from synovia.errors import FormatError
 
+_FIRST_WORD: Final = re.compile(r"[^:|. _]*[:|. _](?=.)")  # of a name with more words
+_SIDES: Final = frozenset({"left", "right", "l", "r"})
+_SHARED: Final = 0.8  # fraction of the names that have a word which short names leave out
+_FEW: Final = 4  # smallest number of such names
 _MOST_PARTS: Final = 16  # largest number of parts of a dotted key; time and memory of tomllib are quadratic in it
 _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+')"""
 # Search only where a key may begin; a search from every position would take quadratic time.
@@ -67,6 +71,22 @@ def printable(name: str) -> str:
 def listed(names: Sequence[str]) -> str:
     """Return the first few names in quotes and the number of further names, for a note."""
     return first_few([repr(name) for name in names])
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return names without the first word that nearly all of them share, such as ``mixamorig:``.
+
+    Args:
+        names: The names. A word ends with a colon, a bar, a blank, a point or an underscore, and names no side.
+    """
+    words = Counter(found[0] for name in names if (found := _FIRST_WORD.match(name)) is not None)
+    if not words:
+        return list(names)
+    word, count = words.most_common(1)[0]
+    if count < _SHARED * len(names) or count < _FEW or word[:-1].lower() in _SIDES:
+        return list(names)
+    short = [name.removeprefix(word) or name for name in names]
+    return short if len(set(short)) == len(set(names)) else list(names)
 
 
 def first_few(texts: Sequence[str]) -> str:

@@ -486,6 +486,25 @@ def test_keys_are_dragged_on_their_sheet(arm: Visit, tmp_path: Path) -> None:
     assert arm.mistakes == []
 
 
+def test_a_file_that_is_refused_is_not_a_success(arm: Visit, tmp_path: Path) -> None:
+    path = tmp_path / "fair däb ✨.txt"
+    path.write_text("no clip")
+    arm.open("Open")
+    try:
+        arm.tab.locator('input[type=file][id^="file_upload_"]').set_input_files(path)
+        boxes = arm.tab.locator(".mantine-Notification-description")
+        texts = lambda: boxes.all_inner_texts()  # noqa: E731
+        arm.wait(
+            lambda: any("no known format" in text and path.name in text for text in texts()),
+            "the error is not where the file was sent",
+        )
+        assert not any("successfully" in text for text in texts())
+    finally:
+        arm.page.message.withdraw(arm.page.message.mark)
+        arm.open("Targets")
+    assert arm.mistakes == []
+
+
 def test_a_drag_on_a_clip_is_its_layer_and_the_saved_file(arm: Visit, tmp_path: Path) -> None:
     session = arm.session
     session.animation.new_clip(2.0)

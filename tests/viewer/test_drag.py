@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from panels import settled
+from panels import make_page, settled
 from synovia.clips.editing import EditStack
 from synovia.errors import InputError, UnsupportedError
 from synovia.viewer.editing.clip.drag import REACHES
@@ -218,16 +218,26 @@ def test_turned_joints_are_one_layer_of_the_frame(session, tmp_path):
     check_same(session, q, tmp_path)
 
 
-def test_what_a_drag_cannot_do_is_said(session):
+def test_what_a_drag_cannot_do_is_said(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
     session.animation.set_play(weight=0.5)
     hand = editor_of(session, "left_hand")
     with pytest.raises(InputError, match="blended with another pose"):
         session.goals.move(hand.key, hand.position)
+    step()
+    assert "Set the weight to 1" in page.message.text
     session.animation.set_play(weight=1.0)
     rest = session.goals.add("rest", None)
     assert not rest.enabled
     with pytest.raises(InputError, match="Layer of this goal"):
         session.goals.change(rest.key, enabled=True)
+    assert not at["Layer of this goal"].visible
+    floor = session.goals.add("plane", "left_hand")
+    page.select(floor.key)
+    step()
+    assert at["Layer of this goal"].visible == (not floor.has_target)
+    session.layers.add_goal(floor.key)
+    assert [type(goal) for goal in session.layers.all[0].goals] == [sy.PlaneGoal]
     arm = sy.bundled("arm7")
     fixed = Session(arm, [sy.Motion(arm, [arm.rest_q] * 3, 10.0)], mode="free")
     fixed.animation.set_clip(0)

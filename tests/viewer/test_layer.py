@@ -416,6 +416,20 @@ def test_the_clip_loops_between_its_first_and_last_frame(session):
             session.animation.set_span(*span)
 
 
+def test_keys_go_to_frames_within_the_frames_that_play(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
+    session.animation.set_span(5, 30)
+    presses = {"Last frame": 30, "Frame before": 29, "Next frame": 30, "First frame": 5}
+    for label, frame in (*presses.items(), ("Frame before", 5)):
+        session.animation.set_play(playing=True)
+        at[label].type(None)
+        step()
+        assert (session.animation.play.frame, session.animation.play.playing) == (frame, False)
+    session.animation.set_clip(None)
+    at["Next frame"].type(None)
+    assert "no clip is chosen" in page.message.text
+
+
 def test_the_tab_lists_the_keys_and_deletes_them(session, monkeypatch):
     page, at, step = make_page(session, monkeypatch)
     session.animation.set_play(time=1.5)

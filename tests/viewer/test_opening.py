@@ -147,14 +147,36 @@ def test_a_model_that_is_sent_is_opened_and_a_clip_is_asked_about(monkeypatch, t
     page, controls, calls = opened(monkeypatch, tmp_path)
     tab = next(tab for tab in page._tabs if isinstance(tab, Open))
     tab._received(sent("../../ev il.toml", Path("src/synovia/models/arm7.toml").read_bytes()))
-    assert calls == [("open", "ev_il.toml")]
-    assert [path.parent.parent for path in tmp_path.rglob("ev_il.toml")] == [tmp_path]  # in a folder of its own
+    assert calls == [("open", "ev il.toml")]
+    assert [path.parent.parent for path in tmp_path.rglob("ev il.toml")] == [tmp_path]  # in a folder of its own
     tab._received(sent("walk.bvh", WALK.read_bytes()))
     assert calls[1:] == []
     controls["Play it on humanoid"].type(True)
     controls["Map it to humanoid"].type(True)
     controls["Open its own body"].type(True)
     assert calls[1:] == [("play", "walk.bvh"), ("map", "walk.bvh"), ("open", "walk.bvh")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("fair däb ✨.toml", "fair däb ✨.toml"),
+        ("踊り.toml", "踊り.toml"),
+        ("C:\\models\\arm.toml", "C_models_arm.toml"),
+        ("a\x00b\n?.toml", "a_b_.toml"),
+        ("../..", "file"),
+        ("x" * 300 + ".toml", "x" * 55 + ".toml"),
+        ("\ud800.toml", "_.toml"),
+    ],
+)
+def test_a_file_keeps_its_name_unless_a_system_forbids_it(monkeypatch, tmp_path, name, kept):
+    page, _, calls = opened(monkeypatch, tmp_path)
+    tab = next(tab for tab in page._tabs if isinstance(tab, Open))
+    content = Path("src/synovia/models/arm7.toml").read_bytes()
+    tab._received(sent(name, content))
+    assert calls == [("open", kept)]
+    (path,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert (path.name, path.parent.parent) == (kept, tmp_path)
 
 
 def test_an_fbx_is_a_clip_or_a_character(monkeypatch, tmp_path):

@@ -335,7 +335,7 @@ def test_files_of_one_name_from_two_pages_are_two_files(arm, monkeypatch, tmp_pa
     arm.page.navigation.open = opened.append
     for content in (b"first", b"second"):
         arm.at["Open a file"].type(SimpleNamespace(name="../robot .urdf", content=content))
-    assert [path.name for path in opened] == ["robot_.urdf"] * 2
+    assert [path.name for path in opened] == ["robot .urdf"] * 2
     assert [path.read_bytes() for path in opened] == [b"first", b"second"]
     assert all(path.is_relative_to(tmp_path) for path in opened)
 

@@ -12,6 +12,7 @@ from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.model.geometry import as_numbers
 from synovia.model.tree import ancestors
+from synovia.text import short_names
 from synovia.viewer.editing.clip.drag import drag_goal
 from synovia.viewer.editing.editor import GoalEditor, kind_of
 from synovia.viewer.editing.editor_values import edited, editor_from, free_label, set_defaults
@@ -35,6 +36,7 @@ class Goals:
         """Store state and history."""
         self._state, self._history = state, history
         self.given = state.given
+        self._short = short_names(state.given.joint_names)
         self._next_key = 1
 
     @property
@@ -79,7 +81,7 @@ class Goals:
             if goal.on_joint:
                 named = 0 if joint is None else joint
                 row = self.given.value_index(named) if goal.bounds_value else self.given.locate(named)[0]
-            called = label or (kind if row is None else self.given.joint_names[row])
+            called = label or (kind if row is None else self._short[row])
             if len(state.editors) >= _MOST:
                 raise InputError("too many goals", value=len(state.editors) + 1, expected=f"at most {_MOST}")
             editor = GoalEditor(self._next_key, kind, row, free_label(called, (one.label for one in state.editors)))

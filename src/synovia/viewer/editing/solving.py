@@ -67,6 +67,11 @@ class Solving:
             return [editor.goal(called, eased=False) for editor in editors]
 
     @property
+    def on_clip(self) -> bool:
+        """Whether a clip is chosen, so that layers and not goals are solved."""
+        return self._state.play.motion is not None
+
+    @property
     def has_priorities(self) -> bool:
         """Whether any enabled goal has a priority other than the highest."""
         return any(editor.priority for editor in self._state.editors if editor.enabled)

@@ -66,6 +66,7 @@ class State:
         base: Joint values underneath the clip, (nq,).
         editors: The goals, in order.
         play: The clip that plays.
+        refused: Reason why the last drag on a clip had no effect, until the page has shown it; empty without one.
         reach: The joints that a drag on a clip may move: "limb", "upper body" or "whole body".
         library: Poses of the given skeleton by name.
         lock: Lock for all attributes.
@@ -88,6 +89,7 @@ class State:
     base: Array = field(init=False)
     editors: list[GoalEditor] = field(init=False, default_factory=list[GoalEditor])
     play: Play = field(init=False, default_factory=Play)
+    refused: str = field(init=False, default="")
     reach: str = field(init=False, default="whole body")
     library: Mapping[str, Pose] = field(init=False, default_factory=dict[str, Pose])
     lock: threading.RLock = field(init=False, default_factory=threading.RLock)

@@ -52,6 +52,16 @@ class Actions:
             raise InputError("no clip is chosen", hint="choose or begin one in the tab Animation")
         self._animation.set_play(playing=not self._animation.play.playing)
 
+    def go(self, frames: int) -> None:
+        """Go some frames ahead, or back if negative, but not beyond the frames that play; pause the clip.
+
+        Raises:
+            InputError: If no clip is chosen.
+        """
+        play, motion = self._animation.required()
+        frame = min(max(play.frame + frames, play.first), play.end)
+        self._animation.set_play(time=frame / motion.fps, playing=False)
+
     def key(self) -> None:
         """Key the current pose at the current frame of the clip."""
         made = self._animation.key()

@@ -381,11 +381,21 @@
     searches = asked;
     if (searches !== "0") openTree(20);
   };
+  // viser reports a file as uploaded even if the page refuses it: the message of the page takes the place of this text.
+  const answerUploads = () => {
+    const status = document.querySelector(".synovia-status");
+    for (const box of document.querySelectorAll(".mantine-Notification-description")) {
+      if (box.textContent === "File uploaded successfully.") box.dataset.synovia = "upload";
+      const text = status?.dataset.said ? status.textContent : "The page has the file.";
+      if (box.dataset.synovia && box.textContent !== text) box.textContent = text;
+    }
+  };
   let due = 0;
   new MutationObserver(() => {
     due ||= setTimeout(() => {
       due = 0;
       nameControls();
+      answerUploads();
       followJoint();
       if (!waiting.size) paintAll();
     }, 200);

@@ -22,6 +22,13 @@ from synovia.viewer.scene.targets import Gizmo
 
 _STEP: Final = 0.007  # step of an arrow key, fraction of the body's size, rounded to a power of ten; 1 cm for a person
 _ANGLE: Final = math.radians(5.0)  # rotation per press of an arrow key, radians
+_ALL: Final = 1 << 40  # more frames than any clip has
+_STEPS: Final = (
+    ("First frame", "home", -_ALL),
+    ("Last frame", "end", _ALL),
+    ("Frame before", "pageup", -1),
+    ("Next frame", "pagedown", 1),
+)
 # key, modifier, index of the view axis, and sign, by direction
 _ARROWS: Final = {
     "right": ("arrowright", "", 0, 1.0),
@@ -53,6 +60,8 @@ class Keys:
         self._add("Undo", "Z", actions.undo, "cmd/ctrl")
         self._add("Redo", "Z", actions.redo, "cmd/ctrl+shift")
         self._add("Play or pause", "space", actions.play_or_pause)
+        for label, key, frames in _STEPS:
+            self._add(label, key, lambda frames=frames: actions.go(frames))
         self._add("Key the pose on top of the clip", "K", actions.key)
         self._add("Auto-key, on or off", "K", actions.switch_auto_key, "shift")
         self._add("Axes of the joint or of the world", "X", self._switch_axes)

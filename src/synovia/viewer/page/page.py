@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from synovia.model.shapes.world import World
 from synovia.surface import Surface
-from synovia.text import UNITS, counted
+from synovia.text import UNITS, counted, short_names
 from synovia.viewer.editing.engine import Frame, miss_text
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.worker import Worker
@@ -205,7 +205,11 @@ class Page:
 
     def _show_text(self, frame: Frame) -> None:
         """Show the status and the text of the tabs."""
-        state = f'data-joint="{"" if self.joint is None else self.joint}" data-searches="{self._searches}"'
+        if refused := self.session.state.refused:
+            self.session.state.refused = ""
+            self.notify(refused)
+        said = ' data-said="1"' if self.message.text else ""
+        state = f'data-joint="{"" if self.joint is None else self.joint}" data-searches="{self._searches}"{said}'
         if (motion := self.session.animation.play.motion) is not None:
             state += f' data-at="{frame.time * motion.fps / max(len(motion) - 1, 1):.4f}"'
         text = status_line(self._status_note(frame), state)
@@ -287,9 +291,9 @@ def _compiling_note(words: str, spent: float, usual: float) -> str:
 
 
 def _labels(session: Session) -> dict[str, int]:
-    """Return the row of each joint by its label; equal names get the row as a suffix."""
+    """Return the row of each joint by its label, a short name; equal names get the row as a suffix."""
     out: dict[str, int] = {}
-    for row, name in enumerate(session.body.given.joint_names):
+    for row, name in enumerate(short_names(session.body.given.joint_names)):
         label = name if name not in out else f"{name} (joint {row})"
         out[label] = row
     return out

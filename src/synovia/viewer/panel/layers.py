@@ -146,6 +146,8 @@ class Layers:
         if motion is None:
             return
         self._chosen = min(self._chosen, max(len(layers) - 1, 0))
+        selected = self._goals.find(self._tab.page.selected)
+        self._of_goal.visible = selected is not None and not selected.has_target
         state = (layers, self._chosen, motion, self._layers.edited)
         if layers:
             layer = layers[self._chosen]

@@ -26,6 +26,8 @@ _HELP: Final = (
     "Drop a file anywhere on the page, or choose one: GLB, FBX, URDF, BVH and the other formats that Synovia reads. A"
     " clip can play on this body, or show its own."
 )
+_FORBIDDEN: Final = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')  # characters that some systems do not allow in names
+_LENGTH: Final = 60  # largest number of characters of a file's name, so that it has less than 255 bytes
 _EITHER: Final = ("FBX",)  # names of formats whose files may be clips or characters
 
 
@@ -72,7 +74,8 @@ class Open(Tab):
         """
         if len(file.content) > LARGEST_FILE:
             raise UnsupportedError("the file is too large", value=f"{len(file.content) >> 20} MiB", expected="256 MiB")
-        name = re.sub(r"[^\w.-]+", "_", Path(file.name).name).strip("._")[-80:] or "file"
+        name = _FORBIDDEN.sub("_", Path(file.name.encode("utf-8", "replace").decode()).name).strip(". ")[-_LENGTH:]
+        name = name.strip(". ") or "file"
         folder = tempfile.mkdtemp(dir=self.page.host.folder)  # another page may have sent a file with the same name
         path = Path(folder) / name
         path.write_bytes(file.content)

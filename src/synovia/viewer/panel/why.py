@@ -24,6 +24,7 @@ from synovia.viewer.editing.solving import Solving
 from synovia.viewer.page.style import DIM, PRIMARY, note, safe
 from synovia.viewer.page.tab import Desk, Tab
 
+_NO_GOAL: Final = "No goal is enabled."
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d",
             "#868e96", "#f06595", "#e0a800", "#2f9e44", "#495057")  # fmt: skip
 _RANGE: Final = (-13.0, 1.0)  # log10 of the plotted errors: from rounding to ten times the body's size
@@ -153,7 +154,8 @@ class Why(Tab):
             self._clear()
         if frame.solution is None:
             self._explained = None
-            waits = "The solver is not ready yet." if frame.busy else "No goal is enabled."
+            idle = "On a clip, each layer in Animation says what it misses." if self._solving.on_clip else _NO_GOAL
+            waits = "The solver is not ready yet." if frame.busy else idle
             self._show_lines([frame.trouble or waits])
             return
         now = (problem, frame.pose.q.tobytes())

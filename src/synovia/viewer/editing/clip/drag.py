@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from synovia.clips.editing import EditStack
-from synovia.errors import InputError, UnsupportedError
+from synovia.errors import InputError, SynoviaError, UnsupportedError
 from synovia.goals import Goal
 from synovia.layers import Key, Layer, is_movable, moved_along
 from synovia.model import Pose, Skeleton
@@ -58,7 +58,8 @@ def drag_joint(state: State, row: int, q: Array) -> None:
         UnsupportedError: If the page has added the joint.
     """
     if row < state.rooted.added:
-        raise UnsupportedError("the clip does not have this root joint", hint="choose the root mode fixed")
+        hint = "choose the root mode fixed"
+        raise _refused(state, UnsupportedError("the clip does not have this root joint", hint=hint))
     play, given, own = _ready(state, None), state.given, without_root_values(q, state.given)
     name = given.address(row - state.rooted.added)
     if play.drag is None:
@@ -118,13 +119,20 @@ def _ready(state: State, editor: int | None) -> Play:
         raise InputError("no clip is chosen")
     if play.weight != 1.0:
         hint = "set the weight to 1 to edit the clip"
-        raise InputError("the clip is blended with another pose", value=play.weight, hint=hint)
+        raise _refused(state, InputError("the clip is blended with another pose", value=play.weight, hint=hint))
     if play.drag is not None and (play.drag.editor, play.drag.frame) != (editor, play.frame):
         state.finish()
     play.playing, play.time = False, play.frame / play.motion.fps
     if play.drag is not None:
         play.drag.ended = False
     return play
+
+
+def _refused(state: State, error: SynoviaError) -> SynoviaError:
+    """Let the page show an error, because drags raise errors where nobody sees them; return the error."""
+    state.refused = str(error)
+    state.touch()
+    return error
 
 
 def _new_layer(play: Play, name: str) -> Layer:
