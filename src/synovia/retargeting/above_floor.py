@@ -82,6 +82,9 @@ class LiveSoles:
     def __init__(self, target: Body, roles: Collection[str], rate: float) -> None:
         """Find the joints that turn."""
         self._target, self._levers = target, _levers(target, roles)
+        every = [one for part in self._levers for one in part]
+        needs = np.zeros((len(every), 4))
+        self._each, self._needs = [(one, needs[k : k + 1]) for k, one in enumerate(every)], needs[:, :2]
         self.moves_ankles = any(one.row != target.roles[one.role] for one in self._levers[0])
         self._step, self._left = _FASTEST / rate, float(np.exp(-1.0 / (_EASE * rate)))
         self.reset()
@@ -93,6 +96,12 @@ class LiveSoles:
 
     def raised(self, q: Array, frames: Array) -> tuple[Array, Array]:
         """Return joint values (nq,) and world frames (m, 12) with feet and toes turned up where they are too low."""
+        if not self._angles:
+            for lever, out in self._each:
+                lever.write_needs(frames[None], out)
+            if not self._needs.any():
+                self._quick = _QUICK
+                return q, frames
         out, turned = _turned(self._target, self._levers, q[None], frames[None], self._next)
         self._quick = _QUICK
         return out[0], turned[0]
@@ -183,6 +192,7 @@ class _Lever:
     Attributes:
         role: As given.
         row: As given.
+        write_needs: Writes the angles of ``needs`` for world frames to an array, (T, 4).
     """
 
     def __init__(self, target: Body, role: str, row: int, points: Bools, most: float) -> None:
@@ -190,7 +200,8 @@ class _Lever:
         self.role, self.row, self._target, self._axis = role, row, target, _axis(target, row)
         ahead, bounds = target.rest[row, :9].reshape(3, 3).T @ target.basis[:, 2], (-_BELOW * target.leg, most, 0.0)
         numbers, sole = np.array([self._axis, ahead, target.basis[:, 1], bounds]), target.soles[role]
-        self._tables = row, sole.rows[points].astype(np.int32), sole.points[points], numbers
+        rows = sole.rows[points].astype(np.int32)
+        self.write_needs = raising_angles(row, rows, sole.points[points], numbers)
 
     def turned(self, frames: Array, q: Array, angle: Array) -> Array:
         """Return joint values (T, nq) with the joint turned by angles (T,), for world frames (T, m, 12)."""
@@ -210,7 +221,8 @@ class _Lever:
 
     def needs(self, frames: Array) -> tuple[Array, Array]:
         """Return the angles by which the joint has to raise toes and heel, and those by which it can, (2, T) each."""
-        out = raising_angles(frames, *self._tables)
+        out = np.empty((len(frames), 4))
+        self.write_needs(frames, out)
         return out[:, :2].T, out[:, 2:].T
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -64,11 +64,12 @@ class Corrections:
         )
 
 
-def raising_angles(frames: Array, joint: int, rows: Ints, points: Array, numbers: Array) -> Array:
-    """Return the angles by which a joint has to raise toes and heel of a foot, and those by which it can, (T, 4).
+def raising_angles(joint: int, rows: Ints, points: Array, numbers: Array) -> Callable[[Array, Array], None]:
+    """Return the function that finds by which angles a joint has to raise toes and heel of a foot, and by which it can.
+
+    Its arguments are world frames of the body, (T, n, 12), and the angles, (T, 4), which it writes.
 
     Args:
-        frames: World frames of the body, (T, n, 12).
         joint: Row of the joint.
         rows: Row of the joint that carries each point of the sole, (k,).
         points: The points in the frames of these joints, (k, 3).
@@ -76,6 +77,7 @@ def raising_angles(frames: Array, joint: int, rows: Ints, points: Array, numbers
     """
     from synovia.kernels.tree.soles import sole_needs
 
-    out = np.empty((len(frames), 4))
-    sole_needs(frames, joint, rows, points, numbers, out)
-    return out
+    def write(frames: Array, out: Array) -> None:
+        sole_needs(frames, joint, rows, points, numbers, out)
+
+    return write
