@@ -68,7 +68,7 @@ from synovia.servo.twist import Twist
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName, as_solver
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
-_PATIENCE: Final = 1.5  # multiple of the look-ahead body's stopping time; afterwards each joint brakes independently
+_PATIENCE: Final = 1.5  # multiple of the time to stop on a path; afterwards each joint brakes independently
 _MARGIN: Final = 10  # ticks
 _SLOW_LEAD: Final = 0.3  # fraction of the time that a twist may be ahead, with late="slow"
 _SMALL_PART: Final = 1e-4  # fraction of the displacement to a stop, over which goals move in a straight line
