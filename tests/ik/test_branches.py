@@ -8,7 +8,7 @@ import pytest
 import synovia as sy
 from synovia.model import Joint, Kind, Mimic
 
-pytestmark = pytest.mark.compiled  # the choice of splits takes minutes otherwise
+pytestmark = pytest.mark.compiled  # each takes many seconds as plain Python
 
 DESCENTS = 120  # from random poses, to a branch that the list must have
 POSES = 6
