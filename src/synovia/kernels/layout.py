@@ -340,9 +340,9 @@ MOVED_WIDTH = 14
 PIECE_OBSTACLE, PIECE_ROW, PIECE_TOP, PIECE_NODE = 12, 13, 14, 15
 PIECE_WIDTH = 16
 # Settings of paths: clearance up to which a pair is measured; length below which a path is not divided; distance by
-# which a pair may be too near; duration of a tick (seconds)
-SEEN, SHORTEST, SLACK, WAY_TIME = 0, 1, 2, 3
-WAY_WIDTH = 4
+# which a pair may be too near
+SEEN, SHORTEST, SLACK = 0, 1, 2
+WAY_WIDTH = 3
 
 # --- Loops: one row for each; integers, then float values ------------------------------------------------------------
 TIED_PLACE = 0  # bits 1, 2, 4: axes of the first frame along which the second may not move; or AT_DISTANCE
@@ -590,8 +590,6 @@ WAYS: Final = (
     Table("rest", ("pairs",)),
     Table("after", ("pairs",)),
     Table("found", ("pairs",)),
-    Table("trial", ("axes", AXIS_WIDTH)),
-    Table("saved", ("axes", AXIS_WIDTH)),
 )
 # Scratch memory of the goals of a tick, see ``servo.levels``. "columns" are those of the Jacobian. Columns that depend
 # on each other are a part, and come to rest at the same time.
