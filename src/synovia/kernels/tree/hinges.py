@@ -36,12 +36,14 @@ JOINT_WIDTH = 16
 KIND, START, END, POINT, WEIGHT = 0, 1, 2, 3, 6
 TERM_WIDTH = 7
 DIRECTION, ORIENTED, PLACED = 0, 1, 2
+WORLD_AXIS, WORLD_ORIGIN = 0, 3  # columns of a hinge in the world
+AXES_WIDTH = 6
 SMOOTHNESS, LENGTH, LIMITS = 0, 1, 2  # settings; then the lower and the upper limit of each hinge
 
 TABLES = (
     Table("cost", (1,)),
     Table("frames", ("joints", 12)),
-    Table("axes", ("hinges", 6)),  # axis and origin of each hinge in the world
+    Table("axes", ("hinges", AXES_WIDTH)),
     Table("e", ("rows",)),
     Table("J", ("rows", "hinges")),
     Table("blocks", ("frames_count", "square")),  # Gauss-Newton matrices at x; ``slopes`` are minus half the gradients
@@ -95,8 +97,8 @@ def place(m, base, joints, x):
                 v * a[0] * a[1] + s * a[2], c + v * a[1] * a[1], v * a[1] * a[2] - s * a[0],
                 v * a[0] * a[2] - s * a[1], v * a[1] * a[2] + s * a[0], c + v * a[2] * a[2],
             ))  # fmt: skip
-            store(m.axes, h, 0, apply(R, a))
-            store(m.axes, h, 3, p)
+            store(m.axes, h, WORLD_AXIS, apply(R, a))
+            store(m.axes, h, WORLD_ORIGIN, p)
         store_frame(m.frames, k, R, p)
 
 
@@ -122,14 +124,14 @@ def terms_of(m, joints, terms, wanted, t, length):
             e = log_rotation(matmul(load_rotation(wanted[i], t, 0), transposed(R)))
             set_three(m.e, at, scale(w, e))
             for h in range(k):
-                set_column(m.J, at, h, scale(w, load(m.axes, h, 0)))
+                set_column(m.J, at, h, scale(w, load(m.axes, h, WORLD_AXIS)))
             continue
         point, target = add(origin, apply(R, load(terms, i, POINT))), load(wanted[i], t, 0)
         if kind == PLACED:
             w /= length
             set_three(m.e, at, scale(w, sub(target, point)))
             for h in range(k):
-                set_column(m.J, at, h, scale(w, cross(load(m.axes, h, 0), sub(point, load(m.axes, h, 3)))))
+                set_column(m.J, at, h, scale(w, cross(load(m.axes, h, WORLD_AXIS), sub(point, load(m.axes, h, WORLD_ORIGIN)))))
             continue
         start = int(terms[i, START])
         way, both = sub(point, origin_of(m.frames, start)), moved_by(joints, start)
@@ -137,8 +139,8 @@ def terms_of(m, joints, terms, wanted, t, length):
         d = scale(F(1) / far, way)
         set_three(m.e, at, scale(w, sub(target, d)))
         for h in range(k):
-            arm = way if h < both else sub(point, load(m.axes, h, 3))
-            speed = scale(F(1) / far, cross(load(m.axes, h, 0), arm))
+            arm = way if h < both else sub(point, load(m.axes, h, WORLD_ORIGIN))
+            speed = scale(F(1) / far, cross(load(m.axes, h, WORLD_AXIS), arm))
             set_column(m.J, at, h, scale(w, axpy(-dot(speed, d), d, speed)))
 
 

@@ -15,6 +15,7 @@ from synovia.kernels.math.vectors import add, cross, dot, load, sub
 AXIS, AHEAD, UP, BOUNDS = 0, 1, 2, 3
 LOW, MOST = 0, 1  # columns of the bounds
 TOES, HEEL, TOES_ROOM, HEEL_ROOM = 0, 1, 2, 3
+PLACE = 0  # column of a point
 LEAST = F(1e-12)
 
 
@@ -40,7 +41,7 @@ def sole_needs(frames, joint, rows, points, numbers, out):
         own = apply(R, load(numbers, AXIS, 0))
         across = cross(up, own)
         for k in range(rows.shape[0]):
-            place = add(apply(rotation_of(frames[t], rows[k]), load(points, k, 0)), origin_of(frames[t], rows[k]))
+            place = add(apply(rotation_of(frames[t], rows[k]), load(points, k, PLACE)), origin_of(frames[t], rows[k]))
             height = dot(place, up)
             if height >= low:
                 continue
