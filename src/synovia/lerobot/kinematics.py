@@ -93,7 +93,7 @@ class Kinematics:
         self.command: Tick | None = None
         self._window = float(as_numbers(window, (), "window"))
         self._limits: dict[str, Any] | None = None
-        given: dict[str, Any] = vars(completed(MotionLimits, limits, type(self).__name__))
+        given: dict[str, Any] = completed(MotionLimits, limits, type(self).__name__).__dict__
         if fps is not None:
             if given["acceleration"] is None:
                 raise InputError("acceleration", expected="a limit, degrees per s²", hint="fps= needs acceleration=")

@@ -131,7 +131,9 @@ def terms_of(m, joints, terms, wanted, t, length):
             w /= length
             set_three(m.e, at, scale(w, sub(target, point)))
             for h in range(k):
-                set_column(m.J, at, h, scale(w, cross(load(m.axes, h, WORLD_AXIS), sub(point, load(m.axes, h, WORLD_ORIGIN)))))
+                set_column(
+                    m.J, at, h, scale(w, cross(load(m.axes, h, WORLD_AXIS), sub(point, load(m.axes, h, WORLD_ORIGIN))))
+                )
             continue
         start = int(terms[i, START])
         way, both = sub(point, origin_of(m.frames, start)), moved_by(joints, start)
