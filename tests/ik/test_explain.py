@@ -276,3 +276,18 @@ def test_a_conflict_where_limits_leave_one_pose_advises_other_goals(monkeypatch)
     for limits, advice in (((0.0, 0.0), "Try other goals."), ((0.0, 1.0), "Try more attempts or other goals.")):
         body, goals = opposed(limits)
         assert sy.solve(body, goals, "full-body").explain()[0].endswith(f"near this pose. {advice}")
+
+
+def test_a_target_just_out_of_reach_is_not_said_to_be_at_the_reach():
+    first = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.9, 0.6, 0.5))).explain()[0]
+    assert "reaches 1.09 m at most" not in first
+    assert "before it" in first
+
+
+def test_an_answer_with_a_clearance_goal_does_not_say_that_collisions_were_not_checked():
+    arm = sy.with_shapes(sy.bundled("arm7"))
+    reach = sy.PositionGoal("tool", (0.4, 0.1, 0.5))
+    alone, clear = (sy.solve(arm, goals) for goals in ([reach], [reach, sy.ClearanceGoal(0.01)]))
+    assert (alone.reached, clear.reached) == (True, True)
+    assert "Collisions are checked" in alone.explain()[0]
+    assert "Collisions are checked" not in clear.explain()[0]

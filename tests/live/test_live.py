@@ -89,6 +89,20 @@ def test_limbs_move_out_of_each_other_and_return():
     assert np.abs(np.diff(apart, axis=0)).max() < 2.0 * np.abs(np.diff(through, axis=0)).max()
 
 
+def test_clearance_needs_shapes_and_names_links_without(walk, character):
+    assert not character.shapes
+    with pytest.raises(InputError, match="a target with shapes"):
+        sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, clearance=0.0)
+    body = sy.bundled("humanoid")
+    joints = [
+        replace(joint, parent=parent if parent >= 0 else None, shapes=() if joint.name == "head" else joint.shapes)
+        for joint, parent in zip(body.joints, body.parents, strict=True)
+    ]
+    bare = sy.Skeleton(joints, up="y", meters_per_unit=1.0)
+    live = sy.LiveRetarget(walk.skeleton, bare, rate=walk.fps, clearance=0.0)
+    assert any("without known shapes are not kept apart: 'head'" in one.text for one in live.report().findings)
+
+
 def test_the_first_second_is_learned_and_then_followed(walk, character):
     live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, learn=0.2)
     poses = [live.step(walk[k]) for k in range(30)]

@@ -17,7 +17,7 @@ from synovia.goals import ClearanceGoal, Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.solution import Reason, Relief, Solution, gap_text, length_text
-from synovia.ik.status import Status
+from synovia.ik.status import REACHED_ONLY, Status
 from synovia.model import Kind, Pose
 from synovia.model.geometry import Array
 from synovia.model.limits import Interval
@@ -155,6 +155,8 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
         others = " together with the other goals" if len(solution.missed) == 1 else " together"
         other = "Try other goals" if _is_pinned(solution) else "Try more attempts or other goals"
         return [f"Conflict: {names} cannot be met{others} near this pose. {other}."]
+    if status is Status.REACHED and any(goal.needs == "clearance" for goal in solution.goals):
+        return [REACHED_ONLY]
     return [status.meaning]
 
 
@@ -320,6 +322,8 @@ def _reach_sentences(solution: Solution) -> list[str]:
             beyond = near > span.farthest
             what = "target" if near == far else f"{'nearest' if beyond else 'farthest'} place within the bounds"
             away = length_text(near if beyond else far, unit)
+            if beyond and bound == f"reaches {away} at most":  # the same number, rounded
+                bound = f"ends {length_text(near - span.farthest, unit)} before it"
             lines.append(
                 f"the {what} of {goal.label!r} is {away} from {names[span.first]!r}, the first "
                 f"joint that moves; the chain from there {bound}{_in_place(solution, [i])}.{_held(ik, i, span.first)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 import numpy as np
 
@@ -38,9 +39,9 @@ class Status(IntEnum):
         return _MEANINGS[self]
 
 
+REACHED_ONLY: Final = "Reached: every goal is met within its tolerance, checked by forward kinematics of the pose."
 _MEANINGS = {
-    Status.REACHED: "Reached: every goal is met within its tolerance, checked by forward kinematics of the pose."
-    " Collisions are checked by clearance goals only.",
+    Status.REACHED: f"{REACHED_ONLY} Collisions are checked by clearance goals only.",
     Status.UNREACHABLE: "Unreachable: a target is too far from its chain, too near to it, or outside its joint limits.",
     Status.CONFLICT: "Conflict: the goals cannot be met together near this pose. Try more attempts or other goals.",
     Status.LIMITED: "Limited: no small step within the joint limits lowers the error. Another start may.",

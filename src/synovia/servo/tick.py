@@ -16,6 +16,7 @@ from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.ik.solution import length_text, unseen_by_clearance
+from synovia.ik.status import REACHED_ONLY
 from synovia.kernels.layout import REACHED, STATUS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools
@@ -414,7 +415,8 @@ class ServoDetails:
     def explain(self) -> tuple[list[str], list[str]]:
         """Return the sentences of ``Tick.explain`` before and after those about limits."""
         status, problem = self.status, self.view.problem
-        first, further = [self.holding or status.meaning], list[str]()
+        clear = status is Status.REACHED and any(goal.needs == "clearance" for goal in problem.goals)
+        first, further = [self.holding or (REACHED_ONLY if clear else status.meaning)], list[str]()
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self.row is not None and self._missed:
             problem = problem if self.places is None else problem.with_obstacles_at(self.places)
             first = Solution(problem, self.view.classified(self.row, self.places)[None]).explain()

@@ -58,6 +58,7 @@ class Live(Roles):
     acceleration: Any = option(default=..., like=ACCELERATION)
     hold_feet: bool = option(default=..., like=said_of(Retarget, "hold_feet"))
     clearance: Any = option(default=..., like=options.LIVE_APART, kind=APART, metavar="DISTANCE|none")
+    shapes: bool = option(default=..., like=options.FITTED)
     idle_hands: Any = option(default=..., like=said_of(Retarget, "idle_hands"))
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(default=..., like=options.LEARN, kind=Number(0), metavar="SECONDS")
@@ -89,9 +90,12 @@ def live(given: Live) -> int:
 
     For example: synovia live vmc://127.0.0.1:39539 robot.urdf --to udp://127.0.0.1:9000 --acceleration 50
     """
+    from synovia.covers import with_shapes
     from synovia.streams import open_source, play
 
     target = given.load_body(given.target, Terminal())
+    if given.shapes:
+        target = with_shapes(target)
     skeleton = None if given.model is None else given.load_body(given.model, Terminal())
     source = open_source(given.source, skeleton, remote=given.remote, paced=not given.fast)
     made: list[LiveRetarget] = []

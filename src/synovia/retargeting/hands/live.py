@@ -31,6 +31,7 @@ from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.tracked import TrackedHand
 from synovia.retargeting.options import HandOptions
 from synovia.servo.tick import Tick
+from synovia.text import length_text
 
 Bools = NDArray[np.bool_]
 _BEYOND: Final = 0.05  # radians or length units; largest excess of a measured pose beyond its limits
@@ -114,11 +115,16 @@ class HandDetails:
         late = self.status is Status.LATE
         return {joint: "velocity" for joint, share in self.speeds.items() if late and share >= _AT_MOST}
 
+    def _follows(self) -> str:
+        """Return a sentence about how closely the tips follow."""
+        far = length_text(float(self.distances.max(initial=0.0)), self.skeleton.meters_per_unit)
+        return f"The hand follows as closely as its joints allow: the tips are at most {far} from their targets."
+
     def explain(self) -> tuple[list[str], list[str]]:
         """Return the sentences of ``Tick.explain`` before and after those about limits."""
         unseen = [finger for finger, state in self.states.items() if state == "lost"]
         stalled = "Stalled: a pinch does not close, or the tips are far from their targets."
-        first = stalled if self.status is Status.STALLED else self.status.meaning
+        first = {Status.STALLED: stalled, Status.REACHED: self._follows()}.get(self.status, self.status.meaning)
         further = [f"Fingers that were not seen: {', '.join(unseen)}."] if unseen else []
         if self.source is not None and palms_and_side_of(self.source[0][None], self.source[1]).others:
             other = "left" if self.source[1] == "right" else "right"

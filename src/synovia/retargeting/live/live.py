@@ -20,6 +20,7 @@ from synovia.model.geometry import Array, as_numbers, is_finite, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
+from synovia.model.shapes.body import unchecked_links
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import checked_idle
 from synovia.retargeting.live.apart import LiveApart
@@ -101,7 +102,8 @@ class BodyDetails:
     def explain(self) -> tuple[list[str], list[str]]:
         """Return the sentences of ``Tick.explain`` before and after those about limits."""
         missing = f"Stalled: feet that stand miss their places: {', '.join(self.missing)}."
-        return [missing if self.status is Status.STALLED else self.status.meaning], []
+        follows = "The body follows its source within its limits; report() says how far its limbs are off."
+        return [{Status.STALLED: missing, Status.REACHED: follows}.get(self.status, self.status.meaning)], []
 
 
 class LiveRetarget(ChecksArguments):
@@ -196,6 +198,9 @@ class LiveRetarget(ChecksArguments):
         self._how = {name: getattr(chosen, name) for name in ("joint_map", "rest", "up", "root")}
         self._limits = {name: getattr(chosen, name) for name in ("velocity", "acceleration", "jerk")}
         self._hold_feet, self._distance = chosen.hold_feet, checked_clearance(chosen.clearance)
+        if self._distance is not None and not target.shapes:
+            hint = "sy.with_shapes(body), or --shapes, fits capsules to it"
+            raise InputError("clearance", value=self._distance, expected="a target with shapes", hint=hint)
         self._apart: LiveApart | None = None
         self._relaxed = checked_idle(chosen.idle_hands) == "relaxed"
         self._set_source(target if source_skeleton is None else source_skeleton)
@@ -471,6 +476,7 @@ class LiveRetarget(ChecksArguments):
             near=self._near / max(self._ticks - self._taught - self._held, 1),
             trouble=self._trouble if self._calibration is None else "",
             unseen={} if self._landmarks is None else self._landmarks.unseen,
+            unchecked=tuple(unchecked_links(self.skeleton)) if self._distance is not None else (),
             **figures,
         )
 

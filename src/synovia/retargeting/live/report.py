@@ -15,7 +15,7 @@ from synovia.model.tables import Ints
 from synovia.retargeting.body import NEXT
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.transfer import across
-from synovia.text import counted
+from synovia.text import counted, listed
 
 _EACH: Final = 15.0  # comparisons of directions per second, about
 _OFF: Final = (0.35, 1.0)  # radians: mean angle of a limb above which the verdict is "look", and "failed"
@@ -50,6 +50,7 @@ class LiveReport:
         behind: Mean time from the newest sample to the one that was played, seconds; 0 without time stamps.
         trouble: Why the source could not be learned so far; empty if it was learned, or learning has not failed.
         near: Share of the ticks that follow in which limbs were nearer to each other than ``clearance``.
+        unchecked: Links that are not kept apart although there is a ``clearance``, because their shapes are unknown.
         unseen: Share of the poses in which landmarks of a part were not seen, by the part.
 
     Example:
@@ -77,6 +78,7 @@ class LiveReport:
     trouble: str = ""
     near: float = 0.0
     unseen: Mapping[str, float] = field(default_factory=dict[str, float])
+    unchecked: tuple[str, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -104,6 +106,8 @@ class LiveReport:
             add("unseen", f"not seen, so held or at rest: {shares} of the poses")
         if self.near > _NEAR:
             add("overlap", f"limbs could not be kept apart in {100.0 * self.near:.0f} % of the ticks")
+        if self.unchecked:
+            add("overlap", f"links without known shapes are not kept apart: {listed(self.unchecked)}", level="note")
         if self.missed > _MISSED:
             add("missed", f"feet miss their contacts in {100.0 * self.missed:.0f} % of the time they stand")
         return tuple(sorted(out, key=lambda one: -LEVELS.index(one.level)))
