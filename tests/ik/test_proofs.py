@@ -9,8 +9,8 @@ import synovia as sy
 from synovia.errors import FileError, FormatError, InputError
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.proofs.chain import chain_of
-from synovia.ik.proofs.check import excludes
-from synovia.ik.proofs.maps import ReachMap, axis_of
+from synovia.ik.proofs.check import excludes, out_of_lengths
+from synovia.ik.proofs.maps import MOST_PAINTED, ReachMap, axis_of, map_of
 from synovia.ik.proofs.search import search
 from synovia.results import Proof
 
@@ -100,6 +100,98 @@ def test_a_far_target_is_proved_by_lengths_to_the_length_that_is_missing():
     assert 0.8 * solution.errors[0].position < proof.near <= solution.errors[0].position
     assert "No pose within the joint limits brings 'tool' nearer than" in proof.claim
     assert proof.claim in " ".join(solution.explain())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lengths_exclude_what_the_solver_calls_out_of_reach_and_no_reachable_target(seed):
+    body = random_body(seed, 2 + seed % 5)
+    found = chain(body)
+    lengths = found.fixed, found.slides, np.stack([found.low, found.high], axis=1)
+    for k in range(40):
+        reachable = body.random_pose(k).position("tip")
+        assert found.length_gap(reachable) <= found.length_rounding(reachable)
+        assert not out_of_lengths(*lengths, reachable, 0.0)
+    for solver in ("lm", "full-body"):
+        ik = sy.IK(body, sy.PositionGoal("tip"), solver)
+        rng = np.random.default_rng(seed)
+        for size in (0.01, 0.3, 3.0):
+            solution = ik.solve(body.random_pose(seed).position("tip") + size * ik.reach * rng.normal(size=3))
+            if solution.status is not sy.Status.UNREACHABLE:
+                continue
+            proof = solution.proof
+            assert proof.check()
+            assert proof.near <= solution.errors[0].position + 1e-9
+            assert not replace(proof, near=proof.near + 1e-6 * ik.reach).sealed().check() or proof.kind != "length"
+            assert not replace(proof, target=body.random_pose(1).position("tip").copy()).sealed().check()
+            said = " ".join(solution.explain())
+            assert "Not decided" not in said
+            assert proof.claim in said
+
+
+def test_a_chain_with_balls_is_proved_by_lengths_where_a_ball_of_all_poses_is_too_wide():
+    kind, limit = sy.Kind, sy.Interval(-0.5, 0.5)
+    joints = [
+        sy.Joint("a", None, kind.HINGE, axis=(0, 0, 1), limit=limit),
+        sy.Joint("b", "a", kind.BALL, place(0.3, 0.2, 0.0)),
+        sy.Joint("c", "b", kind.HINGE, place(0.0, 0.4, 0.1), axis=(0, 1, 0), limit=limit),
+        sy.Joint("d", "c", kind.BALL, place(0.2, 0.1, 0.1)),
+        sy.Joint("tip", "d", rest=place(0.1, 0.3, 0.2)),
+    ]
+    body = sy.Skeleton(joints)
+    found = chain(body)
+    reach = sum(float(np.linalg.norm(joint.rest[:3, 3])) for joint in joints)
+    shown = 0
+    for k in range(40):
+        toward = np.random.default_rng(k).normal(size=3)
+        target = toward / np.linalg.norm(toward) * 1.02 * reach
+        shown += found.gap(target) < 0.0
+        solution = sy.solve(body, sy.PositionGoal("tip", target), "lm")
+        assert solution.proof.kind == "length" or found.gap(target) > 0.0
+        assert solution.proof.check()
+    assert shown
+
+
+def test_a_pose_and_a_goal_that_no_joint_moves_are_proved_by_lengths():
+    arm = sy.bundled("arm7")
+    assert sy.IK(arm, sy.PoseGoal("tool"), "lm").solve(place(0.0, 3.0, 0.0)).proof.check()
+    root = sy.solve(arm, sy.PositionGoal("base", (0.0, 0.5, 0.0)), "lm")
+    assert root.status is sy.Status.UNREACHABLE
+    assert root.proof.check()
+    held = sy.solve(narrow(), sy.PositionGoal("b", (0.0, 0.5, 0.0)), "lm", moving=["b"])
+    assert held.status is sy.Status.UNREACHABLE
+    assert held.proof.check()
+    assert held.proof.near == pytest.approx(held.errors[0].position)
+    assert not replace(held.proof, near=held.errors[0].position * 1.001).sealed().check()
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_a_map_with_too_many_boxes_is_given_up_and_not_tried_again():
+    kind = sy.Kind
+    joints = [
+        sy.Joint("a", None, kind.HINGE, axis=(0, 0, 1)),
+        sy.Joint("s", "a", kind.BALL, place(0.3, 0.0, 0.0)),
+        sy.Joint("e", "s", kind.HINGE, place(0.0, 0.0, 0.36), axis=(0, 1, 0)),
+        sy.Joint("tip", "e", rest=place(-0.3, 0.4, -0.4)),
+    ]
+    body = sy.Skeleton(joints)
+    solution = sy.solve(body, sy.PositionGoal("tip", (0.0, 0.0, 1.04)), "lm", proofs=True)
+    assert solution.status is not sy.Status.UNREACHABLE
+    assert "Not decided for 'tip'" in " ".join(solution.explain())
+    area = map_of(chain(body).trimmed())
+    assert area.spent == MOST_PAINTED
+    assert not area.whole
+    again = sy.solve(body, sy.PositionGoal("tip", (0.0, 0.0, 1.04)), "lm")
+    assert again.prove() is None
+    assert area.spent == MOST_PAINTED
+    assert map_of(chain(body).trimmed()) is area
+
+
+def test_a_closed_form_that_decides_is_named():
+    solution = sy.solve(narrow(), sy.PositionGoal("tip", (-0.3, 0.5, 0.0)), "hinges")
+    assert solution.status is sy.Status.UNREACHABLE
+    assert "The closed form of 'hinges' proves it." in solution.explain()
+    assert "Not decided" not in " ".join(solution.explain())
 
 
 def narrow(low=-0.2, high=0.2):

@@ -36,6 +36,7 @@ _SPENT = "Out of steps: the error was still decreasing. To continue, solve again
 _LATE = "Out of time: the deadline stopped the solve. Allow more time, or solve again from this pose."
 _CUT = "Limited: joint limits changed the closed-form answer. Another pose within the limits may be nearer."
 _UNREACHABLE = "Unreachable: it is proved that no pose within the joint limits meets the goals{0}."
+_BY_FORM = "The closed form of {0!r} proves it."
 _CLOSED = "Stalled: the settings of the solver limit its closed-form answer; the target may be within reach."
 _HELD = {
     "smoothness": "Smoothed: the goals were met before smoothness= was applied. Lower it, or slow the targets down.",
@@ -94,8 +95,8 @@ def explain(solution: Solution) -> list[str]:
 
 
 def _undecided(solution: Solution) -> list[str]:
-    """Return a sentence for each missed position of which a search found neither a pose nor a proof."""
-    if not solution.proof_tried or solution.known_proof is not None:
+    """Return a sentence for each missed position if a search found neither a pose nor a proof."""
+    if not solution.proof_tried or solution.status is Status.UNREACHABLE:
         return []
     lines: list[str] = []
     unit = solution.ik.skeleton.meters_per_unit
@@ -133,8 +134,11 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
     if status is Status.UNREACHABLE:
         known = solution.known_proof
         claim = [] if known is None else [known.claim]
-        proved = [] if claim else [f"Unreachable: {line}" for line in _reach_sentences(solution)]
-        return [*(proved or [_UNREACHABLE.format(_in_place(solution, solution.missed))]), *claim]
+        proved = [f"Unreachable: {line}" for line in _reach_sentences(solution)]
+        if not proved:
+            proved = [_UNREACHABLE.format(_in_place(solution, solution.missed))]
+            proved += [_BY_FORM.format(solution.ik.solver.name)] if closed and not claim else []
+        return [*proved, *claim]
     if status is Status.STALLED and (causes or closed or _is_pinned(solution)):
         return [_CLOSED if closed else _STALLED]
     if solution.interrupted and not solution.reached:

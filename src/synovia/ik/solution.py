@@ -381,7 +381,8 @@ class Solution(Pictured):
         """The proof that a missed goal is out of reach; None without one.
 
         If the status is ``UNREACHABLE``, it is searched for when it is first used. After other misses, ``prove`` or
-        ``IK(proofs=True)`` search for it. There is none if a closed form or a rotation decides.
+        ``IK(proofs=True)`` search for it. There is none if a closed form, a rotation, or bounds of a goal decide;
+        ``explain`` then says what proves it.
         """
         if self.status is Status.UNREACHABLE and not self.proof_tried:
             return self.prove()
@@ -400,8 +401,9 @@ class Solution(Pictured):
     def prove(self, deadline: float | None = None) -> Proof | None:
         """Search for a proof that a missed position is out of reach; the status then is ``UNREACHABLE``.
 
-        It takes at most about a tenth of a second for each missed goal. Limits of balls are not used, and joints that
-        follow others count as independent.
+        It takes some tenths of a second at most for each missed goal. The first call for a chain of up to seven joints
+        may also paint a map, in up to about five seconds for all goals; a map that needs more is given up. Limits of
+        balls are not used, and joints that follow others count as independent.
 
         Args:
             deadline: Seconds after which the search ends.
@@ -420,8 +422,8 @@ class Solution(Pictured):
     def find_conflict(self, deadline: float | None = None) -> Conflict | None:
         """Find a smallest set of goals that cannot be met together, for a miss of several goals.
 
-        It leaves out one goal after the other and solves again, in some tenths of a second for each goal. Priorities
-        do not count.
+        It leaves out one goal after the other and solves again, in some tenths of a second for each goal. The search
+        for the proof takes up to about five seconds more. Priorities do not count.
 
         Args:
             deadline: Seconds after which the search ends; the set may then be larger.

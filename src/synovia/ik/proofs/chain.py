@@ -32,6 +32,7 @@ from synovia.text import first_few
 _QUARTER = rigid((0.0, 0.0, 0.0), np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # z to y
 _BALL = (-math.pi, math.pi), (0.0, math.pi), (-math.pi, math.pi)  # ranges of the three hinges of a ball: z, y, z
 _PARALLEL = 1e-6  # square of the sine of the angle between two axes that count as parallel
+_EXACT = 2e-13  # rounding error of a sum of lengths, relative
 _SAME = 1e-12  # radians or length units: an interval below this width is one value
 
 
@@ -112,6 +113,26 @@ class Chain:
             p = frame[:, :3] @ p + frame[:, 3]
         return float(np.linalg.norm(p - target)) - r
 
+    def length_gap(self, target: Array) -> float:
+        """Return how far a target (3,) is outside what the lengths of the links reach, length units.
+
+        It is the bound of ``kernels.goals.reach``: each joint may turn in any direction, and a slide has a range of
+        lengths. A negative gap proves nothing.
+        """
+        links, axes = self.fixed[:, :, 3].copy(), self.fixed[:, :, 2]
+        links[0] = 0.0
+        low, high = (np.append(np.where(self.slides, limit, 0.0), 0.0) for limit in (self.low, self.high))
+        nearest = np.clip(-np.sum(links * axes, axis=1), low, high)
+        least, *ends = (np.linalg.norm(links + value[:, None] * axes, axis=1) for value in (nearest, low, high))
+        most = np.maximum(*ends)
+        total, away = float(most.sum()), float(np.linalg.norm(target - self.fixed[0, :, 3]))
+        return max(away - total, float((least + most).max()) - total - away)
+
+    def length_rounding(self, target: Array) -> float:
+        """Return more than the rounding error of ``length_gap``, length units."""
+        moved = np.maximum(abs(self.low), abs(self.high))[self.slides].sum()
+        return _EXACT * (self.scale + float(moved) + float(np.linalg.norm(target)))
+
 
 def held_text(held: Sequence[str]) -> str:
     """Return the text " while these joints stay in place"; "" without any."""
@@ -121,7 +142,7 @@ def held_text(held: Sequence[str]) -> str:
 
 
 def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chain | None:
-    """Return the chain of the position of goal g; None if proofs do not know its joints.
+    """Return the chain of the position of goal g, without joints if none moves; None if proofs do not know its joints.
 
     Limits are relaxed where needed, so that the chain reaches at least what the body reaches: a ball turns freely, and
     joints that follow others move freely within their ranges. Joints that may not move stay at their values in q.
@@ -133,7 +154,7 @@ def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chai
         g: Index of the goal.
     """
     row = int(reduced.goals.table[g, GOAL_ROW])
-    if row < 0 or not reduced.goals.table[g, PARTS] & POSITION:
+    if not reduced.goals.table[g, PARTS] & POSITION:
         return None
     rows: list[int] = []
     joints: list[int] = reduced.joints.tolist()
@@ -170,7 +191,8 @@ def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chai
             fixed.turns_freely = True
             continue
         bounds, (ratio, offset) = reduced.limits[reduced.rows[row, VARIABLE]], reduced.couple[row, [RATIO, OFFSET]]
-        first, last = sorted((float(ratio * bounds[LOWER] + offset), float(ratio * bounds[UPPER] + offset)))
+        ends = bounds[[LOWER, UPPER]] if ratio else np.zeros(2)
+        first, last = sorted((ratio * ends + offset).tolist())
         if kind == Kind.SLIDE and not last - first < math.inf:
             return None
         if kind == Kind.HINGE and not last - first < 2 * math.pi:
@@ -185,12 +207,11 @@ def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chai
         places.append(int(reduced.rows[row, FIRST_Q]) if (ratio, offset) == (1.0, 0.0) else -1)
     fixed.add(frames_to_transforms(reduced.goals.offsets[g]))
     fixed.end()
-    if not slides:
-        return None
-    low, high = np.array(limits).T
+    low, high = np.array(limits).reshape(-1, 2).T
     return Chain(
-        np.array(fixed.done), np.array(slides), low.copy(), high.copy(), tuple(owners), tuple(places), tuple(held)
-    )
+        np.array(fixed.done), np.array(slides, np.bool_), low.copy(), high.copy(), tuple(owners), tuple(places),
+        tuple(held),
+    )  # fmt: skip
 
 
 class _Links:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+MOST_BOXES = 40_000_000  # for a map: some ten seconds
 
 
 def ball(fixed: Array, slides: Array, m: Array, w: Array) -> tuple[Array, Array, Array]:
@@ -93,6 +94,23 @@ def excludes(fixed: Array, slides: Array, limits: Array, target: Array, near: fl
     return len(tokens) == 0
 
 
+def out_of_lengths(fixed: Array, slides: Array, limits: Array, target: Array, near: float) -> bool:
+    """Return whether the target is farther than ``near`` from all points that the lengths of the links reach.
+
+    Each joint may turn what it carries in any direction. See ``excludes`` for the arguments.
+    """
+    o, z, n = fixed[:, :, 3].copy(), fixed[:, :, 2], len(slides)
+    away, o[0] = np.linalg.norm(target - o[0]), 0  # distances count from the first joint
+    ends = np.zeros((n + 1, 3))  # values of each slide: its limits, and where the link is shortest
+    ends[:n, :2] = limits * slides[:, None]
+    ends[:, 2] = np.clip(-(o * z).sum(axis=1), ends[:, 0], ends[:, 1])
+    lengths = np.linalg.norm(o[:, None] + ends[:, :, None] * z[:, None], axis=2)
+    most, least = lengths.max(axis=1), lengths[:, 2]
+    reach = most.sum()
+    slack = 1e-13 * (np.abs(fixed[:, :, 3]).sum() + np.abs(ends).max(axis=1).sum() + np.linalg.norm(target))
+    return bool(np.maximum(away - reach, (most + least).max() - reach - away) > near + slack)
+
+
 class Plane:
     """Painted cells of a half-plane about the axis of joint k: rows by distance, columns by height."""
 
@@ -116,9 +134,12 @@ class Plane:
 
 def covers(fixed: Array, slides: Array, limits: Array, plane: Plane) -> bool:
     """Return whether the painted cells cover all that the tip of a chain reaches, in a half-plane about its z axis."""
-    slack, stack = 1e-10 * np.abs(fixed[:, :, 3]).sum(), [limits[None]]
+    slack, stack, count = 1e-10 * np.abs(fixed[:, :, 3]).sum(), [limits[None]], 0
     while stack:
         boxes = stack.pop()
+        count += len(boxes)
+        if count > MOST_BOXES:
+            return False
         m, w = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2
         p, r, D = ball(fixed, slides, m, w)
         painted, whole = plane.around(p, r + slack)

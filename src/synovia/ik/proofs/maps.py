@@ -21,6 +21,7 @@ _ON_AXIS: Final = 1e-5  # of the scale: a tip nearer to the last axis counts as 
 _SAMPLES: Final = 200_000
 _MAPS: Final[dict[bytes, ReachMap]] = {}
 _KEPT: Final = 16  # largest number of maps that are kept
+MOST_PAINTED: Final = 40_000_000  # boxes for the maps of one call: four to five seconds
 _PORTION: Final = 100_000  # boxes between two looks at the clock: about ten milliseconds
 _MOST: Final = 20_000  # length of the longest proof by a map
 
@@ -35,6 +36,7 @@ class ReachMap:
         lowest: Smallest height of the cells along the axis, length units.
         cells: (rows, columns) uint8, 1 if painted; row by distance from the axis, column by height.
         whole: Whether all cells that the tip may touch are painted.
+        spent: Number of boxes that were searched for painting.
     """
 
     def __init__(self, chain: Chain, axis: int) -> None:
@@ -48,23 +50,24 @@ class ReachMap:
         self._cells = np.zeros((_CELLS + 2, 2 * _CELLS + 4), np.int32)
         self._memory = Memory(replace(chain, low=_from(chain.low, axis), high=_from(chain.high, axis)))
         self._sums = np.zeros((self._cells.shape[0] + 1, self._cells.shape[1] + 1), np.int32)
-        self.whole = False
+        self.whole, self.spent = False, 0
 
     @property
     def cells(self) -> NDArray[np.uint8]:
         """The painted cells."""
         return self._cells.astype(np.uint8)
 
-    def paint(self, watch: Watch) -> bool:
-        """Paint, or go on painting, until the deadline; return whether all is painted."""
+    def paint(self, watch: Watch, most: int = MOST_PAINTED) -> bool:
+        """Paint, or go on painting, until the deadline or ``most`` boxes in all; return whether all is painted."""
         from synovia.kernels.proofs import boxes, maps
 
         m, plane = self._memory, np.array([self.cell, self.lowest, self._margin, _PORTION, self.axis + 1.0])
         if not self._sums.any():
             self._sample()
-        while not self.whole and not watch.passed:
+        while not self.whole and self.spent < most and not watch.passed:
             code = maps.paint(m.fixed, m.joints, plane, m.stack, m.memory, self._cells, self._sums, m.state)
             self._sums[1:, 1:] = self._cells.cumsum(0).cumsum(1)
+            self.spent += _PORTION
             self.whole = code == boxes.PROVED
         return self.whole
 
@@ -127,6 +130,8 @@ def inwards(chain: Chain, axis: int, target: Array) -> Chain:
 def axis_of(chain: Chain) -> int | None:
     """Return the hinge for a map: three joints that move the tip come after it; None if there is none near the root."""
     n = len(chain.slides)
+    if not n:
+        return None
     last = n  # joints that move the tip; one whose axis holds the tip does not
     if not chain.slides[-1] and math.hypot(*chain.fixed[n, :2, 3]) < _ON_AXIS * chain.scale:
         last -= 1

@@ -54,7 +54,7 @@ class Proof:
         slides: (n,) whether each joint slides along its z axis; else it turns about it.
         low: (n,) lower limits, radians or length units.
         high: (n,) upper limits.
-        tokens: (t,) the proof; ``synovia.ik.proofs.check`` reads it.
+        tokens: (t,) the proof; ``synovia.ik.proofs.check`` reads it. Empty if the lengths alone prove it.
         cells: Cells that the last joints reach, see ``excludes_by_map`` there; empty without a map.
         plane: (3,) index of the joint of the map, size of a cell, and smallest height.
         digest: Hash of all other values.
@@ -101,10 +101,12 @@ class Proof:
     def check(self) -> bool:
         """Check the proof with a short program that shares no code with the search; see ``synovia.ik.proofs.check``.
 
+        It takes milliseconds; for a map up to some seconds.
+
         Returns:
             Whether the proof holds and is the one that was saved.
         """
-        from synovia.ik.proofs.check import Plane, excludes, excludes_by_map
+        from synovia.ik.proofs.check import Plane, excludes, excludes_by_map, out_of_lengths
 
         if self.digest != self._digest():
             return False
@@ -113,6 +115,8 @@ class Proof:
         if self.cells.size:
             chain, plane = (self.fixed, self.slides, limits), Plane(self.cells, size, lowest)
             return excludes_by_map(chain, int(k), self.target, self.near, self.tokens, plane)
+        if self.kind == "length" and not self.tokens.size:
+            return out_of_lengths(self.fixed, self.slides, limits, self.target, self.near)
         return excludes(self.fixed, self.slides, limits, self.target, self.near, self.tokens)
 
     def sealed(self) -> Self:

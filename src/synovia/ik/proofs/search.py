@@ -25,11 +25,13 @@ class Found(NamedTuple):
         tokens: The proof, for ``check.excludes``; None if there is none.
         q: Joint values of the chain within the distance of the target; None if there are none.
         nearest: The smallest distance of a searched pose from the target, length units.
+        spent: Number of tokens that were written, also without a proof.
     """
 
     tokens: NDArray[np.int32] | None
     q: Array | None
     nearest: float
+    spent: int = 0
 
 
 def search(chain: Chain, target: Array, near: float, watch: Watch, most: int = MOST_TOKENS) -> Found:
@@ -53,12 +55,12 @@ def search(chain: Chain, target: Array, near: float, watch: Watch, most: int = M
         code = boxes.search_boxes(m.fixed, m.joints, numbers, m.stack, m.memory, tokens, m.state)
         if code != boxes.MORE or watch.passed:
             break
-    nearest = float(m.state[boxes.NEAREST])
+    nearest, spent = float(m.state[boxes.NEAREST]), int(m.state[boxes.TOKENS])
     if code == boxes.FOUND:
-        return Found(None, m.memory[: len(chain.slides), boxes.CENTRE].copy(), nearest)
+        return Found(None, m.memory[: len(chain.slides), boxes.CENTRE].copy(), nearest, spent)
     if code != boxes.PROVED:
-        return Found(None, None, nearest)
-    return Found(levels(tokens, m.state), None, nearest)
+        return Found(None, None, nearest, spent)
+    return Found(levels(tokens, m.state), None, nearest, spent)
 
 
 class Memory:

@@ -13,7 +13,8 @@ from synovia.ik.proofs.chain import Chain, held_text
 from synovia.ik.proofs.search import search
 from synovia.model.geometry import Array
 
-_MOST_BOXES: Final = 2_000  # about a second
+_MOST_BOXES: Final = 2_000
+_MOST_TOKENS: Final = 2_000_000  # of all searches together: some seconds
 _TOKENS: Final = 2_000  # length of the proof for one goal in one box: a longer one costs more than halving the box
 
 
@@ -107,19 +108,21 @@ def exclude_together(aims: list[Aim], watch: Watch) -> SharedProof | None:
     first = aims[0].chain
     limits = np.stack([first.low[shared[:, 0]], first.high[shared[:, 0]]], axis=1)
     stack, steps, order = [limits], list[Step](), list(range(len(aims)))
+    spent = 0
     for _ in range(_MOST_BOXES):
         if not stack:
             return SharedProof(tuple(aims), shared, tuple(steps))
-        if watch.passed:
+        if watch.passed or spent > _MOST_TOKENS:
             return None
         box = stack.pop()
         for g in order:
             low, high = aims[g].chain.low.copy(), aims[g].chain.high.copy()
             low[shared[:, g]], high[shared[:, g]] = box.T
             inside = replace(aims[g].chain, low=low, high=high)
-            tokens = search(inside, aims[g].target, aims[g].near, watch, _TOKENS).tokens
-            if tokens is not None:
-                steps.append(Step(-1, g, tokens))
+            found = search(inside, aims[g].target, aims[g].near, watch, _TOKENS)
+            spent += found.spent
+            if found.tokens is not None:
+                steps.append(Step(-1, g, found.tokens))
                 order.remove(g)
                 order.insert(0, g)  # neighbours are often excluded by the same goal
                 break
