@@ -337,3 +337,11 @@ def test_a_map_proves_misses_of_seven_joints_and_no_reachable_target(tmp_path):
         "high": proof.high + 0.5,
     }.items():
         assert not replace(read, **{name: value}).sealed().check(), name
+
+
+def test_a_claim_rounds_its_bound_down():
+    arm = sy.bundled("arm7")
+    for far in np.linspace(2.0, 3.0, 20):
+        proof = sy.solve(arm, sy.PositionGoal("tool", (far, 0.1, 0.2)), proofs=True).proof
+        number, unit = proof.claim.split(" nearer than ")[1].split()[:2]
+        assert float(number) * {"mm": 1e-3, "m": 1.0}[unit] <= proof.near

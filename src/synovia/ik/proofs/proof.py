@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
@@ -88,13 +89,13 @@ class Proof:
         """The claim in a sentence, with figures."""
         unit = None if np.isnan(self.unit) else self.unit
         if self.slack:
-            least = length_text(self.near - self.slack, unit)
+            least = _at_least(self.near - self.slack, unit)
             return (
                 f"No pose within the joint limits that has the rotation of {self.goal!r} brings it nearer than {least} "
                 f"to its target{self.held}."
             )
         return (
-            f"No pose within the joint limits brings {self.goal!r} nearer than {length_text(self.near, unit)} to its "
+            f"No pose within the joint limits brings {self.goal!r} nearer than {_at_least(self.near, unit)} to its "
             f"target{self.held}. The best pose found is {length_text(self.found, unit)} away."
         )
 
@@ -182,3 +183,13 @@ class Proof:
     def __repr__(self) -> str:
         """Return the kind and the claim."""
         return f"<Proof by {self.kind}: {self.claim}>"
+
+
+def _at_least(length: float, unit: float | None) -> str:
+    """Return a length as text, rounded down."""
+    scale, digits = (1.0, 4) if unit is None else (unit, 3)
+    shown = length * scale
+    if shown > 0.0:
+        step = 10.0 ** (math.floor(math.log10(shown)) + 1 - digits)
+        shown = math.floor(shown / step) * step
+    return length_text(shown / scale, unit)
