@@ -38,6 +38,7 @@ _MOVES: Final = 1e-9  # smallest motion, relative to the largest, that counts
 _BALANCED: Final = 1e-3  # gradient, relative to its parts, up to which a pose counts as a minimum
 _SOFT: Final = 1e-7  # curvature, relative to the largest, below which a direction is undetermined
 _SINGULAR: Final = 1e-4  # the same, below which the answer counts as singular
+_MIXED: Final = 1e-5  # share of a ball in motions above which it takes part
 _BLOCK: Final = 2000  # number of poses that are evaluated at once
 _ASIDE: Final = 1e-2  # radians, length scales
 _STAY: Final = 0.01  # weight of staying in place next to a posture, see ``kernels.hierarchy.step``
@@ -52,7 +53,9 @@ class Derivative(np.ndarray[Any, np.dtype[np.float64]]):
     Attributes:
         parameters: Name of each column, such as ``"tool.x"`` or ``"tool.rx"``.
         kink: Whether the derivative is only that of one side, or may be inaccurate: the answer rests on a limit,
-            clearance or bound that nothing presses it against, is singular, or is no minimum. For a batch, (B,).
+            clearance or bound that nothing presses it against, is singular, is no minimum, or misses goals while a
+            limited ball that moves can also turn without any goal noticing (the solver's steps then decide how it
+            turns). For a batch, (B,).
 
     Example:
         >>> import synovia as sy
@@ -597,9 +600,21 @@ class _AtAnswer:
                 self._meet(state, first, last, active)
         if self.has_posture:
             self._rest(state)
+        if any(self.missed):
+            state.kink |= self._is_loose(state)
         if held is None:
             self._leave(state)
         return self.S @ state.D, state.kink
+
+    def _is_loose(self, state: _State) -> bool:
+        """Return whether limited balls that move can also turn in directions that nothing determines."""
+        moves, free = self.S @ state.D, self.S @ state.Z
+        least = _MIXED * float(np.abs(moves).max(initial=0.0))
+        return any(
+            np.abs(moves[at : at + 3]).max(initial=0.0) > least and np.abs(free[at : at + 3]).max(initial=0.0) > _MIXED
+            for k, _, at in self.chart.balls
+            if self.chart.limits[k, layout.IS_LIMITED] != 0.0
+        )
 
     def _leave(self, state: _State) -> None:
         """Mark a kink if the derivative changes when bounds are released that nothing presses the answer against."""
