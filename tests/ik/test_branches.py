@@ -181,6 +181,129 @@ def test_branches_of_a_singular_pose_are_not_claimed_to_be_complete():
         sy.IK(bent, sy.PoseGoal("tool")).branches(pose.transform("tool"))
 
 
+def structured(seed, arm):
+    """Return a chain of hinges with right and half-right angles, some coaxial, whose wrist is spherical if ``arm``."""
+    rng = np.random.default_rng(seed)
+    joints = [Joint("base")]
+    for i in range(6):
+        rest = np.eye(4)
+        angle = rng.choice([-90, -45, 0, 45, 90])
+        if arm:
+            angle = (0, 90, 0, 90, -90, 90)[i]
+        rest[:3, :3] = sy.Rotation.from_euler(rng.choice(["x", "y"]), angle, degrees=True).as_matrix()
+        if not (arm and i > 3):
+            rest[rng.integers(3), 3] = rng.choice([0.2, 0.3, 0.5])
+        low, high = np.sort(rng.uniform(-3.1, 3.1, 2))
+        limit = sy.Interval(-np.pi, np.pi) if rng.random() < 0.5 else sy.Interval(low, high)
+        joints.append(Joint(f"j{i}", joints[-1].name, Kind.HINGE, rest, axis=(0, 0, 1), limit=limit))
+    rest = np.eye(4)
+    rest[2, 3] = 0.1
+    return sy.Skeleton([*joints, Joint("tool", "j5", rest=rest)])
+
+
+@pytest.mark.parametrize("arm", [False, True])
+def test_a_complete_list_has_the_pose_of_the_target_on_structured_arms(arm):
+    """Also if the pose is singular, or joints are at their limits, or the arm is singular in every pose."""
+    for seed in range(25):
+        skeleton = structured(seed, arm)
+        ik = sy.IK(skeleton, sy.PoseGoal("tool"))
+        rng = np.random.default_rng(seed)
+        lower, upper = skeleton.limits
+        for k in range(4):
+            q = rng.uniform(lower, upper)
+            if k == 1:
+                q = np.clip(np.round(q / (np.pi / 4)) * np.pi / 4, lower, upper)
+            elif k:
+                held = rng.random(6) < 0.5
+                q[held] = np.where(rng.random(6) < 0.5, lower, upper)[held]
+            branches = ik.branches(sy.Pose(skeleton, q).transform("tool"))
+            assert ((branches.q >= lower) & (branches.q <= upper)).all()
+            if branches.complete:
+                away = (branches.q - q + np.pi) % (2 * np.pi) - np.pi
+                assert np.abs(away).max(axis=1).min(initial=np.inf) < NEAR
+
+
+def coaxial(spherical):
+    """Return an arm whose first two axes are one, so that it is singular in every pose."""
+    rng = np.random.default_rng(2)
+    joints = [Joint("base")]
+    turn = sy.Rotation.from_euler("x", 90, degrees=True).as_matrix()
+    for i in range(6):
+        rest = at(rng)
+        if i == 1:
+            rest = np.eye(4)
+            rest[2, 3] = 0.2
+        elif i > 3 and spherical:
+            rest = np.eye(4)
+            rest[:3, :3] = turn if i == 4 else turn.T
+        joints.append(
+            Joint(f"j{i}", joints[-1].name, Kind.HINGE, rest, axis=(0, 0, 1), limit=sy.Interval(-np.pi, np.pi))
+        )
+    return sy.Skeleton([*joints, Joint("tool", "j5", rest=at(rng))])
+
+
+@pytest.mark.parametrize("spherical", [False, True])
+def test_arms_that_are_singular_in_every_pose_are_never_complete(spherical):
+    skeleton = coaxial(spherical)
+    ik = sy.IK(skeleton, sy.PoseGoal("tool"))
+    far = np.eye(4)
+    far[:3, 3] = 9.0, 0.0, 0.0
+    targets = [skeleton.random_pose(k).transform("tool") for k in range(POSES)]
+    assert not any(ik.branches(target).complete for target in [*targets, far])
+
+
+@pytest.mark.parametrize("excess", [0.0, 5e-10])
+@pytest.mark.parametrize("build", [lambda: ur(np.pi), lambda: chain(5, hinges()), lambda: ur(np.pi, seed=2)])
+def test_joints_at_their_limits_count_as_within(build, excess):
+    """An excess of less than 1e-9 is rounding: the branch is listed, and its joints are clamped."""
+    body = build()
+    for k in range(POSES):
+        pose = body.random_pose(20 + k)
+        low, high = pose.q - 0.4, pose.q + 0.4
+        low[::2], high[1::2] = pose.q[::2] + excess, pose.q[1::2] - excess
+        narrow = body.with_limits({f"j{i}": (low[i], high[i]) for i in range(6)})
+        branches = sy.IK(narrow, sy.PoseGoal("tool")).branches(pose.transform("tool"))
+        assert np.abs(branches.q - pose.q).max(axis=1).min(initial=np.inf) < 1e-8
+        assert ((branches.q >= low) & (branches.q <= high)).all()
+        assert branches.complete
+
+
+def test_a_hinge_at_its_limit_counts_as_within():
+    joints = [Joint("base"), Joint("a", "base", Kind.HINGE, axis=(0, 0, 1), limit=sy.Interval(0.7, 1.5))]
+    reach = np.eye(4)
+    reach[0, 3] = 1.0
+    body = sy.Skeleton([*joints, Joint("tool", "a", rest=reach)])
+    ik = sy.IK(body, sy.PositionGoal("tool"), sy.Hinges(), tolerance=(1e-12, 1e-12))
+    for angle, side in ((0.7, -1), (1.5, 1)):
+        branches = ik.branches((np.cos(angle + side * 5e-10), np.sin(angle + side * 5e-10), 0.0))
+        np.testing.assert_array_equal(branches.q, [[angle]])
+
+
+def test_a_singular_branch_outside_the_limits_leaves_the_list_unproved():
+    """Rounding moves a double root by more than it moves others, so limits may cut it."""
+    arm = ur(np.pi)
+    pose = sy.Pose(arm, {"j0": 0.3, "j1": -1.0, "j2": 1.2, "j3": 0.4, "j4": 0.0, "j5": 0.2})
+    target = pose.transform("tool")
+    narrow = arm.with_limits({"j0": (2.9, 3.0), "j5": (2.0, 2.1)})
+    branches = sy.IK(narrow, sy.PoseGoal("tool")).branches(target)
+    assert not len(branches)
+    assert not branches.complete
+
+
+def test_a_redundant_joint_at_its_limit_counts_as_within():
+    arm = sy.bundled("arm7")
+    pose = arm.random_pose(3)
+    value = pose["joint7"]
+    held = arm.with_limits({"joint7": (value, value + 0.5), "joint2": (pose["joint2"] + 5e-10, 1.7)})
+    ik = sy.IK(held, sy.PoseGoal("tool"))
+    target = pose.transform("tool")
+    branches = ik.branches(target, redundancy={"joint7": value - 5e-10})
+    assert np.abs(branches.q - pose.q).max(axis=1).min(initial=np.inf) < 1e-7
+    assert branches.q[:, -1].min() >= value
+    free = ik.redundancy(target, joint="joint7")
+    assert free.intervals[0].low == value
+
+
 def test_followers_of_joints_elsewhere_count_as_joints():
     """A joint of the chain that follows a joint outside of it, with a ratio, is solved by its leader."""
     skeleton = chain(8, hinges())

@@ -18,7 +18,6 @@ from synovia.kernels.layout import BLOCK, BLOCK_Q, COST, KIND, LOWER, OUT_HEAD, 
 from synovia.model import Kind, Pose
 from synovia.model.geometry import Array
 
-_SINGULAR: Final = 1e-7  # least singular value (lengths in length scales) of a singular pose
 _MOST: Final = 1_000_000  # poses with whole turns
 _WHOLE: Final = 2.0 * math.pi
 _ROUNDING: Final = 1e-9  # radians
@@ -36,18 +35,20 @@ class Branches(Solutions):
         (2, True)
     """
 
-    def __init__(self, ik: CompiledProblem, rows: Array, start: Pose, proved: bool) -> None:
-        """Store the rows of results, and whether these are all branches, unless one of them is singular."""
+    def __init__(self, ik: CompiledProblem, rows: Array, start: Pose, asked: tuple[Array, Array] | None) -> None:
+        """Store the rows of results, and the targets and the start for which these may be all branches."""
         super().__init__(ik, rows, start)
-        self._proved = proved
+        self._asked = asked
 
     @cached_property
     def complete(self) -> bool:
         """Whether it is proved that there are no other branches, apart from whole turns.
 
-        False near singular poses, where branches meet, and if joints can move while all goals stay met.
+        False near singular poses, where branches meet, even outside the limits; if joints can move while all goals stay
+        met; and for arms that are singular in every pose. A joint up to 1e-9 beyond a limit counts as within, and is
+        clamped.
         """
-        return self._proved and not any(_is_singular(self.ik, solution.pose) for solution in self)
+        return self._asked is not None and self.ik.has_all_branches(*self._asked)
 
 
 def branches_of(
@@ -67,8 +68,9 @@ def branches_of(
     if held is not None:
         first = held.start(first, value)
         given = Pose(lister.skeleton, first[0])
-    rows, proved = lister.listed(targets, first)
-    return Branches(lister, with_turns(lister, rows, first[0]) if turns else rows, given, proved)
+    rows, table = lister.listed(targets, first)
+    asked = None if table is None else (table, first.copy())
+    return Branches(lister, with_turns(lister, rows, first[0]) if turns else rows, given, asked)
 
 
 def with_turns(problem: CompiledProblem, rows: Array, start: Array) -> Array:
@@ -118,11 +120,3 @@ def _units(problem: CompiledProblem) -> Array:
             if block == SCALAR
         ]
     )
-
-
-def _is_singular(problem: CompiledProblem, pose: Pose) -> bool:
-    """Return whether a pose can move to first order while its goal stays met."""
-    columns = [problem.skeleton.dof_columns[int(row)][0] for row in problem.reduced.owner]
-    J = pose.jacobian(problem.rows[0])[:, columns]
-    J[:3] /= problem.reach
-    return float(np.linalg.svd(J, compute_uv=False)[-1]) < _SINGULAR

@@ -8,7 +8,7 @@ joints.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ from synovia.kernels.layout import (
 from synovia.model.geometry import Array
 from synovia.solver.base import Kernel
 
+if TYPE_CHECKING:
+    from synovia.ik.compiled import CompiledProblem
+
 
 class Listed(NamedTuple):
     """A problem without clearance goals, whose branches a closed form lists.
@@ -46,7 +49,9 @@ class Listed(NamedTuple):
         floats: Floats of the packed problem.
         shape: Shape of the table that the kernel fills.
         scratch_size: Scratch memory of the kernel, in float64.
-        proves: Returns whether the list in this scratch memory has all branches.
+        proves: Returns whether the list in this scratch memory has all branches, unless one is singular.
+        clamp: Clamps the joint values of rows of results to their limits.
+        problem: The problem itself.
     """
 
     kernel: Kernel
@@ -55,6 +60,8 @@ class Listed(NamedTuple):
     shape: tuple[int, int]
     scratch_size: int
     proves: Callable[[Array], bool]
+    clamp: Callable[[Array], Array]
+    problem: CompiledProblem
 
 
 class _One(NamedTuple):
@@ -119,6 +126,10 @@ class ClearBranches:
         out[-1, 0] = self._listed.proves(memory)
         return len(clear)
 
+    def has_all(self, table: Array, start: Array) -> bool:
+        """Return whether the closed form lists all branches for a table of targets and a start."""
+        return self._listed.problem.has_all_branches(np.ascontiguousarray(table[:, self._others]), start)
+
     def _solve_one(self, one: _One, out: Array, *, follows: bool) -> int:
         """Solve one problem, write its row of results into ``out``, (1, ...), and return the code of the kernel.
 
@@ -161,6 +172,7 @@ class ClearBranches:
         count = listed.kernel(listed.ints, listed.floats, own, one.start, found, memory, COLD, LIST)
         if count < 0:
             return REFUSED - self._others[REFUSED - count]
+        listed.clamp(found[:count])
         rows = np.empty((count, self._q.stop + (2 + TRANSFORM_WIDTH) * self._count))
         if count == 0:
             return rows

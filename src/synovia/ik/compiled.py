@@ -17,6 +17,7 @@ from synovia.errors import InputError, SynoviaError, UnknownNameError, Unsupport
 from synovia.goals import Goal, PositionGoal
 from synovia.goals.base import GoalList
 from synovia.ik.clear_branches import ClearBranches, Listed
+from synovia.ik.completeness import Limits, has_all, has_rank
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
 from synovia.ik.obstacles import Obstacles, Places
@@ -254,7 +255,10 @@ class CompiledProblem(ChecksArguments):
         self.clear_branches: ClearBranches | None = None
         if plain is not None:
             call, shape = plain.branch_call
-            listed = Listed(call, plain.ints, plain.floats, shape, plain.scratch_size, plain.proves_branches)
+            limits = plain.listing
+            listed = Listed(
+                call, plain.ints, limits.floats, shape, plain.scratch_size, plain.proves_branches, limits.clamp, plain
+            )
             self.clear_branches = ClearBranches(listed, self.goals, self.kernel, self.skeleton.nq)
             self.kernel = self.clear_branches.solve
         self.scratch_size = int(self.ints[WORK_SIZE])
@@ -499,10 +503,10 @@ class CompiledProblem(ChecksArguments):
 
         self.bend_well(start, row, once)
 
-    def listed(self, targets: Targets | None, first: Array) -> tuple[Array, bool]:
-        """Return a row of results for each branch, (b, n), and whether these are all, unless one is singular.
+    def listed(self, targets: Targets | None, first: Array) -> tuple[Array, Array | None]:
+        """Return a row of results for each branch, (b, n), and the table of targets if these may be all of them.
 
-        The start ``first``, (1, nq), must be within the limits.
+        Then ``has_all_branches`` decides. The start ``first``, (1, nq), must be within the limits.
 
         Raises:
             UnsupportedError: If the solver lists no branches.
@@ -516,14 +520,43 @@ class CompiledProblem(ChecksArguments):
             self.writer.fill(targets, workspace)
             out = _empty(shape)
             table, scratch = workspace.table, workspace.scratch
-            count = kernel(self.ints, self.floats, table, first, out, scratch, COLD, LIST)
+            floats = self.floats if self.clear_branches else self.listing.floats
+            count = kernel(self.ints, floats, table, first, out, scratch, COLD, LIST)
             if count < 0:
-                again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, LIST)
+                again = partial(kernel, self.ints, floats, table, first, out, scratch, COLD, LIST)
                 count = self.checked_call(again, table, targets)
             proved = bool(out[-1, 0]) if self.clear_branches else self.proves_branches(scratch)
+            asked = table.copy() if proved else None
         finally:
             self.idle.append(workspace)
-        return out[:count], proved
+        return (out[:count] if self.clear_branches else self.listing.clamp(out[:count])), asked
+
+    @cached_property
+    def listing(self) -> Limits:
+        """The limits of the branches that are listed; ``branch_call`` must be known before."""
+        return Limits(self, slack=not isinstance(self.solver, SixJoints))
+
+    @cached_property
+    def has_rank(self) -> bool:
+        """Whether the chain has regular poses."""
+        return has_rank(self)
+
+    def has_all_branches(self, table: Array, first: Array) -> bool:
+        """Return whether the list for this table of targets and this start has all branches within the limits."""
+        if self.clear_branches:
+            return self.clear_branches.has_all(table, first)
+        if not self.has_rank:
+            return False
+        kernel, shape = self.branch_call
+        workspace = self.new_workspace()
+        found: list[Array] = []
+        for floats in (self.listing.floats, self.listing.free):
+            out = np.empty(shape)
+            count = kernel(self.ints, floats, table, first, out, workspace.scratch, COLD, LIST)
+            if count < 0 or not self.proves_branches(workspace.scratch):
+                return False
+            found.append(out[:count])
+        return has_all(self, *found)
 
     def proves_branches(self, scratch: Array) -> bool:
         """Return whether the list of branches that a kernel made with this scratch memory has all of them."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.ik.compiled import CompiledProblem, Start
+from synovia.ik.completeness import SLACK
 from synovia.ik.targets import Targets
 from synovia.kernels.layout import BLOCK_Q, LOWER, UPPER, VARIABLE
 from synovia.model import Kind
@@ -130,10 +131,11 @@ def value_of(problem: CompiledProblem, redundancy: float | Mapping[str | int, fl
             raise InputError("redundancy", value=redundancy, expected="a value, or one joint with its value")
         joint, value = next(iter(redundancy.items()))
     held, number = held_of(problem, joint), float(as_numbers(value, (), "redundancy"))
-    if not held.low <= number <= held.high:
+    slack = SLACK if _turns(problem, held.row) else SLACK * problem.reach
+    if not held.low - slack <= number <= held.high + slack:
         name = problem.skeleton.joint_names[held.row]
         raise InputError(f"redundancy: {name!r}", value=number, expected=f"{held.low:g} to {held.high:g}, its limits")
-    return held, number
+    return held, min(max(number, held.low), held.high)
 
 
 def redundancy_of(
