@@ -279,6 +279,56 @@ def test_a_hinge_at_its_limit_counts_as_within():
         np.testing.assert_array_equal(branches.q, [[angle]])
 
 
+@pytest.mark.parametrize("flips", list(itertools.product([False, True], repeat=2)))
+def test_parallel_axes_may_point_either_way(flips):
+    """The second to fourth axis of an arm are parallel; the third and the fourth may point the other way."""
+    arm = ur(np.pi)
+    joints = [
+        Joint(joint.name, joint.parent, joint.kind, joint.rest, axis=(0, 0, -1), limit=joint.limit)
+        if (joint.name, True) in zip(("j2", "j3"), flips, strict=True)
+        else joint
+        for joint in arm.joints
+    ]
+    flipped = sy.Skeleton(joints)
+    ik = sy.IK(flipped, sy.PoseGoal("tool"), "segments")
+    for k in range(POSES):
+        pose = flipped.random_pose(k)
+        target = pose.transform("tool")
+        assert ik.solve(target).reached
+        branches = ik.branches(target)
+        assert branches.complete
+        assert np.abs(branches.q - pose.q).max(axis=1).min() < 1e-6
+
+
+def test_a_determinant_that_is_zero_but_for_rounding_proves_nothing():
+    """The arm has a pose from which two motions keep the tool in place; there the determinant vanishes everywhere."""
+
+    def step(axis, angle, place):
+        out = np.eye(4)
+        out[:3, :3] = sy.Rotation.from_euler(axis, angle, degrees=True).as_matrix()
+        out[:3, 3] = place
+        return out
+
+    rests = [
+        step("z", 30, (0, -0.094886632026, 0)),
+        step("z", 90, (0.18490291315, 0, 0)),
+        step("z", 90, (-0.2, 0.3, -0.2)),
+        step("y", 30, (0.5, 0.2, 0.5)),
+        step("y", 30, (-0.408525407512, 0.285692457159, 0.264555208311)),
+        step("z", 180, (0.1, -0.1, 0.4)),
+        step("y", 45, (0, 0, 0)),
+    ]
+    joints = [Joint("base")]
+    for i in range(6):
+        limit = sy.Interval(-2 * np.pi, 2 * np.pi)
+        joints.append(Joint(f"j{i}", joints[-1].name, Kind.HINGE, rests[i], axis=(0, 0, 1), limit=limit))
+    arm = sy.Skeleton([*joints, Joint("tool", "j5", rest=rests[6])])
+    ik = sy.IK(arm, sy.PoseGoal("tool"))
+    for first, last in itertools.product((-1.36893593, 0.3, 1.1), (-3.40647318, 0.4)):
+        pose = sy.Pose(arm, [np.pi, first, np.pi, np.pi, 2.5, last])
+        assert not ik.branches(pose.transform("tool")).complete
+
+
 def test_a_singular_branch_outside_the_limits_leaves_the_list_unproved():
     """Rounding moves a double root by more than it moves others, so limits may cut it."""
     arm = ur(np.pi)

@@ -8,7 +8,7 @@ joints.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,6 @@ from synovia.kernels.layout import (
 from synovia.model.geometry import Array
 from synovia.solver.base import Kernel
 
-if TYPE_CHECKING:
-    from synovia.ik.compiled import CompiledProblem
-
 
 class Listed(NamedTuple):
     """A problem without clearance goals, whose branches a closed form lists.
@@ -51,7 +48,7 @@ class Listed(NamedTuple):
         scratch_size: Scratch memory of the kernel, in float64.
         proves: Returns whether the list in this scratch memory has all branches, unless one is singular.
         clamp: Clamps the joint values of rows of results to their limits.
-        problem: The problem itself.
+        has_all: Returns whether the list for a table of targets and a start has all branches.
     """
 
     kernel: Kernel
@@ -61,7 +58,7 @@ class Listed(NamedTuple):
     scratch_size: int
     proves: Callable[[Array], bool]
     clamp: Callable[[Array], Array]
-    problem: CompiledProblem
+    has_all: Callable[[Array, Array], bool]
 
 
 class _One(NamedTuple):
@@ -128,7 +125,7 @@ class ClearBranches:
 
     def has_all(self, table: Array, start: Array) -> bool:
         """Return whether the closed form lists all branches for a table of targets and a start."""
-        return self._listed.problem.has_all_branches(np.ascontiguousarray(table[:, self._others]), start)
+        return self._listed.has_all(np.ascontiguousarray(table[:, self._others]), start)
 
     def _solve_one(self, one: _One, out: Array, *, follows: bool) -> int:
         """Solve one problem, write its row of results into ``out``, (1, ...), and return the code of the kernel.

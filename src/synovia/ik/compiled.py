@@ -257,7 +257,14 @@ class CompiledProblem(ChecksArguments):
             call, shape = plain.branch_call
             limits = plain.listing
             listed = Listed(
-                call, plain.ints, limits.floats, shape, plain.scratch_size, plain.proves_branches, limits.clamp, plain
+                call,
+                plain.ints,
+                limits.floats,
+                shape,
+                plain.scratch_size,
+                plain.proves_branches,
+                limits.clamp,
+                plain.has_all_branches,
             )
             self.clear_branches = ClearBranches(listed, self.goals, self.kernel, self.skeleton.nq)
             self.kernel = self.clear_branches.solve
@@ -539,7 +546,7 @@ class CompiledProblem(ChecksArguments):
     @cached_property
     def has_rank(self) -> bool:
         """Whether the chain has regular poses."""
-        return has_rank(self)
+        return has_rank(self, self.listing)
 
     def has_all_branches(self, table: Array, first: Array) -> bool:
         """Return whether the list for this table of targets and this start has all branches within the limits."""
@@ -555,8 +562,12 @@ class CompiledProblem(ChecksArguments):
             count = kernel(self.ints, floats, table, first, out, workspace.scratch, COLD, LIST)
             if count < 0 or not self.proves_branches(workspace.scratch):
                 return False
+            if not self.solver.confirms_branches(
+                workspace.scratch[int(self.ints[TABLE_STARTS["work.solver_scratch"]]) :]
+            ):
+                return False
             found.append(out[:count])
-        return has_all(self, *found)
+        return has_all(self, self.listing, *found)
 
     def proves_branches(self, scratch: Array) -> bool:
         """Return whether the list of branches that a kernel made with this scratch memory has all of them."""

@@ -9,10 +9,11 @@ them is singular, and each that is not clearly outside the limits is listed.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import numpy as np
 
+from synovia.goals import Goal
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_Q,
@@ -26,11 +27,10 @@ from synovia.kernels.layout import (
     VARIABLE,
 )
 from synovia.kernels.packing import table_of
-from synovia.model import Kind, Pose
+from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
-
-if TYPE_CHECKING:
-    from synovia.ik.compiled import CompiledProblem
+from synovia.model.tables import Ints
+from synovia.problem import Reduced
 
 SLACK: Final = 1e-9  # radians, or length scales: excess over a limit that counts as rounding
 _UNSURE: Final = 1e-8  # excess up to which a refined branch must be listed
@@ -48,6 +48,24 @@ _FAR: Final = 0.1
 _WHOLE: Final = 2.0 * math.pi
 
 
+class Branching(Protocol):
+    """A ``CompiledProblem`` that lists branches, which imports this module."""
+
+    reduced: Reduced
+    skeleton: Skeleton
+    ints: Ints
+    floats: Array
+    goals: tuple[Goal, ...]
+    places: slice
+    rest: Array
+    reach: float
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Row of the joint of each goal."""
+        ...
+
+
 class Limits:
     """Limits of the hinges and slides of a problem, with slack for rounding.
 
@@ -56,7 +74,7 @@ class Limits:
         slack: Whether its kernel needs wider limits than those of the problem, because it has no slack of its own.
     """
 
-    def __init__(self, problem: CompiledProblem, *, slack: bool) -> None:
+    def __init__(self, problem: Branching, *, slack: bool) -> None:
         """Store the indices, limits and periods of the joint values, and the packed floats with other limits."""
         reduced = problem.reduced
         scalar = np.flatnonzero(reduced.variables[:, BLOCK] == SCALAR)
@@ -110,43 +128,43 @@ class Limits:
         return np.abs(d / self.units).max(axis=1)
 
 
-def has_rank(problem: CompiledProblem) -> bool:
+def has_rank(problem: Branching, limits: Limits) -> bool:
     """Return whether the chain has regular poses: at others, a target that it reaches has infinitely many poses."""
     rng = np.random.default_rng(0)
-    limits = problem.listing
     for _ in range(_POSES):
         q = problem.rest[0].copy()
         q[limits.at] = rng.uniform(-math.pi, math.pi, len(limits.at)) * limits.units
-        J = _jacobian(problem, Pose(problem.skeleton, problem.skeleton.follow(q)))
+        J = _jacobian(problem, limits, Pose(problem.skeleton, problem.skeleton.follow(q)))
         if J.shape[1] == J.shape[0] and np.linalg.svd(J, compute_uv=False)[-1] > _RANK:
             return True
     return False
 
 
-def has_all(problem: CompiledProblem, rows: Array, candidates: Array) -> bool:
+def has_all(problem: Branching, limits: Limits, rows: Array, candidates: Array) -> bool:
     """Return whether rows of results have all branches within the limits.
 
     Args:
         problem: The problem, of one goal with a position and a rotation.
+        limits: Its limits.
         rows: The branches that are listed.
         candidates: Results of all candidates, without limits and tolerances.
     """
     target = candidates[:, problem.places.stop + 2 * len(problem.goals) :][:, :16].reshape(-1, 4, 4)
     for row, wanted in zip(candidates, target, strict=True):
-        q, before, error = _refined(problem, row[problem.places].copy(), wanted)
+        q, before, error = _refined(problem, limits, row[problem.places].copy(), wanted)
         if error > _NEAR and before > _NEAR:
             continue  # no pose that meets the target
         pose = Pose(problem.skeleton, q)
-        if error > _MET or np.linalg.svd(_jacobian(problem, pose), compute_uv=False)[-1] < _SINGULAR:
+        if error > _MET or np.linalg.svd(_jacobian(problem, limits, pose), compute_uv=False)[-1] < _SINGULAR:
             return False
-        if problem.listing.excess(q) < _UNSURE and problem.listing.away(rows, q).min(initial=math.inf) > _SAME:
+        if limits.excess(q) < _UNSURE and limits.away(rows, q).min(initial=math.inf) > _SAME:
             return False
     return True
 
 
-def _refined(problem: CompiledProblem, q: Array, target: Array) -> tuple[Array, float, float]:
+def _refined(problem: Branching, limits: Limits, q: Array, target: Array) -> tuple[Array, float, float]:
     """Return the pose near q that meets a target, by Newton's method, and the errors of q and of this pose."""
-    limits, before, error, best = problem.listing, math.inf, math.inf, math.inf
+    before = error = best = math.inf
     out = q
     for step in range(_STEPS):
         pose = Pose(problem.skeleton, q)
@@ -159,7 +177,7 @@ def _refined(problem: CompiledProblem, q: Array, target: Array) -> tuple[Array, 
             out, best = q, error
         if error < _EXACT or (step >= _FEW and error > _FAR) or (step > 1 and best < _MET):
             break
-        move = np.linalg.lstsq(_jacobian(problem, pose), e, rcond=1e-12)[0]
+        move = np.linalg.lstsq(_jacobian(problem, limits, pose), e, rcond=1e-12)[0]
         move *= min(1.0, _LARGEST / max(float(np.abs(move).max()), 1e-300))
         q = q.copy()
         q[limits.at] += move * limits.units
@@ -167,7 +185,7 @@ def _refined(problem: CompiledProblem, q: Array, target: Array) -> tuple[Array, 
     return out, before, best
 
 
-def _error(problem: CompiledProblem, pose: Pose, target: Array) -> Array:
+def _error(problem: Branching, pose: Pose, target: Array) -> Array:
     """Return the motion that is missing to the target: of the joint's origin, in length scales, and the rotation."""
     wanted = target @ np.linalg.inv(problem.goals[0].frame)
     now = pose.transform(problem.rows[0])
@@ -180,9 +198,9 @@ def _error(problem: CompiledProblem, pose: Pose, target: Array) -> Array:
     return np.concatenate([(wanted[:3, 3] - now[:3, 3]) / problem.reach, turn])
 
 
-def _jacobian(problem: CompiledProblem, pose: Pose) -> Array:
+def _jacobian(problem: Branching, limits: Limits, pose: Pose) -> Array:
     """Return the Jacobian of the goal's joint, lengths in length scales."""
     columns = [problem.skeleton.dof_columns[int(row)][0] for row in problem.reduced.owner]
     J = pose.jacobian(problem.rows[0])[:, columns]
     J[:3] /= problem.reach
-    return J * problem.listing.units if len(problem.listing.units) == J.shape[1] else J
+    return J * limits.units if len(limits.units) == J.shape[1] else J

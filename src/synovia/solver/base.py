@@ -199,6 +199,10 @@ class Solver(ChecksArguments, ABC):
         """
         return None, 0.0
 
+    def confirms_branches(self, memory: Array) -> bool:
+        """Return whether the memory of ``extra_scratch`` confirms that the last list of branches is complete."""
+        return True
+
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the entry point that solves a SIMD batch of problems; None if there is no such kernel."""
         return None

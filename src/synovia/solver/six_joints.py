@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import ClassVar, Final
 
 import numpy as np
@@ -13,12 +14,18 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.branches.memory import COMPLETE, SIX_JOINTS
 from synovia.kernels.layout import GOAL_ROW, RATIO, VARIABLE, size_of_all
 from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, is_locked, kinds, named
 from synovia.solver.base import ClosedForm, Kernel
 
 _JOINTS: Final = 6
 _SLIDES: Final = 1  # the equations of two are dependent
+_LEAST: Final = 1e-20  # largest coefficient of a determinant below which it may be zero but for rounding
+_DETERMINANT: Final = slice(
+    size_of_all(takewhile(lambda table: table.name != "f", SIX_JOINTS), {}),
+    size_of_all(takewhile(lambda table: table.name != "stack", SIX_JOINTS), {}),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +89,10 @@ class SixJoints(ClosedForm):
     def proof_of_branches(self, reduced: Reduced) -> tuple[int | None, float]:
         """Return the mark of the kernel that it found all branches."""
         return COMPLETE, 1.0
+
+    def confirms_branches(self, memory: Array) -> bool:
+        """Return whether the determinant that proves the list, the last one, is not zero but for rounding."""
+        return bool(np.abs(memory[_DETERMINANT]).max() > _LEAST)
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the scratch memory of ``kernels.branches``."""

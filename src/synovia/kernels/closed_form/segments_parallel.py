@@ -67,6 +67,8 @@ def parallel_candidates(problem, work, q, R, t, every):
     """
     f, memory = work.frames[base_row(problem) :], open_branches(work)
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
+    # 1, or -1 for an axis that points the other way
+    third, fourth = math.copysign(F(1), dot(h, axis(f, 2))), math.copysign(F(1), dot(h, axis(f, 3)))
     o0, o1, o2, o3 = origin_of(f, 0), origin_of(f, 1), origin_of(f, 2), origin_of(f, 3)
     w = crossing(f, 4, 5)
     at, upper, lower = sub(o3, w), sub(o2, o1), sub(o3, o2)
@@ -115,7 +117,8 @@ def parallel_candidates(problem, work, q, R, t, every):
             middle = turn_to(h, upper, goal)
             for way in (F(1), F(-1)):
                 b, bent = middle - way * aside, bend.phi + way * omega
-                away = put_turns(problem, memory.candidates, q, count, (a, b, bent, sum_of_three - b - bent, e, last))
+                turns = a, b, third * bent, fourth * (sum_of_three - b - bent), e, last
+                away = put_turns(problem, memory.candidates, q, count, turns)
                 nearest = min(nearest, away)
                 count += 1
     return count
