@@ -58,47 +58,7 @@ _RULES: Final = (
     ".synovia-tree>ul{max-height:40vh;overflow-y:auto;padding-left:0}"
     ".synovia-tree>input{width:100%;box-sizing:border-box;margin:.4em 0;padding:.35em .6em;font:inherit;color:inherit;"
     "background:var(--mantine-color-body);border:1px solid var(--mantine-color-default-border);border-radius:3px}"
-    ".synovia-sheet{padding:.2em .6em;font-size:.8em}.synovia-sheet>div{display:flex;align-items:center;gap:.6em}"
-    ".synovia-sheet b{width:7.5em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
-    ".synovia-sheet span{position:relative;flex:1;height:1.2em;margin:0 .4em;"
-    "border-bottom:1px solid var(--mantine-color-default-border)}"
-    ".synovia-sheet i{position:absolute;top:.3em;width:.5em;height:.5em;margin-left:-.25em;transform:rotate(45deg);"
-    "background:var(--synovia-good);cursor:ew-resize;touch-action:none}"
-    ".synovia-sheet i[data-to]::after{content:attr(data-to);position:absolute;bottom:.9em;left:.9em;"
-    "transform:rotate(-45deg);transform-origin:0 100%;font-style:normal}"
-    ".synovia-sheet span::after,.synovia-line span::after{content:'';position:absolute;left:var(--synovia-at,0);"
-    "top:0;bottom:0;border-left:1.5px solid var(--mantine-color-text);pointer-events:none}"
-    ".synovia-line{padding:.2em .6em .6em;font-size:.8em}"
-    ".synovia-line>div{display:flex;align-items:center;gap:.4em;height:1.9em;cursor:pointer}"
-    ".synovia-line button{font:inherit;line-height:1;color:var(--synovia-good);background:none;border:0;padding:.3em;"
-    "cursor:pointer}.synovia-line .muted button{color:var(--synovia-dim)}"
-    ".synovia-line b{width:7em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
-    ".synovia-line .chosen b{font-weight:700;color:var(--synovia-good)}"
-    ".synovia-line .missed b{color:var(--synovia-bad)}"
-    ".synovia-line span{position:relative;flex:1;height:1.2em;border-radius:3px;touch-action:none;"
-    "background:var(--mantine-color-default-border)}"
-    ".synovia-line i{position:absolute;top:0;bottom:0;background:var(--synovia-good)}"
-    ".synovia-line .muted i{opacity:.35}.synovia-line .missed i{background:var(--synovia-bad)}"
-    ".synovia-line .bar{left:var(--a);right:calc(100% - var(--b));margin:0 -3px;border-radius:3px;cursor:grab}"
-    ".synovia-line .edge{width:8px;margin-left:-10px;background:none;cursor:ew-resize}"
-    ".synovia-line .edge[data-part=first]{left:var(--a)}"
-    ".synovia-line .edge[data-part=last]{left:var(--b);margin-left:2px}"
-    ".synovia-line .fade{opacity:.4;cursor:col-resize}"
-    ".synovia-line .fade[data-part=in]{left:var(--l);right:calc(100% - var(--a));"
-    "clip-path:polygon(100% 0,100% 100%,0 100%)}"
-    ".synovia-line .fade[data-part=out]{left:var(--b);right:calc(100% - var(--r));"
-    "clip-path:polygon(0 0,100% 100%,0 100%)}"
-    ".synovia-line span[data-notice]::before{content:attr(data-notice);position:absolute;bottom:100%;left:var(--a);"
-    "z-index:9;padding:.1em .5em;border-radius:3px;white-space:nowrap;background:var(--mantine-color-body);"
-    "border:1px solid var(--mantine-color-default-border)}.synovia-curves{padding:.2em .6em .6em;font-size:.8em}"
-    ".synovia-curves>div{position:relative}"
-    ".synovia-curves>div::after{content:'';position:absolute;left:var(--synovia-at,0);top:0;bottom:0;"
-    "border-left:1.5px solid var(--mantine-color-text);pointer-events:none}"
-    ".synovia-curves svg{display:block;width:100%;height:9em;cursor:pointer;border-radius:3px;"
-    "background:var(--mantine-color-default-hover)}"
-    ".synovia-curves p{margin:.2em 0;display:flex;flex-wrap:wrap;gap:.2em 1em}"
-    ".synovia-curves em{position:absolute;right:.2em;padding:0 .2em;border-radius:3px;font-style:normal;"
-    "color:var(--synovia-dim);background:var(--mantine-color-body)}"
+    "#root{height:calc(100% - var(--tl-height,0px))!important}"
     ".synovia-speed{padding:.2em .6em .6em;font-size:.8em;max-height:40vh;overflow-y:auto;scrollbar-width:thin}"
     ".synovia-speed>div{display:flex;align-items:center;gap:.6em;height:1.5em}"
     ".synovia-speed b{width:8.5em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
@@ -111,7 +71,7 @@ _RULES: Final = (
     ".synovia-bar>div{height:100%;border-radius:2px;background:var(--synovia-good)}"
     "@media(max-width:640px){"
     '.mantine-Paper-root[style*="position: fixed"][style*="bottom: 0px"]'
-    "{left:0;width:auto!important;max-height:48vh!important}"
+    "{left:0;width:auto!important;bottom:var(--tl-height,0px)!important;max-height:42vh!important}"
     '.mantine-Paper-root[style*="position: fixed"] [style*="width: 20em"]{width:100%!important}}'
     "body.synovia-drop::after{content:'Drop the file to open it';position:fixed;inset:0;z-index:1000;"
     "display:grid;place-items:center;font-size:1.4em;color:#fff;background:#0b5c51cc;pointer-events:none}"
@@ -132,10 +92,16 @@ def style(title: str) -> str:
     for dark, scheme in ((False, "light"), (True, "dark")):
         inks = ";".join(f"--synovia-{name}:{colour}" for name, colour in INKS[dark].items())
         rules += f':root[data-mantine-color-scheme="{scheme}"]{{{inks};--mantine-color-dimmed:{DIM}!important}}'
-    code = files("synovia.viewer.page").joinpath("browser.js").read_text(encoding="utf-8")
+    folder = files("synovia.viewer")
+    timeline, look, code = (
+        folder.joinpath(name).read_text(encoding="utf-8")
+        for name in ("timeline/timeline.js", "timeline/timeline.css", "page/browser.js")
+    )
     limits = json.dumps({"largest": LARGEST_FILE, **UPLOAD})
-    script = html.escape(f"document.title={json.dumps(title)};window.synoviaLimits={limits};{code}", quote=True)
-    return f'<style onload="{script}">{rules}</style>'
+    script = html.escape(
+        f"document.title={json.dumps(title)};window.synoviaLimits={limits};{timeline}{code}", quote=True
+    )
+    return f'<style onload="{script}">{rules}{look}</style>'
 
 
 def safe(text: object) -> str:
