@@ -71,7 +71,7 @@ _RULES: Final = (
     ".synovia-bar>div{height:100%;border-radius:2px;background:var(--synovia-good)}"
     "@media(max-width:640px){"
     '.mantine-Paper-root[style*="position: fixed"][style*="bottom: 0px"]'
-    "{left:0;width:auto!important;bottom:var(--tl-height,0px)!important;max-height:42vh!important}"
+    "{left:0;width:auto!important;bottom:var(--tl-height,0px)!important;max-height:max(9em,calc(56vh - var(--tl-height,0px)))!important}"
     '.mantine-Paper-root[style*="position: fixed"] [style*="width: 20em"]{width:100%!important}}'
     "body.synovia-drop::after{content:'Drop the file to open it';position:fixed;inset:0;z-index:1000;"
     "display:grid;place-items:center;font-size:1.4em;color:#fff;background:#0b5c51cc;pointer-events:none}"
