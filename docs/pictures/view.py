@@ -2,7 +2,8 @@
 
     python docs/pictures/view.py [layers]
 
-With ``layers``, only those of the time line, which are in the folder ``page`` too. Needs Playwright and a Chromium; no graphics hardware.
+With ``layers``, only those of the time line; they are in the folder ``page`` at three widths, light and dark. Needs
+Playwright and a Chromium; no graphics hardware.
 """
 
 import sys
@@ -133,7 +134,7 @@ def edited(browser, running, size, path):
     session.animation.set_play(time=42 / 30.0, playing=False)
     page.select_joint(session.body.given.index("left_lower_arm"))
     if size[0] < 640:
-        tab.get_by_role("button", name="Rows").click()
+        tab.get_by_role("button", name="Rows", exact=True).click()
     else:
         tab.get_by_role("button", name="Curves of the selected joint").click()
         tab.get_by_role("tab", name="Animation", exact=True).click()

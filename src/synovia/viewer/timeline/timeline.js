@@ -23,12 +23,12 @@ class TimeLine {
   static WIDEST = 28; // pixels of a frame at most
   static within = (value, low, high) => Math.min(Math.max(value, low), high);
 
-  static make(kind, properties = {}, ...children) {
+  // An element; names with a minus are attributes, and `id` is how it is found again when it is made anew.
+  static make(kind, { id, left, ...properties } = {}, ...children) {
     const out = document.createElement(kind);
-    for (const [name, value] of Object.entries(properties)) {
-      if (name in out && !name.includes("-")) out[name] = value;
-      else out.setAttribute(name, value);
-    }
+    for (const [name, value] of Object.entries(properties)) name.includes("-") || name === "role" ? out.setAttribute(name, value) : (out[name] = value);
+    if (id !== undefined) out.dataset.id = id;
+    if (left !== undefined) out.style.left = left;
     out.append(...children);
     return out;
   }
@@ -68,62 +68,52 @@ class TimeLine {
   icon(name) {
     return `<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><path d="${TimeLine.SHAPES[name]}"/></svg>`;
   }
-  button(name, label, click, key = "") {
-    const out = TimeLine.make("button", { type: "button", title: key ? `${label} (${key})` : label, "aria-label": label });
-    out.innerHTML = this.icon(name);
-    out.onclick = click;
+  // A button with an icon or a word.
+  button(look, label, click, { key = "", id, ...others } = {}) {
+    const title = key ? `${label} (${key})` : label;
+    const out = TimeLine.make("button", { type: "button", title, "aria-label": label, id, onclick: click, ...others });
+    if (look in TimeLine.SHAPES) out.innerHTML = this.icon(look);
+    else out.textContent = look;
     return out;
   }
   transport() {
     const { make } = TimeLine;
     const step = (by) => () => this.step(by);
-    this.playing = this.button("play", "Play", () => this.act("play", this.data.playing ? 0 : 1), "Space");
-    this.playing.className = "tl-play";
+    this.playing = this.button("play", "Play", () => this.act("play", this.data.playing ? 0 : 1), { key: "Space", className: "tl-play" });
     this.looping = this.button("loop", "Loop", () => this.act("loop", this.data.loop ? 0 : 1));
-    this.field = make("input", { type: "text", inputMode: "decimal", className: "tl-frame" });
-    this.field.onchange = () => {
+    const typed = () => {
       const value = Number(this.field.value.replace(",", "."));
       if (this.field.value.trim() && Number.isFinite(value)) this.go(this.inSeconds ? value * this.data.fps : value);
       this.write();
     };
+    this.field = make("input", { type: "text", inputMode: "decimal", className: "tl-frame", onchange: typed });
     this.field.onkeydown = (e) => e.key === "Enter" && this.field.blur();
     this.of = make("span", { className: "tl-of" });
-    this.unit = make("button", { type: "button", className: "tl-unit" });
-    this.unit.onclick = () => {
+    this.unit = this.button("", "", () => {
       this.inSeconds = !this.inSeconds;
       this.write();
       this.rule();
-    };
-    this.speed = make("select", { title: "Speed of playback. It does not change what is saved." });
-    this.speed.setAttribute("aria-label", "Speed of playback");
+    });
+    this.speed = make("select", { title: "Speed of playback. It does not change what is saved.", "aria-label": "Speed of playback" });
     for (const one of TimeLine.SPEEDS) this.speed.append(make("option", { value: one }, `${one}×`));
     this.speed.onchange = () => this.act("speed", Number(this.speed.value));
     this.range = [
-      this.word("In", "Playback begins at this frame", () => this.key({ key: "i" }), "I"),
-      this.word("Out", "Playback ends at this frame", () => this.key({ key: "o" }), "O"),
-      this.word("All", "Play all frames", () => this.act("range", 0, this.data.last)),
+      this.button("In", "Playback begins at this frame", () => this.key({ key: "i" }), { key: "I" }),
+      this.button("Out", "Playback ends at this frame", () => this.key({ key: "o" }), { key: "O" }),
+      this.button("All", "Play all frames", () => this.act("range", 0, this.data.last)),
     ];
-    this.curving = this.word("Curves", "Curves of the selected joint", () => this.act("curves", this.data.curving ? 0 : 1));
+    this.curving = this.button("Curves", "Curves of the selected joint", () => this.act("curves", this.data.curving ? 0 : 1));
     this.more = make("span", { className: "tl-more" }, this.speed, this.unit, ...this.range, this.curving,
-      this.button("farther", "Show more frames", () => this.scale(0.5), "−"),
-      this.button("closer", "Show fewer frames", () => this.scale(2), "+"),
-      this.button("all", "Show all frames", () => this.scale(0), "0"));
+      this.button("farther", "Show more frames", () => this.scale(0.5), { key: "−" }),
+      this.button("closer", "Show fewer frames", () => this.scale(2), { key: "+" }),
+      this.button("all", "Show all frames", () => this.scale(0), { key: "0" }));
     this.extra = make("span", { className: "tl-extra" }); // for controls of the page
-    this.folding = this.button("fold", "Rows", () => this.fold(!this.root.classList.contains("tl-folded")));
-    this.folding.classList.add("tl-fold");
-    const bar = make("div", { className: "tl-bar" },
-      this.button("first", "First frame", step(-Infinity), "Home"), this.button("back", "Frame before", step(-1), "←"),
-      this.playing, this.button("stop", "Stop", () => this.act("stop")), this.button("ahead", "Next frame", step(1), "→"),
-      this.button("last", "Last frame", step(Infinity), "End"), this.looping,
-      make("span", { className: "tl-clock" }, this.field, this.of), this.more, this.extra, this.folding);
-    bar.setAttribute("role", "group");
-    bar.setAttribute("aria-label", "Playback");
-    this.root.append(bar);
-  }
-  word(text, label, click, key = "") {
-    const out = TimeLine.make("button", { type: "button", title: key ? `${label} (${key})` : label, "aria-label": label }, text);
-    out.onclick = click;
-    return out;
+    this.folding = this.button("fold", "Rows", () => this.fold(!this.root.classList.contains("tl-folded")), { className: "tl-fold" });
+    this.root.append(make("div", { className: "tl-bar", role: "group", "aria-label": "Playback" },
+      this.button("first", "First frame", step(-Infinity), { key: "Home" }), this.button("back", "Frame before", step(-1), { key: "←" }),
+      this.playing, this.button("stop", "Stop", () => this.act("stop")), this.button("ahead", "Next frame", step(1), { key: "→" }),
+      this.button("last", "Last frame", step(Infinity), { key: "End" }), this.looping,
+      make("span", { className: "tl-clock" }, this.field, this.of), this.more, this.extra, this.folding));
   }
   fold(on) {
     this.root.classList.toggle("tl-folded", on);
@@ -175,7 +165,7 @@ class TimeLine {
     this.data = data && { ...data, playing };
     if (this.root.hidden === Boolean(data)) this.root.hidden = !data;
     if (!data) return this.measure();
-    const focus = this.sheet.contains(document.activeElement) && document.activeElement.dataset.id;
+    const focus = this.sheet.contains(document.activeElement) ? [this.next, document.activeElement.dataset.id] : [];
     const { make } = TimeLine;
     this.over = make("div", { className: "tl-over" }, make("i", { className: "tl-out" }), make("i", { className: "tl-out" }),
       (this.head = make("i", { className: "tl-head" })));
@@ -190,7 +180,8 @@ class TimeLine {
     this.range[2].hidden = data.first === 0 && data.end === data.last;
     this.put(Math.min(this.frame, data.last), playing);
     this.fit();
-    if (focus) [...this.sheet.querySelectorAll("[data-id]")].find((one) => one.dataset.id === focus)?.focus();
+    const found = focus.map((id) => [...this.sheet.querySelectorAll("[data-id]")].find((one) => one.dataset.id === id));
+    (found[0] ?? found[1])?.focus({ preventScroll: true });
   }
   // The page is at a frame.
   at(frame, playing) {
@@ -245,21 +236,18 @@ class TimeLine {
     const { first, end, last } = this.data;
     this.ticks = make("div", { className: "tl-ticks" });
     const ends = [["first", first, "Playback begins"], ["end", end, "Playback ends"]].map(([part, frame, label]) => {
-      const out = make("i", { className: `tl-end tl-${part}`, tabIndex: 0, role: "slider", title: `${label} here: drag` });
-      out.dataset.id = part;
-      out.style.left = this.place(frame);
-      for (const [name, value] of [["label", label], ["valuenow", frame], ["valuemin", 0], ["valuemax", last]])
-        out.setAttribute(`aria-${name}`, value);
+      const out = make("i", {
+        className: `tl-end tl-${part}`, tabIndex: 0, role: "slider", title: `${label} here: drag`, id: part, left: this.place(frame),
+        "aria-label": label, "aria-valuenow": frame, "aria-valuemin": 0, "aria-valuemax": last,
+      });
       const put = (to) => this.act("range", ...(part === "first" ? [TimeLine.within(to, 0, end - 1), end] : [first, TimeLine.within(to, first + 1, last)]));
       this.drags(out, (to) => (out.style.left = this.place(to)), put);
       out.onkeydown = (e) => this.arrows(e, (by) => put(frame + by));
       return out;
     });
-    this.slider = make("div", { className: "tl-track tl-slider", tabIndex: 0, role: "slider" }, this.ticks);
-    this.slider.dataset.id = "slider";
-    this.slider.setAttribute("aria-label", "Frame");
-    this.slider.setAttribute("aria-valuemin", 0);
-    this.slider.setAttribute("aria-valuemax", last);
+    this.slider = make("div", {
+      className: "tl-track tl-slider", tabIndex: 0, role: "slider", id: "slider", "aria-label": "Frame", "aria-valuemin": 0, "aria-valuemax": last,
+    }, this.ticks);
     this.scrubs(this.slider);
     const track = make("div", { className: "tl-both" }, this.slider, make("div", { className: "tl-ends" }, ...ends));
     return this.row("", track, "tl-ruler");
@@ -319,15 +307,11 @@ class TimeLine {
     const to = Math.min(Math.ceil((seen.right - left) / each / step), Math.floor(last / step + 1e-9));
     const out = [];
     for (let k = from; k <= to; k++) {
-      const tick = make("b", {}, this.inSeconds ? `${Number((k * step) / fps).toFixed(step < fps ? 1 : 0)} s` : String(Math.round(k * step)));
-      tick.style.left = this.place(k * step);
-      if ((last - k * step) * each < 16) tick.className = "tl-final";
+      const text = this.inSeconds ? `${Number((k * step) / fps).toFixed(step < fps ? 1 : 0)} s` : String(Math.round(k * step));
+      const tick = make("b", { left: this.place(k * step), className: (last - k * step) * each < 16 ? "tl-final" : "" }, text);
       out.push(tick);
       if (small * each < 5 || (!this.inSeconds && small < 1)) continue;
-      for (let frame = k * step + small; frame < (k + 1) * step - 1e-6 && frame <= last; frame += small) {
-        out.push(make("i"));
-        out.at(-1).style.left = this.place(frame);
-      }
+      for (let frame = k * step + small; frame < (k + 1) * step - 1e-6 && frame <= last; frame += small) out.push(make("i", { left: this.place(frame) }));
     }
     this.ticks.replaceChildren(...out);
   }
@@ -404,17 +388,12 @@ class TimeLine {
   layer(one, number) {
     const { make } = TimeLine;
     const kind = ["tl-layer", number === this.data.chosen && "tl-chosen", one.muted && "tl-muted", one.missed && "tl-missed"];
-    const mute = this.button(one.muted ? "muted" : "sound", `Mute ${one.name}`, () => this.act("mute", number), "M");
-    mute.setAttribute("aria-pressed", String(one.muted));
-    const solo = this.word("S", `Solo ${one.name}`, () => this.act("solo", number), "S");
-    solo.setAttribute("aria-pressed", String(this.data.solo === number));
-    const label = make("button", { type: "button", className: "tl-label", title: `${one.name}: double-click to rename, drag to reorder` }, one.name);
-    label.onclick = () => this.act("select", number);
+    const mute = this.button(one.muted ? "muted" : "sound", `Mute ${one.name}`, () => this.act("mute", number), { key: "M", id: `mute ${number}`, "aria-pressed": one.muted });
+    const solo = this.button("S", `Solo ${one.name}`, () => this.act("solo", number), { key: "S", id: `solo ${number}`, "aria-pressed": this.data.solo === number });
+    const title = `${one.name}: double-click to rename, drag to reorder`;
+    const label = make("button", { type: "button", className: "tl-label", title, id: `label ${number}`, onclick: () => this.act("select", number) }, one.name);
     label.ondblclick = () => this.rename(label, one.name, number);
     this.reorders(label, number);
-    mute.dataset.id = `mute ${number}`;
-    solo.dataset.id = `solo ${number}`;
-    label.dataset.id = `label ${number}`;
     const name = make("div", { className: "tl-name" }, mute, solo, label);
     const track = this.track(...this.bar(one, number));
     const row = this.row(name, track, kind.filter(Boolean).join(" "));
@@ -453,8 +432,8 @@ class TimeLine {
     const draw = () => {
       const { first, last, blend } = shown;
       const ends = { a: first, b: last, l: Math.max(first - blend, 0), r: Math.min(last + blend, end) };
-      for (const { element } of made) for (const [name, frame] of Object.entries(ends)) element.style.setProperty(`--${name}`, this.place(frame));
-      const bar = made.at(-1).element;
+      for (const part of made) for (const [name, frame] of Object.entries(ends)) part.style.setProperty(`--${name}`, this.place(frame));
+      const bar = made.at(-1);
       bar.title = this.spoken(shown);
       bar.setAttribute("aria-label", `${this.spoken(shown)}. Arrows move it; Shift changes its end, Alt its fades.`);
     };
@@ -470,19 +449,17 @@ class TimeLine {
         element.dataset.notice = `${shown.first}–${shown.last}, fade ${shown.blend}`;
         draw();
       }, (to, from) => put(changed(part, to - from)), () => this.act("select", number));
-      return { element };
+      return element;
     });
-    const bar = made.at(-1).element;
-    bar.type = "button";
+    const bar = Object.assign(made.at(-1), { type: "button" });
     bar.dataset.id = `bar ${number}`;
     bar.onkeydown = (e) => this.arrows(e, (by) => put(changed(e.shiftKey ? "last" : e.altKey ? "out" : "move", by)));
     bar.onclick = (e) => e.detail || this.act("select", number);
     draw();
-    return made.map(({ element }) => element);
+    return made;
   }
   rename(label, name, number) {
-    const field = TimeLine.make("input", { type: "text", value: name, maxLength: 60 });
-    field.setAttribute("aria-label", `New name of ${name}`);
+    const field = TimeLine.make("input", { type: "text", value: name, maxLength: 60, "aria-label": `New name of ${name}` });
     let open = true;
     const close = (keep) => {
       if (!open) return;
@@ -530,12 +507,16 @@ class TimeLine {
   keys({ name, frames }, row) {
     const { make } = TimeLine;
     const marks = frames.map((frame) => {
-      const mark = make("button", { type: "button", className: "tl-hit tl-key", title: `${name}: key at frame ${frame}` });
-      mark.setAttribute("aria-label", `${name}: key at frame ${frame}. Arrows move it, with Alt a copy; Delete removes it.`);
-      mark.dataset.id = `key ${row} ${frame}`;
-      mark.style.left = this.place(frame);
+      const mark = make("button", {
+        type: "button", className: "tl-hit tl-key", title: `${name}: key at frame ${frame}`, id: `key ${row} ${frame}`, left: this.place(frame),
+        "aria-label": `${name}: key at frame ${frame}. Arrows move it, with Alt a copy; Delete removes it.`,
+      });
       const copies = (e) => (e.ctrlKey || e.metaKey || e.altKey ? 1 : 0);
-      const put = (to, copy) => to !== frame && this.act("key", row, frame, TimeLine.within(to, 0, this.data.last), copy);
+      const put = (to, copy) => {
+        const at = TimeLine.within(to, 0, this.data.last);
+        this.next = `key ${row} ${at}`; // has the focus when it is shown
+        if (at !== frame) this.act("key", row, frame, at, copy);
+      };
       this.drags(mark, (to) => {
         mark.style.left = this.place(to);
         mark.dataset.notice = to;
@@ -555,8 +536,7 @@ class TimeLine {
   }
   foot({ name, spans }) {
     const track = this.track(...spans.map(([first, last]) => {
-      const out = TimeLine.make("i", { className: "tl-span", title: `${name} on the ground, frames ${first} to ${last}` });
-      out.style.left = this.place(first);
+      const out = TimeLine.make("i", { className: "tl-span", title: `${name} on the ground, frames ${first} to ${last}`, left: this.place(first) });
       out.style.right = `calc(100% - ${this.place(last)})`;
       return out;
     }));
@@ -568,12 +548,11 @@ class TimeLine {
   findings(all) {
     const { make } = TimeLine;
     const marks = all.flatMap(({ text, spans }, number) => spans.map(([first, last]) => {
-      const mark = make("button", { type: "button", className: "tl-hit tl-finding", title: `${text} (frames ${first} to ${last})` });
-      mark.setAttribute("aria-label", `${text}, frames ${first} to ${last}`);
-      mark.dataset.id = `finding ${number} ${first}`;
-      mark.style.left = this.place(first);
+      const mark = make("button", {
+        type: "button", className: "tl-hit tl-finding", title: `${text} (frames ${first} to ${last})`, "aria-label": `${text}, frames ${first} to ${last}`,
+        id: `finding ${number} ${first}`, left: this.place(first), onclick: () => this.go(first),
+      });
       mark.style.width = `calc(${this.place(last - first)} + 10px)`;
-      mark.onclick = () => this.go(first);
       return mark;
     }));
     return this.row(`${all.length} finding${all.length > 1 ? "s" : ""}`, this.track(...marks), "tl-findings");
@@ -590,9 +569,7 @@ class TimeLine {
     for (const [text, side] of [[high, "top"], [low, "bottom"]]) track.append(make("em", { className: `tl-${side}` }, `${Number(text.toPrecision(3))}${unit}`));
     track.setAttribute("role", "img");
     track.setAttribute("aria-label", `Curves of ${name}: ${lines.map((one) => one.text).join("; ")}. Thin lines: before the edits.`);
-    const keep = this.word(kept ? "✓" : "+", `Keep the curves of ${name}`, () => this.act("keep", row));
-    keep.setAttribute("aria-pressed", String(kept));
-    keep.dataset.id = `keep ${row}`;
+    const keep = this.button(kept ? "✓" : "+", `Keep the curves of ${name}`, () => this.act("keep", row), { id: `keep ${row}`, "aria-pressed": kept });
     const legend = lines.map((one, k) => make("small", { className: `tl-ink${k}`, title: one.text }, one.name || one.text));
     return this.row(make("div", { className: "tl-name" }, keep, make("span", { title: name }, name, ...legend)), track, "tl-curve");
   }
