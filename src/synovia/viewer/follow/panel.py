@@ -65,7 +65,7 @@ class Panel:
     def _save(self, ending: str, _: Any) -> None:
         """Send the recording to the browser; the server keeps no file."""
         self._page.client.send_file_download(
-            f"live{ending}", motion_file(self._feed.clip(), ending), save_immediately=True
+            f"live{ending}", motion_file(self._feed.clip(), ending)[0], save_immediately=True
         )
 
     def show(self) -> None:
