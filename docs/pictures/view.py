@@ -106,7 +106,7 @@ def layers(browser):
             for width, height in WIDTHS.items():
                 mode = "dark" if dark else "light"
                 edited(browser, running, (width, height), HERE / "page" / f"{width}_{mode}.jpg")
-    (HERE / "page" / "1280_light.jpg").replace(HERE / "view_layers.jpg")
+    (HERE / "view_layers.jpg").write_bytes((HERE / "page" / "1280_light.jpg").read_bytes())
 
 
 def edited(browser, running, size, path):
@@ -140,7 +140,7 @@ def edited(browser, running, size, path):
         tab.get_by_role("tab", name="Animation", exact=True).click()
     tab.mouse.move(5, 5)
     tab.wait_for_timeout(10_000)  # drawn without graphics hardware
-    tab.screenshot(path=path, type="jpeg", quality=72)
+    tab.screenshot(path=path, type="jpeg", quality=60)
     tab.close()
 
 

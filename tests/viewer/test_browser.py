@@ -570,6 +570,10 @@ def test_a_drag_on_a_clip_is_its_layer_and_the_saved_file(arm: Visit, tmp_path: 
                     break
                 mouse.up()
             assert session.animation.play.drag is not None, "the drag made no layer"
+            dragged = session.animation.play.drag
+            same = lambda dragged=dragged: np.array_equal(arm.page.frame.pose.q, dragged.pose().q)  # noqa: E731
+            arm.wait(same, "the page does not show the layer that is dragged")
+            arm.tab.wait_for_timeout(1000)
             shown = [arm.page.frame.pose.positions, arm.joints()]
             mouse.up()
             arm.wait(lambda: session.animation.play.drag is None, "the drag did not end")
