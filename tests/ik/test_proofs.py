@@ -434,6 +434,34 @@ def test_a_map_proves_misses_of_seven_joints_and_no_reachable_target(tmp_path):
         assert not replace(read, **{name: value}).sealed().check(), name
 
 
+@pytest.mark.compiled
+def test_a_map_is_kept_and_a_damaged_file_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr("synovia.ik.proofs.maps.folder", lambda: tmp_path / "maps")
+    limit = sy.Interval(-0.3, 0.4)
+    joints = [sy.Joint("j0", None, sy.Kind.HINGE, axis=(0, 0, 1), limit=limit)]
+    for k in range(1, 5):
+        axis = ((0, 1, 0), (0, 0, 1), (1, 0, 0))[k % 3]
+        joints.append(sy.Joint(f"j{k}", f"j{k - 1}", sy.Kind.HINGE, place(0.2, 0.05, 0.1), axis=axis, limit=limit))
+    body = sy.Skeleton([*joints, sy.Joint("tip", "j4", rest=place(0.2, 0.1, 0.0))])
+    found = chain(body)
+    first = ReachMap(found, axis_of(found))
+    assert not first.whole
+    assert first.paint(Watch())
+    again = ReachMap(found, axis_of(found))
+    assert again.whole
+    assert again.spent == first.spent
+    target = np.array([-0.4, 0.2, 0.1])
+    np.testing.assert_array_equal(again.cells, first.cells)
+    np.testing.assert_array_equal(again.excludes(target, 0.01), first.excludes(target, 0.01))
+    other = chain(body.with_limits({"j4": (-0.3, 0.5)}))
+    assert not ReachMap(other, axis_of(other)).whole
+    (file,) = (tmp_path / "maps").iterdir()
+    whole = file.read_bytes()
+    for damaged in (whole[:-40], b"", whole.replace(b"\xff\xff", b"\xff\x00")):
+        file.write_bytes(damaged)
+        assert not ReachMap(found, axis_of(found)).whole
+
+
 def test_a_claim_rounds_its_bound_down():
     arm = sy.bundled("arm7")
     for far in np.linspace(2.0, 3.0, 20):

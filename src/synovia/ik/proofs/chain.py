@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -173,13 +174,39 @@ def chain_of(
         along: Whether the last axis of a ball lies along its link, which shortens proofs. Chains that share a ball need
             the same axes.
     """
-    row = int(reduced.goals.table[g, GOAL_ROW])
-    rows: list[int] = []
-    joints: list[int] = reduced.joints.tolist()
+    rows = _rows_above(reduced, g)
+    if root is None and (reduced.rows[rows, COLUMN] >= 0).all():
+        return _moving_chain(reduced, names, g, along)
+    return _chain(reduced, names, rows, g, _Frames(reduced, q), root, along=along)
+
+
+def _rows_above(reduced: Reduced, g: int) -> list[int]:
+    """Return the rows from the joint of a goal up to the root."""
+    row, rows = int(reduced.goals.table[g, GOAL_ROW]), list[int]()
     while row >= 0:
         rows.append(row)
         row = int(reduced.rows[row, PARENT])
-    frames = _frames(reduced, q)
+    return rows
+
+
+@lru_cache(64)
+def _moving_chain(reduced: Reduced, names: tuple[str, ...], g: int, along: bool) -> Chain | None:
+    """Return a chain whose joints all move, so that it is the same in every pose."""
+    return _chain(reduced, names, _rows_above(reduced, g), g, None, None, along=along)
+
+
+def _chain(
+    reduced: Reduced,
+    names: tuple[str, ...],
+    rows: list[int],
+    g: int,
+    frames: _Frames | None,
+    root: Array | None,
+    *,
+    along: bool,
+) -> Chain | None:
+    """Return the chain of some rows, from the tip to the root; see ``chain_of``."""
+    joints: list[int] = reduced.joints.tolist()
     links = _Links(along=along)
     for row in reversed(rows):
         kind, moves = int(reduced.rows[row, KIND]), reduced.rows[row, COLUMN] >= 0
@@ -191,9 +218,8 @@ def chain_of(
             links.ball(name, row)
             continue
         if not moves:
-            parent = int(reduced.rows[row, PARENT])
-            above = np.eye(4) if parent < 0 else frames[parent]
-            links.add(np.linalg.inv(above) @ frames[row])
+            if frames is not None:
+                links.add(frames.step(row))
             links.held.append(name)
             continue
         links.add(frames_to_transforms(reduced.fixed[row]))
@@ -282,13 +308,20 @@ def _motion(slides: bool, value: float) -> Array:
     return rigid((0.0, 0.0, 0.0), np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
 
 
-def _frames(reduced: Reduced, q: Array) -> Array:
-    """Return the world transforms of the rows of a reduced body, (rows, 4, 4)."""
-    from synovia.kernels.tree.forward import forward_many
+class _Frames:
+    """World transforms of the rows of a reduced body, for the joints that stay in place."""
 
-    count = len(reduced.rows)
-    out = np.empty((1, count, FRAME_WIDTH))
-    ints = np.ascontiguousarray(reduced.rows[:, :VARIABLE], np.int32)
-    turns = np.tile(np.eye(3).ravel(), (count, 1))
-    forward_many(ints, reduced.fixed, reduced.couple, turns, np.ascontiguousarray(q[None]), out)
-    return frames_to_transforms(out[0])
+    def __init__(self, reduced: Reduced, q: Array) -> None:
+        """Compute the transforms at joint values q (nq,)."""
+        from synovia.kernels.tree.forward import forward_many
+
+        out = np.empty((1, len(reduced.rows), FRAME_WIDTH))
+        ints = np.ascontiguousarray(reduced.rows[:, :VARIABLE], np.int32)
+        turns = np.tile(np.eye(3).ravel(), (len(reduced.rows), 1))
+        forward_many(ints, reduced.fixed, reduced.couple, turns, np.ascontiguousarray(q[None]), out)
+        self._world, self._rows = frames_to_transforms(out[0]), reduced.rows
+
+    def step(self, row: int) -> Array:
+        """Return the transform (4, 4) from the parent of a row to the row."""
+        parent = int(self._rows[row, PARENT])
+        return self._world[row] if parent < 0 else np.linalg.inv(self._world[parent]) @ self._world[row]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.goals import PositionGoal
 from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import Chain, chain_of, held_text
 from synovia.ik.proofs.conditions import Condition, conditions_of, implied, join
@@ -23,7 +25,7 @@ _FINE: Final = (0.3, 0.5, 0.7, 0.85, 0.95)  # the same for a map, which takes le
 _ROUNDING: Final = 1e-8  # more than the margin of the search, which is 1e-9 of the scale of a chain
 _EXACT: Final = 1e-12  # of the distance of a target from the origin: its rounding
 _WORTH: Final = 1.01  # factor by which limits have to exclude more than lengths, which are the simpler proof
-_SHORT: Final = 4_000  # length of a proof of a share of the distance by a map
+_SHORT: Final = 800  # length of a proof of a share of the distance by a map: some tenths of a millisecond
 _QUICK: Final = 20_000  # length of a proof of a share of the distance
 _NAMES: Final = {
     "position": "position", "bounds": "position", "rotation": "rotation", "direction": "direction", "aim": "direction",
@@ -56,7 +58,8 @@ class _Budget:
     boxes: int = MOST_PAINTED
 
 
-class _Point(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Point:
     """A point that a goal fixes in the world.
 
     Args:
@@ -77,7 +80,7 @@ class _Point(NamedTuple):
     slack: float = 0.0
     given: str = ""
 
-    @property
+    @cached_property
     def excess(self) -> float:
         """How much farther than ``near`` the target is from all that the lengths of the links reach."""
         return self.chain.length_gap(self.target) - self.chain.length_rounding(self.target) - self.near
@@ -126,6 +129,9 @@ def _claims(solution: Any) -> list[list[Condition]]:
     The first condition is missed.
     """
     missed, every = solution.missed, range(len(solution.goals))
+    goal = solution.goals[0]
+    if len(every) == 1 and isinstance(goal, PositionGoal) and not goal.bounded_parts:
+        return []
     found = {g: conditions_of(solution, g) for g in every}
     missed = [g for g in missed if found[g] and found[g][0].miss > found[g][0].part.near]
     claims = [found[g] for g in missed if len(found[g]) > 1 or found[g][0].what != "position"]
@@ -222,7 +228,7 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
         watch: The deadline.
         budget: The work that is left for maps.
     """
-    chain, target, near, miss = point.chain, point.target, point.near, point.miss
+    chain, target, near, miss, excess = point.chain, point.target, point.near, point.miss, point.excess
 
     def proof(kind: str, excluded: float, tokens: NDArray[np.int32], area: ReachMap | None = None) -> Proof:
         cells = np.zeros((0, 0), np.uint8) if area is None else area.cells
@@ -239,7 +245,7 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
         tokens = area.excludes(target, excluded)
         if tokens is None:
             return None
-        for distance in (share * miss for share in _FINE if share * miss > excluded):
+        for distance in (share * miss for share in _FINE if share * miss > excluded and len(tokens) < _SHORT):
             more = area.excludes(target, distance, _SHORT)
             if more is None:
                 break
@@ -247,13 +253,13 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
         return proof("map", excluded, tokens, area)
 
     def by_lengths() -> Proof:
-        return proof("length", near + point.excess, np.zeros(0, np.int32))
+        return proof("length", near + excess, np.zeros(0, np.int32))
 
     none = Found(None, None, miss)
     if not len(chain.slides):
-        return by_lengths() if point.excess > 0.0 else None, none
+        return by_lengths() if excess > 0.0 else None, none
     gap = chain.gap(target) - _ROUNDING * chain.scale - _EXACT * float(np.linalg.norm(target))
-    short = near + point.excess if point.excess > 0.0 else -math.inf  # distance that the lengths exclude
+    short = near + excess if excess > 0.0 else -math.inf  # distance that the lengths exclude
     gap = gap if gap > _WORTH * short else short
     distances = [share * miss for share in _SHARES if share * miss > max(gap, near)]
     distances.append(max(gap, near))

@@ -6,7 +6,7 @@ import io
 import math
 import os
 from dataclasses import dataclass, fields, replace
-from hashlib import sha256
+from hashlib import blake2b
 from typing import Any, Final, Self
 
 import numpy as np
@@ -143,7 +143,9 @@ class Proof:
         """Return the hash of all other values."""
         values = (getattr(self, one.name) for one in fields(self) if one.name != "digest")
         data = [np.asarray(value) for value in values]
-        return sha256(b"".join(b"%r %r " % (one.dtype.str, one.shape) + one.tobytes() for one in data)).hexdigest()
+        return blake2b(
+            b"".join(b"%r %r " % (one.dtype.str, one.shape) + one.tobytes() for one in data), digest_size=32
+        ).hexdigest()
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the proof as a compressed NumPy archive, without pickle.
