@@ -59,6 +59,7 @@ class FollowOptions(MotionLimits, total=False):
     hold_feet: Annotated[bool, HOLD_FEET]
     clearance: Annotated[float | None, LIVE_APART]
     idle_hands: Annotated[IdleHands, IDLE_HANDS]
+    root_motion: Annotated[RootMotion, ROOT_MOTION]
     up: Annotated[str | None, UP]
     calibration: Annotated[LiveCalibration | str | os.PathLike[str] | None, CALIBRATION]
     learn: Annotated[float, LEARN]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from synovia.model.finding import LEVELS, Finding, verdict_of
 from synovia.model.geometry import Array, Bools
 from synovia.model.tables import Ints
 from synovia.retargeting.body import NEXT
+from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.transfer import across
 from synovia.text import counted, listed
@@ -50,6 +51,8 @@ class LiveReport:
         behind: Mean time from the newest sample to the one that was played, seconds; 0 without time stamps.
         trouble: Why the source could not be learned so far; empty if it was learned, or learning has not failed.
         near: Share of the ticks that follow in which limbs were nearer to each other than ``clearance``.
+        forced: Largest angle by which loops turned a part so that they close, radians.
+        too_fast: Joints that loops moved faster than their velocity limits, and by up to how many times.
         unchecked: Links that are not kept apart although there is a ``clearance``, because their shapes are unknown.
         unseen: Share of the poses in which landmarks of a part were not seen, by the part.
 
@@ -77,6 +80,8 @@ class LiveReport:
     behind: float
     trouble: str = ""
     near: float = 0.0
+    forced: float = 0.0
+    too_fast: Mapping[str, float] = field(default_factory=dict[str, float])
     unseen: Mapping[str, float] = field(default_factory=dict[str, float])
     unchecked: tuple[str, ...] = ()
 
@@ -104,6 +109,9 @@ class LiveReport:
         if worst := [part for part, share in self.unseen.items() if share > _HIDDEN]:
             shares = ", ".join(f"{part} in {100.0 * self.unseen[part]:.0f} %" for part in worst)
             add("unseen", f"not seen, so held or at rest: {shares} of the poses")
+        loops = forced_by_loops(np.array([self.forced]))
+        loops += hurried_by_loops({name: np.array([ratio]) for name, ratio in self.too_fast.items()})
+        out += [replace(one, frames=()) for one in loops]
         if self.near > _NEAR:
             add("overlap", f"limbs could not be kept apart in {100.0 * self.near:.0f} % of the ticks")
         if self.unchecked:
