@@ -117,7 +117,7 @@ def test_a_lost_source_leaves_the_root_below_the_body(circle):
     body, q, _ = circle
     walk = sy.Motion(body, q, RATE)
     source = sy.retarget(walk, with_root_bone(sy.bundled("humanoid"))).motion
-    live = sy.LiveRetarget(source.skeleton, source.skeleton, rate=RATE, learn=0, timeout=0.1)
+    live = sy.LiveRetarget(source.skeleton, source.skeleton, rate=RATE, learn=0, timeout=0.1, root_motion="root")
     poses = [live.step(row) for row in source.q[:40]]
     before, held = poses[-1], [live.step() for _ in range(30)]
     assert held[-1].status.name == "HOLDING"

@@ -40,6 +40,7 @@ class PathTurns:
                 hinges.append(at)
         gain[gain == 0.0] = 1.0
         self._skeleton, self._gain, self._hinges = skeleton, gain, hinges
+        self._start = (skeleton.rest_q * gain)[None]
         stays = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3) @ np.swapaxes(
             t.unfold.reshape(-1, 3, 3), 1, 2
         )
@@ -53,7 +54,7 @@ class PathTurns:
 
     def start(self, count: int = 1) -> Array:
         """Return joint values (count, nq) at rest, in the form for ``turn``."""
-        return np.tile(self._skeleton.rest_q, (count, 1)) * self._gain
+        return np.repeat(self._start, count, axis=0)
 
     def turn(self, wanted: Array, q: Array) -> None:
         """Change joint values q (T, nq) so that paths end in orientations (T, paths, 9); hinges start from row 0."""

@@ -43,8 +43,10 @@ class PoseFollower:
         self._pairing, target, parts = pairing, pairing.target, pairing.turns
         still = () if pairing.moves else still_rows(target, parts)
         self._transfer = Transfer(pairing.source, target, parts, still, relaxed=relaxed)
-        parents, self._carrier = target.skeleton.parents, target.carrier if pairing.moves else None
-        self._carried = [k for k in range(len(parents)) if self._carrier in ancestors(parents, k)]
+        moves, parents = pairing.moves, target.skeleton.parents
+        self._carrier = target.carrier if moves else None
+        self._hips = [[body.first_row(leg[0]) for leg in LEGS] for body in (pairing.source, target)] if moves else []
+        self._carried = np.array([self._carrier in ancestors(parents, k) for k in range(len(parents))])
         self.know(0.0, {})
 
     def know(self, floor: float, bends: Mapping[str, bool]) -> None:
@@ -86,7 +88,8 @@ class PoseFollower:
         own = world_frames(target.skeleton, q)
         if (row := self._carrier) is not None:
             slope, shift = self._map()
-            way = hip_middle(self._pairing.source, frames) @ slope.T + shift - hip_middle(target, own)
+            (a, b), (c, d) = self._hips
+            way = 0.5 * ((frames[:, a, 9:] + frames[:, b, 9:]) @ slope.T - (own[:, c, 9:] + own[:, d, 9:])) + shift
             above, axes = target.skeleton.parents[row], target.skeleton.joints[row].rest[:3, :3]
             if above >= 0:
                 axes = own[:, above, :9].reshape(-1, 3, 3) @ axes

@@ -148,7 +148,7 @@ class LiveRetarget(ChecksArguments):
         clearance: As in ``retarget``, but None by default: then limbs may pass through each other.
         idle_hands: Hands of the target whose source has no fingers, as in ``retarget``.
         root_motion: What a bone on the floor above the hips takes, as in ``retarget``. Limits hold for the body as a
-            whole, which this bone and the hips move together.
+            whole, which this bone and the hips move together. None for a bone that moves with the body.
         root: ``"free"``, or ``"fixed"`` for a base of the target that stays where it is.
         up: Axis of the source that points up, for example ``"z"``; None to find it.
         calibration: A calibration or its file, which has joint map, rest pose and upward axis; None to learn one.
@@ -207,7 +207,8 @@ class LiveRetarget(ChecksArguments):
         if self._distance is not None and not target.shapes:
             hint = "sy.with_shapes(body), or --shapes, fits capsules to it"
             raise InputError("clearance", value=self._distance, expected="a target with shapes", hint=hint)
-        self._root_motion: str = checked_root_motion(chosen.root_motion)
+        mode = chosen.root_motion
+        self._root_motion: str | None = None if mode is None else checked_root_motion(mode)
         self._apart: LiveApart | None = None
         self._relaxed = checked_idle(chosen.idle_hands) == "relaxed"
         self._set_source(target if source_skeleton is None else source_skeleton)
@@ -272,8 +273,9 @@ class LiveRetarget(ChecksArguments):
         self._whole = self.skeleton = skeleton = target.skeleton
         bone = root_bone(target, len(skeleton) - len(self._target)) if pair.moves else None
         self._mover, self._bone, self._closer = None, bone, Closer(target, pair.roles)
-        if pair.moves and (bone is not None or self._root_motion == "none"):
-            self._mover = RootMover(target, bone, self._root_motion)
+        mode = self._root_motion
+        if mode is not None and pair.moves and (bone is not None or mode == "none"):
+            self._mover = RootMover(target, bone, mode)
             self.skeleton = self._mover.skeleton
         self._parts = tuple(pair.roles)
         self._follower = PoseFollower(pair, relaxed=self._relaxed)
