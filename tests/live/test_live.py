@@ -181,6 +181,14 @@ def test_what_cannot_be_used_is_refused(walk, character, known):
         sy.LiveRetarget(sy.bundled("humanoid"), character, rate=30, calibration=known)
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("joint_map", {"hips": ("hips", "hips")}), ("rest", "file"), ("up", "y"), ("root", "fixed")]
+)
+def test_what_a_calibration_has_is_not_given_again(walk, character, known, option, value):
+    with pytest.raises(InputError, match=option):
+        sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known, **{option: value})
+
+
 def test_a_calibration_comes_back_from_its_file_as_it_was(walk, character, known, tmp_path):
     path = tmp_path / "known.toml"
     known.save(path)

@@ -14,7 +14,7 @@ from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.running import Terminal
 from synovia.jobs.clips import Roles
 from synovia.jobs.hand import APART, distance_of
-from synovia.jobs.options import File, Number, argument, described, option, said_of
+from synovia.jobs.options import File, Number, Word, argument, described, option, said_of
 from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, TARGET, VELOCITY
 from synovia.jobs.verbs.retarget import Retarget
 from synovia.text import printable
@@ -60,6 +60,9 @@ class Live(Roles):
     clearance: Any = option(default=..., like=options.LIVE_APART, kind=APART, metavar="DISTANCE|none")
     shapes: bool = option(default=..., like=options.FITTED)
     idle_hands: Any = option(default=..., like=said_of(Retarget, "idle_hands"))
+    root_motion: Any = option(
+        default=..., like=options.LIVE_ROOT, kind=Word(("root", "hips", "none")), metavar="root|hips|none"
+    )
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(default=..., like=options.LEARN, kind=Number(0), metavar="SECONDS")
     calibration: Path | None = option(default=..., like=options.CALIBRATION, kind=File(), metavar="FILE.toml")
@@ -146,7 +149,8 @@ def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRet
         body, target, rate=rate, joint_map=None if given.joint_map is None else read_map(given.joint_map),
         rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration,
         hold_feet=given.hold_feet, clearance=distance_of(given.clearance), idle_hands=given.idle_hands,
-        root="fixed" if given.fixed else "free", calibration=given.calibration, learn=given.learn,
+        root_motion=given.root_motion, root="fixed" if given.fixed else "free", calibration=given.calibration,
+        learn=given.learn,
     )  # fmt: skip
 
 

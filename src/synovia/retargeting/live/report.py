@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from synovia.model.finding import LEVELS, Finding, verdict_of
 from synovia.model.geometry import Array, Bools
 from synovia.model.tables import Ints
 from synovia.retargeting.body import NEXT
+from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.transfer import across
 from synovia.text import Report, counted, listed, plain
@@ -80,6 +82,9 @@ def _findings(figures: Mapping[str, Any]) -> Iterator[Finding]:
         yield found("slide", f"feet slide at {slide:.2g} legs a second while they stand")
     if unseen := shares(figures["unseen"], _HIDDEN):
         yield found("unseen", f"not seen, so held or at rest: {unseen} of the poses")
+    loops = forced_by_loops(np.array([figures["turned_by_loops"]]))
+    loops += hurried_by_loops({name: np.array([ratio]) for name, ratio in figures["too_fast"].items()})
+    yield from (replace(one, frames=()) for one in loops)
     if (near := figures["near"]) > _NEAR:
         yield found("overlap", f"limbs could not be kept apart in {100.0 * near:.0f} % of the ticks")
     if unchecked := figures["unchecked"]:
