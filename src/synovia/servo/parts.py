@@ -151,7 +151,7 @@ class Servo(ChecksArguments):
             solver, rate, velocity, acceleration, jerk, tool_speed, late, timeout, filter, deadline, interpolation,
             following_error,
         )  # fmt: skip
-        self._holds = ""  # why all parts hold
+        self._holds, self._is_off = "", False  # why all parts hold; whether a joint is too far from its command
         self._adopt(self.ik, goalless=goalless)
         first = self._parts[0]
         self.skeleton, self.rate, self.timeout, self.late = first.skeleton, first.rate, first.timeout, first.late
@@ -218,7 +218,7 @@ class Servo(ChecksArguments):
         start = self.problem.default_start if pose is None else self.problem.as_start(pose)
         for part in self._parts:
             part.reset(start, velocity, acceleration, time=time)
-        self._holds = ""
+        self._holds, self._is_off = "", False
         self._joined()
 
     def change(
@@ -342,7 +342,7 @@ class Servo(ChecksArguments):
         inputs = [(given[0][k], at, given[1][k], given[2][k]) for k in range(len(self._parts))]
         pairs = list(zip(self._parts, inputs, strict=True))
         read = [part.read(one, dt, strict=True) for part, one in pairs]
-        if self._holds and any(one is not None for one in given[0]):
+        if self._holds and not self._is_off and any(one is not None for one in given[0]):
             for part in self._parts:
                 part.release(self._holds)
             self._holds = ""
@@ -466,6 +466,7 @@ class Servo(ChecksArguments):
         far = ""
         for part in self._parts:
             far = part.measured(part.among(reading)) or far
+        self._is_off = bool(far)
         if far and len(self._parts) > 1:
             self._holds = far
             for part in self._parts:
