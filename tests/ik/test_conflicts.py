@@ -58,7 +58,9 @@ def test_hands_that_need_the_trunk_turned_both_ways_exclude_each_other(angle):
     assert isinstance(proof, SharedProof)
     assert proof.check()
     assert conflict.claim == "No pose within the joint limits meets 'left' and 'right' together."
-    meets = proof.aims[1]._replace(target=turned(angle).position("right").copy())
+    parts = proof.aims[1].parts
+    reachable = parts.parts[0]._replace(target=turned(angle).position("right").copy())
+    meets = proof.aims[1]._replace(parts=parts._replace(parts=(reachable,)))
     for aims, steps in (
         ((proof.aims[0], meets), proof.steps),
         (proof.aims, proof.steps[:-1]),

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from synovia.diagnosis.trials import Variation, solve_variation
 from synovia.goals import ClearanceGoal
 from synovia.ik.interrupts import Watch
-from synovia.ik.proofs.chain import chain_of
 from synovia.ik.proofs.decide import decide
 from synovia.ik.proofs.proof import Proof
-from synovia.ik.proofs.together import Aim, SharedProof, exclude_together
+from synovia.ik.proofs.together import SharedProof, aims_of, exclude_together
 from synovia.ik.solution import Conflict, Solution
 from synovia.model import Pose
 
@@ -54,14 +51,7 @@ def _met(solution: Solution, places: Sequence[int], watch: Watch) -> Pose | None
 
 def _proof(solution: Solution, places: Sequence[int], watch: Watch) -> Proof | SharedProof | None:
     """Return a proof that some goals cannot be met together; None without one."""
-    ik, targets, q = solution.ik, solution.targets, np.asarray(solution.q)
     if len(places) == 1:
         alone = solve_variation(solution, Variation(places), watch, attempts=_ATTEMPTS)
         return solution.known_proof or decide(alone, watch).proof
-    aims: list[Aim] = []
-    for i in places:
-        chain = chain_of(ik.reduced, ik.skeleton.joint_names, q, i)
-        if chain is not None:
-            near = ik.goals[i].own_tolerance or ik.tolerance[0]
-            aims.append(Aim(ik.goals[i].label, chain, np.ascontiguousarray(targets[i, :3, 3]), near))
-    return exclude_together(aims, watch) if len(aims) > 1 else None
+    return exclude_together(aims_of(solution, places), watch)

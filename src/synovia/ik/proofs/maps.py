@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -48,7 +47,7 @@ class ReachMap:
         self.cell, self.lowest = radius / _CELLS, -radius - radius / _CELLS
         self._margin = 1e-9 * chain.scale
         self._cells = np.zeros((_CELLS + 2, 2 * _CELLS + 4), np.int32)
-        self._memory = Memory(replace(chain, low=_from(chain.low, axis), high=_from(chain.high, axis)))
+        self._memory = Memory([(chain.fixed, chain.kinds)], _from(chain.low, axis), _from(chain.high, axis))
         self._sums = np.zeros((self._cells.shape[0] + 1, self._cells.shape[1] + 1), np.int32)
         self.whole, self.spent = False, 0
 
@@ -65,7 +64,7 @@ class ReachMap:
         if not self._sums.any():
             self._sample()
         while not self.whole and self.spent < most and not watch.passed:
-            code = maps.paint(m.fixed, m.joints, plane, m.stack, m.memory, self._cells, self._sums, m.state)
+            code = maps.paint(m.fixed, m.kinds, plane, m.stack, m.memory, self._cells, self._sums, m.state)
             self._sums[1:, 1:] = self._cells.cumsum(0).cumsum(1)
             self.spent += _PORTION
             self.whole = code == boxes.PROVED
@@ -93,10 +92,11 @@ class ReachMap:
 
         if not self.whole:
             return None
-        m = Memory(inwards(self.chain, self.axis, target))
+        back = inwards(self.chain, self.axis, target)
+        m = Memory([(back.fixed, back.kinds)], back.low, back.high)
         plane = np.array([self.cell, self.lowest, near + self._margin, most])
         tokens = np.empty((most, 2), np.int32)
-        code = maps.search_map(m.fixed, m.joints, plane, self._sums, m.stack, m.memory, tokens, m.state)
+        code = maps.search_map(m.fixed, m.kinds, plane, self._sums, m.stack, m.memory, tokens, m.state)
         return levels(tokens, m.state) if code == boxes.PROVED else None
 
 
