@@ -36,7 +36,9 @@ def question_rate(rate: float) -> None:
 
 
 def question_time(dt: float, rate: float) -> None:
-    """Warn of a tick so long that its time is probably in milliseconds."""
+    """Warn of a tick so long that its time is probably in milliseconds, and of one that goes back in time."""
+    if dt < 0.0:
+        warn(f"dt={dt:g}: time does not go back; the tick is left out. Did you mean seconds since the last tick?")
     if dt >= _LONGEST and dt * rate > _MANY:
         warn(
             f"dt={dt:g}: that is {dt * rate:,.0f} ticks in one. dt is in seconds. Did you mean {dt / 1000.0:g}?"
