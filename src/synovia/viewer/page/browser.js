@@ -246,7 +246,10 @@
   let [clip, moment] = ["null", ""];
   const followClip = () => {
     const next = document.querySelector(".synovia-time")?.dataset.content ?? "null";
-    if (next !== clip) timeline.show(JSON.parse((clip = next)));
+    if (next !== clip) {
+      timeline.show(JSON.parse((clip = next)));
+      moment = "";
+    }
     const now = document.querySelector(".synovia-now")?.dataset.now ?? "";
     if (now === moment || !now) return;
     moment = now;

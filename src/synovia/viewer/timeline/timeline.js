@@ -185,7 +185,10 @@ class TimeLine {
   }
   // The page is at a frame.
   at(frame, playing) {
-    if (!this.data || this.held?.scrubs || performance.now() < this.quiet) return;
+    clearTimeout(this.late);
+    const wait = this.quiet - performance.now();
+    if (wait > 0) this.late = setTimeout(() => this.at(frame, playing), wait + 10);
+    if (!this.data || this.held?.scrubs || wait > 0) return;
     this.put(frame, playing);
     if (playing) this.reveal();
   }
