@@ -108,8 +108,8 @@ class Together:
         """Return the sentences of ``Tick.explain`` before and after those about limits."""
         first: dict[str, Any] = {}
         further: dict[str, Any] = {}
-        told = [part for part in self.parts if part.status is not Status.REACHED] or self.parts
-        for part in sorted(told, key=lambda part: part.status is not self.status):
+        named = [part for part in self.parts if part.status is not Status.REACHED] or self.parts
+        for part in sorted(named, key=lambda part: part.status is not self.status):
             lines, more = part.explain()
             first |= dict.fromkeys(lines)
             further |= dict.fromkeys(more)
