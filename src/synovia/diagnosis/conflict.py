@@ -13,18 +13,15 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from synovia.diagnosis.allowed import rows_at_limits
 from synovia.diagnosis.reasons import nearest, without_limits
 from synovia.diagnosis.trials import Variation, solve_variation
 from synovia.goals import ClearanceGoal
 from synovia.ik.conflicts import Conflict, Relaxation, norm
 from synovia.ik.interrupts import Watch
-from synovia.ik.proofs.chain import chain_of
 from synovia.ik.proofs.decide import decide
 from synovia.ik.proofs.proof import Proof
-from synovia.ik.proofs.together import Aim, SharedProof, exclude_together
+from synovia.ik.proofs.together import SharedProof, aims_of, exclude_together
 from synovia.ik.solution import Solution
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.limits import Interval
@@ -63,8 +60,6 @@ def find_conflict(solution: Solution, watch: Watch) -> Conflict | None:
         elif rest and not watch.passed:
             places = rest
     proof = _proof(solution, places, ik.given, watch)
-    if len(places) == 1 and not isinstance(proof, Proof):
-        proof = solution.known_proof or proof
     limits = _Limits(solution, places, watch)
     rows = limits.smallest()
     outside = {row: limits.met([k for k in rows if k != row]) for row in rows}
@@ -91,14 +86,7 @@ def _proof(solution: Solution, places: Sequence[int], skeleton: Skeleton, watch:
     tried = solve_variation(solution, Variation(places, skeleton=skeleton), watch, attempts=_FEW)
     if len(places) == 1:
         return decide(tried, watch).proof
-    ik, q = tried.ik, np.asarray(tried.q)
-    aims: list[Aim] = []
-    for g, goal in enumerate(ik.goals):
-        chain = chain_of(ik.reduced, ik.skeleton.joint_names, q, g)
-        if chain is not None:
-            near = goal.own_tolerance or ik.tolerance[0]
-            aims.append(Aim(goal.label, chain, np.ascontiguousarray(tried.targets[g, :3, 3]), near))
-    return exclude_together(aims, watch) if len(aims) > 1 else None
+    return exclude_together(aims_of(tried, range(len(places))), watch)
 
 
 class _Limits:

@@ -31,7 +31,6 @@ from synovia.problem.structure import with_followers
 
 _GAIN = 0.01  # least relative decrease of the error for which a goal or limit is named in a reason
 _ATTEMPTS = 40  # number of attempts for the nearest target, so that the search is not only near the current pose
-_POLISHED = 3  # number of best attempts that are polished
 _MOST_LIMITS = 24  # largest number of limits that are tried, with one solve each
 
 

@@ -349,9 +349,9 @@ class Solution(Pictured):
     def proof(self) -> Proof | None:
         """The proof that a missed goal is out of reach; None without one.
 
-        If the status is ``UNREACHABLE``, it is searched for when it is first used. After other misses, ``prove`` or
-        ``IK(proofs=True)`` search for it. There is none if a closed form, a rotation, or bounds of a goal decide;
-        ``explain`` then says what proves it.
+        If the status is ``UNREACHABLE``, it is searched for when it is first used; None then means that the closed form
+        of the solver decided, and no proof of bounded length was found. After other misses, ``prove`` or
+        ``IK(proofs=True)`` search for it.
         """
         if self.status is Status.UNREACHABLE and not self.proof_tried:
             return self.prove()
@@ -368,10 +368,11 @@ class Solution(Pictured):
         return hasattr(self, "_proof")
 
     def prove(self, deadline: float | None = None) -> Proof | None:
-        """Search for a proof that a missed position is out of reach; the status then is ``UNREACHABLE``.
+        """Search for a proof that a missed goal, or all goals together, cannot be met: then they are ``UNREACHABLE``.
 
-        It takes some tenths of a second at most for each missed goal. The first call for a chain of up to seven joints
-        may also paint a map, in up to about five seconds for all goals; a map that needs more is given up. Limits of
+        It knows positions, rotations, directions, cones, aims and bounds of goals with targets in the world. It takes
+        some tenths of a second at most for each missed goal. The first call for a chain of up to seven joints may also
+        paint a map, in up to about five seconds for all goals; a map that needs more is given up. Limits of
         balls are not used, and joints that follow others count as independent.
 
         Args:

@@ -98,7 +98,7 @@ def _facts(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
         ],
         "active_limits": list(solution.active_limits),
         "start_clamped": list(solution.start_clamped),
-        "proof": None if proof is None else {"kind": proof.kind, "goal": proof.goal, "nearest": proof.near},
+        "proof": None if proof is None else {"kind": proof.kind, "goal": proof.goal, "nearest": proof.bound},
         "reasons": reasons_as_json(solution, solution.reasons),
         "explanation": solution.explain(),
     }

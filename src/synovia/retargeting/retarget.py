@@ -25,13 +25,14 @@ from synovia.model.geometry import Array, axis_name, matrix_to_quat, rotation_be
 from synovia.model.loops.tables import moved_by
 from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
+from synovia.model.shapes.over_time import TooNear
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 from synovia.retargeting.above_floor import rise_of, soles_raised
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
-from synovia.retargeting.clearance import TooNear, apart_of, pairs_too_near
+from synovia.retargeting.clearance import apart_of, pairs_too_near
 from synovia.retargeting.feet import (
     MISSED,
     distances_off,

@@ -17,9 +17,9 @@ from synovia.servo.limits import Axes
 from synovia.servo.twist import Twist
 
 _FASTER: Final = 10.0  # multiple of the velocity limit of the file or the servo
-_SLOWEST: Final = 1.0  # ticks per second
-_LONGEST: Final = 1.0  # seconds of a tick
-_MANY: Final = 20.0  # regular ticks in one tick
+_SLOWEST: Final = 1.0  # smallest plausible rate, ticks per second
+_LONGEST: Final = 1.0  # longest plausible time between ticks, seconds
+_MANY: Final = 20.0  # largest plausible time between ticks, as a multiple of the regular time
 _SPIN: Final = 6.0 * math.pi  # radians per second
 _REACHES: Final = 20.0  # length scales per second
 FARTHEST: Final = 20.0  # length scales from a target to the next

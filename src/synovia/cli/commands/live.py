@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from synovia.jobs.hand import APART, distance_of
 from synovia.jobs.options import File, Number, argument, described, option, said_of
 from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, TARGET, VELOCITY
 from synovia.jobs.verbs.retarget import Retarget
-from synovia.text import plain, printable
+from synovia.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,7 +135,7 @@ def live(given: Live) -> int:
     finally:
         if page is not None:
             page.view.stop()
-    return int(run.report is None or run.report.verdict == "failed")
+    return int(run.report is None or run.report.facts["verdict"] == "failed")
 
 
 def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRetarget:
@@ -154,17 +154,9 @@ def _report(given: Live, run: Run) -> None:
     """Print the report of a run; as text to stderr if poses go to stdout."""
     report = run.report
     if given.as_json:
-        content: dict[str, Any] = {
-            "schema": "synovia.live/1", "ticks": run.ticks, "late": run.late, "dropped": run.dropped,
-        }  # fmt: skip
-        if report is not None:
-            content |= {
-                **plain(report, "verdict", "findings", "seconds", "held", "samples", "losses", "learning", "limited"),
-                "samples_left_out": dict(report.dropped),
-                "off_deg": {limb: math.degrees(angle) for limb, angle in report.off.items()},
-                **plain(report, "slide", "standing", "missed", "behind", "unseen"),
-            }
-        emit_json(content)
+        facts: Mapping[str, Any] = {} if report is None else report.facts
+        run_facts = {"ticks": run.ticks, "late": run.late, "dropped": run.dropped}
+        emit_json({"schema": "synovia.live/1", **facts, **run_facts})
         return
     lines = [str(report) if report is not None else "no poses received from the source"]
     if report is None and run.dropped.get("of another size"):

@@ -10,9 +10,8 @@ import click
 
 from synovia import options
 from synovia.cli.command import Argument, Command, refuse
-from synovia.cli.declare import with_options
+from synovia.cli.declare import typed, with_options
 from synovia.cli.output import emit, emit_report
-from synovia.cli.values import typed
 from synovia.jobs.clearance import CLEARANCE
 from synovia.jobs.clips import ClipReader, Roles, with_roles
 from synovia.jobs.options import File, Word, argument, described, option, said_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Unpack
 
@@ -28,13 +29,14 @@ from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.follower import PoseFollower
 from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
 from synovia.retargeting.live.playout import Playout
-from synovia.retargeting.live.report import LiveReport, Meter
+from synovia.retargeting.live.report import Meter, report_of
 from synovia.retargeting.live.stand import Stand
 from synovia.retargeting.options import LiveOptions
 from synovia.servo.limited import LimitedBody
 from synovia.servo.limits import Axes
 from synovia.servo.tick import Tick
 from synovia.solver import FullBody
+from synovia.text import Report
 
 _TRUNK: Final = ("hips", "spine", "chest", "neck", "left_upper_arm", "right_upper_arm")
 _MANY: Final = "LiveRetarget(None, target, rate=...) takes landmarks: 33, or 33 + 21 + 21 with both hands"
@@ -454,31 +456,41 @@ class LiveRetarget(ChecksArguments):
         )
         return Tick(self.skeleton, q, details), details
 
-    def report(self) -> LiveReport:
-        """Return the figures and findings since the last reset; this takes microseconds and constant memory."""
+    def report(self, unseen: Mapping[str, float] | None = None) -> Report:
+        """Return verdict, findings and figures since the last reset; this takes microseconds and constant memory.
+
+        Args:
+            unseen: Share of the poses in which landmarks of a part were not seen, by part, if only the source knows it.
+
+        Returns:
+            The text, and as ``facts`` the ``verdict``, the ``findings``, and these figures: number of ``ticks``,
+            their duration in ``seconds``, ticks of ``learning``, and ticks in which the source was lost (``held``);
+            accepted ``samples``, those left out by reason (``samples_left_out``), and number of ``losses``; share of
+            the ticks in which a limit held a joint back (``limited``, the largest first); mean angle between limbs of
+            source and target (``off_deg``); ``slide`` of standing feet, leg lengths per second; share of the ticks in
+            which a foot stands (``standing``), and of these in which it misses its place (``missed``); mean delay of
+            samples with time stamps (``behind``, seconds); why learning failed (``trouble``); share of the ticks with
+            limbs nearer than ``clearance`` (``near``), links without known shapes (``unchecked``), and ``unseen``.
+        """
         dropped = dict(self._playout.counts) | ({"not finite": self._invalid} if self._invalid else {})
         figures: dict[str, Any] = {
-            "limited": {}, "off": {}, "slide": 0.0, "standing": 0.0, "missed": 0.0,
+            "limited": {}, "off_deg": {}, "slide": 0.0, "standing": 0.0, "missed": 0.0,
         }  # fmt: skip
         if self._calibration is not None:
             figures = self._meter.figures(
                 self._ticks - self._taught, self._body.axes.joints, self.skeleton.joint_names
             )  # fmt: skip
-        return LiveReport(
-            ticks=self._ticks,
-            seconds=self._ticks / self.rate,
-            learning=self._taught,
-            held=self._held,
-            samples=self._samples,
-            dropped=dropped,
-            losses=self._losses,
-            behind=self._behind / self._timed if self._timed else 0.0,
-            near=self._near / max(self._ticks - self._taught - self._held, 1),
-            trouble=self._trouble if self._calibration is None else "",
-            unseen={} if self._landmarks is None else self._landmarks.unseen,
-            unchecked=tuple(unchecked_links(self.skeleton)) if self._distance is not None else (),
-            **figures,
-        )
+        if self._landmarks is not None:
+            unseen = self._landmarks.unseen
+        return report_of({
+            "ticks": self._ticks, "seconds": self._ticks / self.rate, "learning": self._taught, "held": self._held,
+            "samples": self._samples, "samples_left_out": dropped, "losses": self._losses, **figures,
+            "behind": self._behind / self._timed if self._timed else 0.0,
+            "trouble": self._trouble if self._calibration is None else "",
+            "near": self._near / max(self._ticks - self._taught - self._held, 1),
+            "unchecked": unchecked_links(self.skeleton) if self._distance is not None else [],
+            "unseen": dict(unseen or {}),
+        })  # fmt: skip
 
     def _values(self, pose: Pose | Array | None) -> Array | None:
         """Return the joint values (nq,) of a sample; None if there is none, or a value is not finite.
