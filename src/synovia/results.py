@@ -10,6 +10,7 @@ from synovia.ik import Conflict as Conflict
 from synovia.ik import GoalError as GoalError
 from synovia.ik import Reason as Reason
 from synovia.ik import Redundancy as Redundancy
+from synovia.ik import Relaxation as Relaxation
 from synovia.ik import Relief as Relief
 from synovia.ik import Solutions as Solutions
 from synovia.ik import Span as Span

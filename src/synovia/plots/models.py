@@ -1,4 +1,4 @@
-"""Plots of models: the convergence of solvers, and the positions that a joint can reach."""
+"""Plots of solvers: their convergence, and learned starts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ from synovia.comparison.measure import Row
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals.base import POSITION
-from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import random_values, world_frames
-from synovia.plots.style import COLOURS, QUIET, add_colour_bar, check_plot, new_figure, save
+from synovia.plots.style import COLOURS, add_colour_bar, check_plot, new_figure, save
 
 _TARGETS: Final = 4000
 _BINS: Final = 28  # number of cells in each direction
 _MOST: Final = 30  # steps; solves with more steps are counted in the last bin
-_SAMPLES: Final = 40_000  # number of random poses
-_CELLS: Final = 90  # cells of the map in each direction
 _BELOW: Final = 20.0  # ratio of the tolerance to the smallest error of the plot
 _DASHES: Final = ("-", "--", ":")
 _FLOOR: Final = 1e-9  # fraction of the length scale: smaller errors are rounding errors
@@ -108,62 +105,6 @@ def spread(heights: Array, apart: float) -> Array:
     steps = apart * np.arange(len(heights), dtype=np.float64)
     rising: Array = isotonic_regression(np.asarray(heights, np.float64) - steps).x
     return rising + steps
-
-
-def plot_reach(
-    skeleton: Skeleton, joint: str | int, path: str | os.PathLike[str], *, seed: int = 0, force: bool = False
-) -> None:
-    """Plot the reachable positions of a joint: two views of 40,000 random poses within the limits.
-
-    Args:
-        skeleton: The model; its root stays at rest.
-        joint: The joint.
-        path: ``.png``, ``.svg`` or ``.pdf``.
-        seed: Seed of the poses.
-        force: Whether an existing file may be replaced.
-
-    Raises:
-        UnknownNameError: If the joint does not exist.
-        InputError: If the extension is not supported.
-        MissingExtraError: If matplotlib is not installed.
-        FileError: If the file exists and ``force`` is not set, or it cannot be written.
-
-    Example:
-        >>> import synovia as sy
-        >>> sy.plots.plot_reach(sy.bundled("arm7"), "tool", "reach.png")  # doctest: +SKIP
-    """
-    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-    where = check_plot(path, force=force)
-    row, place = skeleton.locate(joint)
-    name = joint if isinstance(joint, str) else skeleton.joint_names[row]
-    on_joint = np.zeros(3) if place is None else place[:3, 3]
-    points = _places(skeleton, row, on_joint, seed)
-    up = "xyz".index((skeleton.up or "y")[-1])
-    ahead, aside = (axis for axis in (0, 1, 2) if axis != up)
-    figure, panels = new_figure(9.0, 4.6, 1, 2)
-    rest, start = skeleton.rest_pose().positions, skeleton.rest_pose().position(joint)
-    unit = " (m)" if skeleton.meters_per_unit == 1.0 else ""
-    views = ((ahead, up, "from the side"), (ahead, aside, "from above"))
-    for panel, (x, y, side) in zip(panels, views, strict=True):
-        panel.hist2d(points[:, x], points[:, y], bins=_CELLS, cmap="Blues", cmin=1)
-        for joint_row, parent in enumerate(skeleton.parents):
-            if parent >= 0:
-                panel.plot(rest[[parent, joint_row], x], rest[[parent, joint_row], y], color=QUIET, linewidth=1.4)
-        panel.plot(start[x], start[y], "o", color="#D55E00", markersize=5)
-        panel.set_aspect("equal")
-        panel.set_xlabel("xyz"[x] + unit, fontsize=9)
-        panel.set_ylabel("xyz"[y] + unit, fontsize=9)
-        panel.set_title(side, loc="left", fontsize=9)
-    figure.suptitle(f"{skeleton.name}: reachable positions of {name} (at rest: orange)", x=0.01, ha="left", fontsize=11)
-    save(figure, where, force=force)
-
-
-def _places(skeleton: Skeleton, row: int, on_joint: Array, seed: int) -> Array:
-    """Return the positions of a point on a joint in random poses within the limits, (N, 3)."""
-    q = random_values(skeleton, _SAMPLES, seed)
-    parts = [world_frames(skeleton, np.ascontiguousarray(part))[:, row] for part in np.array_split(q, 8)]
-    frames = np.concatenate(parts)
-    return frames[:, 9:] + frames[:, :9].reshape(-1, 3, 3) @ on_joint
 
 
 def plot_starts(ik: IK, path: str | os.PathLike[str], *, seed: int = 0, force: bool = False) -> None:
