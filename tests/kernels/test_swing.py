@@ -42,10 +42,9 @@ class Limb:
 
     def __post_init__(self):
         self.bone, self.hinge = self.across.apply(X), self.across.apply(HINGE)  # of the target at rest
-        self.rows = np.array([0, 1, 2, 0, 1], np.int32)
         self.ends = Rotation.from_rotvec([[0.1, 0.2, 0.3], [-0.4, 0.0, 0.5]])
         turns = Rotation.concatenate([self.across.inv() * self.rests, self.across, self.ends])
-        self.own = turns.as_matrix().reshape(-1, 9)
+        self.own = np.column_stack([turns.as_matrix().reshape(-1, 9), [0, 1, 2, -1, 0, 1]])
         self.limbs = np.full((1, swing.LIMB_INTS), -1, np.int32)
         self.limbs[0, [swing.UPPER_PART, swing.LOWER_PART]] = 0, 1
         if self.points:
@@ -61,7 +60,6 @@ class Limb:
         if self.foot:
             self.limbs[0, swing.FOOT_PART] = 2
             self.numbers[0, swing.FOOT_REST : swing.FOOT_REST + 9] = rests[2].ravel()
-        self.state = np.zeros((1, swing.STATE_WIDTH))
 
     def step(self, *turns, lengths=(1.0, 1.0)):
         """Return the orientations (3, 3, 3) of the parts for those of the source: upper part, lower part, end."""
@@ -86,7 +84,7 @@ class Limb:
         poses = np.full((len(self.limbs), count, swing.POSE_WIDTH), np.nan)
         between = np.zeros((count, 0, 12))
         swing.swing_turns(
-            frames, between, self.rows, self.own, self.limbs, self.numbers, self.state, poses, wanted, out
+            frames, between, self.own, self.limbs, self.numbers, poses, wanted, out
         )  # fmt: skip
         np.testing.assert_array_equal(frames, before)
         parts = wanted.reshape(count, 3, 3, 3)
@@ -159,7 +157,7 @@ def test_a_straight_limb_keeps_its_plane():
     for turn in TURNS.values():
         again = limb.turned(limb.step(turn, turn))[1][0]
         np.testing.assert_allclose(again, turn.apply(hinge), atol=1e-7)
-    assert limb.state[0, swing.KEPT_ANGLE] == pytest.approx(0.8)
+    assert limb.numbers[0, swing.KEPT_ANGLE] == pytest.approx(0.8)
 
 
 def test_the_plane_turns_over_gradually_as_a_limb_bends():
@@ -194,7 +192,7 @@ def test_angles_go_on_beyond_a_full_turn():
         about = bent(angle, X)
         hinge = limb.turned(limb.step(IDENTITY, about * bent(1.2) * about.inv()))[1][0]
         np.testing.assert_allclose(hinge, about.apply(HINGE), atol=1e-9)
-    assert limb.state[0, swing.KEPT_ANGLE] == pytest.approx(6.0 * math.pi)
+    assert limb.numbers[0, swing.KEPT_ANGLE] == pytest.approx(6.0 * math.pi)
 
 
 @pytest.mark.parametrize("lengths", [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1e-200, 1.0)])
@@ -211,12 +209,12 @@ def test_bones_without_length_follow_the_orientations_of_their_parts(lengths):
 def test_a_number_that_is_not_finite_is_gone_with_its_frame(value):
     limb = Limb()
     limb.step(IDENTITY, bent(0.6))
-    before, good = limb.state.copy(), limb.step(IDENTITY, bent(0.6))
+    before, good = limb.numbers.copy(), limb.step(IDENTITY, bent(0.6))
     frames = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (3, 1))
     frames[1, 9:] = value
     parts = limb.follow(frames)
     assert np.isfinite(parts[2]).all()  # that part has its own frame
-    np.testing.assert_array_equal(limb.state, before)
+    np.testing.assert_array_equal(limb.numbers, before)
     np.testing.assert_array_equal(limb.step(IDENTITY, bent(0.6)), good)
 
 
@@ -232,7 +230,7 @@ def test_a_hinge_along_its_bone_gives_a_rotation_all_the_same():
 
 def test_parts_without_limbs_have_the_turns_of_their_rows():
     limb, turn = Limb(rests=Rotation.random(3, random_state=2)), TURNS["any"]
-    limb.limbs, limb.numbers, limb.state = limb.limbs[:0], limb.numbers[:0], limb.state[:0]
+    limb.limbs, limb.numbers = limb.limbs[:0], limb.numbers[:0]
     parts = limb.step(turn, turn * bent(1.0), IDENTITY)
     for own, found, rest in zip((turn, turn * bent(1.0), IDENTITY), parts, limb.rests, strict=True):
         np.testing.assert_allclose(found, (own * rest).as_matrix(), atol=1e-12)
@@ -302,4 +300,4 @@ def test_a_clip_in_two_parts_goes_on_from_the_first():
     cut = int(np.flatnonzero(bends[20:] >= SURE[0])[0]) + 21  # after a pose that shows the plane
     parts = np.concatenate([limb.follow_all(frames[:cut]), limb.follow_all(frames[cut:])])
     np.testing.assert_allclose(parts[:cut], whole.follow_all(frames)[:cut], atol=1e-9)
-    assert limb.state[0, swing.HAS_KEPT] == 1.0
+    assert limb.numbers[0, swing.HAS_KEPT] == 1.0

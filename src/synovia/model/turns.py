@@ -161,10 +161,10 @@ class LimbTurns:
         from synovia.kernels.tree import swing
 
         self._spread, self._parts, self._paths = spread, len(rows), len(ends)
-        self._rows, self._own = np.concatenate([rows, ends]).astype(np.int32), own
+        self._own = np.column_stack([own, np.concatenate([rows, [-1], ends])])
         self._limbs = np.full((len(limbs), swing.LIMB_INTS), -1, np.int32)
         self._numbers = np.zeros((len(limbs), swing.LIMB_WIDTH))
-        self._state = np.zeros((len(limbs), swing.STATE_WIDTH))
+        self._state = self._numbers[:, swing.STATE :]
         for limb, ints, numbers in zip(limbs, self._limbs, self._numbers, strict=True):
             ints[[swing.UPPER_PART, swing.LOWER_PART, swing.FOOT_PART][: len(limb.parts)]] = limb.parts
             given = dict(limb.numbers)
@@ -213,7 +213,5 @@ class LimbTurns:
             self._spread.turn(frames, between)
         poses, wanted = np.empty((len(self._limbs), count, swing.POSE_WIDTH)), np.empty((count, self._parts, 9))
         ends = np.empty((count, self._paths, 9))
-        swing.swing_turns(
-            frames, between, self._rows, self._own, self._limbs, self._numbers, self._state, poses, wanted, ends
-        )  # fmt: skip
+        swing.swing_turns(frames, between, self._own, self._limbs, self._numbers, poses, wanted, ends)
         return wanted, ends, poses

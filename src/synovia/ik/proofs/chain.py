@@ -177,7 +177,7 @@ def chain_of(
     rows = _rows_above(reduced, g)
     if root is None and (reduced.rows[rows, COLUMN] >= 0).all():
         return _moving_chain(reduced, names, g, along)
-    return _chain(reduced, names, rows, g, _Frames(reduced, q), root, along=along)
+    return _chain(reduced, names, g, _Frames(reduced, q), root, along=along)
 
 
 def _rows_above(reduced: Reduced, g: int) -> list[int]:
@@ -192,23 +192,22 @@ def _rows_above(reduced: Reduced, g: int) -> list[int]:
 @lru_cache(64)
 def _moving_chain(reduced: Reduced, names: tuple[str, ...], g: int, along: bool) -> Chain | None:
     """Return a chain whose joints all move, so that it is the same in every pose."""
-    return _chain(reduced, names, _rows_above(reduced, g), g, None, None, along=along)
+    return _chain(reduced, names, g, None, None, along=along)
 
 
 def _chain(
     reduced: Reduced,
     names: tuple[str, ...],
-    rows: list[int],
     g: int,
     frames: _Frames | None,
     root: Array | None,
     *,
     along: bool,
 ) -> Chain | None:
-    """Return the chain of some rows, from the tip to the root; see ``chain_of``."""
+    """Return the chain of a goal, from the tip to the root; see ``chain_of``."""
     joints: list[int] = reduced.joints.tolist()
     links = _Links(along=along)
-    for row in reversed(rows):
+    for row in reversed(_rows_above(reduced, g)):
         kind, moves = int(reduced.rows[row, KIND]), reduced.rows[row, COLUMN] >= 0
         name = names[joints[row]]
         if reduced.rows[row, TRANSLATION_COLUMN] >= 0 or (moves and kind == Kind.FREE):
@@ -319,9 +318,10 @@ class _Frames:
         ints = np.ascontiguousarray(reduced.rows[:, :VARIABLE], np.int32)
         turns = np.tile(np.eye(3).ravel(), (len(reduced.rows), 1))
         forward_many(ints, reduced.fixed, reduced.couple, turns, np.ascontiguousarray(q[None]), out)
-        self._world, self._rows = frames_to_transforms(out[0]), reduced.rows
+        self._world: Array = frames_to_transforms(out[0])
+        self._rows = reduced.rows
 
     def step(self, row: int) -> Array:
         """Return the transform (4, 4) from the parent of a row to the row."""
         parent = int(self._rows[row, PARENT])
-        return self._world[row] if parent < 0 else np.linalg.inv(self._world[parent]) @ self._world[row]
+        return self._world[row] if parent < 0 else np.linalg.solve(self._world[parent], self._world[row])

@@ -126,13 +126,17 @@ def _conditions(solution: Any, g: int, chain: Chain, slack: float) -> Iterator[C
         miss = float(np.linalg.norm(away - along * frame[:3, 2]))
         yield point("aim", _with_slides(chain, g, np.eye(3)[2:], [0.0], [far]), target[:3, 3], most, miss)
     if isinstance(goal, BoundedGoal) and goal.bounded_parts:
-        yield from _within(solution, g, chain, far, near, point, direction)
+        yield from _within(solution, g, chain, (near, far), point, direction)
 
 
 def _within(
-    solution: Any, g: int, chain: Chain, far: float, near: float, point: Any, direction: Any
+    solution: Any, g: int, chain: Chain, reach: tuple[float, float], point: Any, direction: Any
 ) -> Iterator[Condition]:
-    """Yield the conditions of a goal with bounds: slides stand for the free displacement, a cone for the rotation."""
+    """Yield the conditions of a goal with bounds: slides stand for the free displacement, a cone for the rotation.
+
+    ``reach`` has the tolerance of the place, and a distance larger than that of any target.
+    """
+    near, far = reach
     goal, target = solution.ik.goals[g], solution.targets[g]
     if goal.bounded_parts & POSITION:
         low, high = np.clip(goal.ranges[:3].T, -far, far)

@@ -8,7 +8,7 @@ import math
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,7 +164,7 @@ def chain_key(chain: Chain) -> bytes:
     return blake2b(b"".join(one.tobytes() for one in parts), digest_size=16).digest()
 
 
-def _digest(cells: Array, spent: Array) -> str:
+def _digest(cells: NDArray[Any], spent: NDArray[Any]) -> str:
     """Return the hash of the content of a file."""
     return blake2b(cells.tobytes() + spent.tobytes(), digest_size=16).hexdigest()
 

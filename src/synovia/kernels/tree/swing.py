@@ -38,11 +38,14 @@ UPPER_FRAME, LOWER_FRAME = 36, 45  # rotation from the frame of bone and hinge t
 END_POINT = 54  # end of the lower bone, in the frame of END_ROW
 STRAIGHT, CLEAR = 57, 58  # sines of the bend: below STRAIGHT the limb is straight; above CLEAR its plane is defined
 SURE, ALMOST_SURE = 59, 60  # sines of the bend that no limb reaches on its wrong side
-LIMB_WIDTH = 61
-# Limbs: state stored from call to call: angle of the last clear pose, and whether there is one; angle of the last pose
-# that is surely bent to the possible side, and the largest sine of a bend so far
-KEPT_ANGLE, HAS_KEPT, KNOWN_ANGLE, KNOWN_BEND = 0, 1, 2, 3
-STATE_WIDTH = 4
+STATE = 61  # from here on, values stored from call to call; zeros without a pose before
+# Angle of the last clear pose, and whether there is one; angle of the last pose that is surely bent to the possible
+# side, and the largest sine of a bend so far
+KEPT_ANGLE, HAS_KEPT, KNOWN_ANGLE, KNOWN_BEND = 61, 62, 63, 64
+LIMB_WIDTH = 65
+# Rotations: row of a part in the source, or the part that gives a path its orientation
+GIVEN_BY = 9
+OWN_WIDTH = 10
 # Limbs: values of each pose. The angle and the sine of the bend of the source; and the angle of the target, for which
 # the marked poses show a value that is interpolated between them
 ANGLE, BEND, TURNED, MARKED, BETWEEN = 0, 1, 2, 3, 4
@@ -95,18 +98,17 @@ def interpolate(poses, known, last):
 
 
 @device
-def choose_angles(numbers, k, state, poses):
-    """Write the angles about the upper bone to the plane of the limb k to TURNED, and store the state.
+def choose_angles(numbers, k, poses):
+    """Write the angles about the upper bone to the plane of the limb k to TURNED, and store its state.
 
     Args:
         numbers: (limbs, LIMB_WIDTH) values of the limbs.
         k: The limb.
-        state: (limbs, STATE_WIDTH) state of the last pose.
         poses: (T, POSE_WIDTH) values of the poses; angles and bends are given.
     """
     count, clear, straight = poses.shape[0], numbers[k, CLEAR], numbers[k, STRAIGHT]
     sure = max(clear, numbers[k, SURE])
-    most = state[k, KNOWN_BEND]
+    most = numbers[k, KNOWN_BEND]
     for t in range(count):
         if poses[t, BEND] > most:
             most = poses[t, BEND]
@@ -114,16 +116,16 @@ def choose_angles(numbers, k, state, poses):
     for t in range(count):
         poses[t, TURNED] = poses[t, ANGLE]
         poses[t, MARKED] = F(1) if poses[t, BEND] >= least else F(0)
-    known, angle = interpolate(poses, state[k, KNOWN_BEND] >= least, state[k, KNOWN_ANGLE])
+    known, angle = interpolate(poses, numbers[k, KNOWN_BEND] >= least, numbers[k, KNOWN_ANGLE])
     if known:
-        state[k, KNOWN_ANGLE], state[k, KNOWN_BEND] = angle, most
+        numbers[k, KNOWN_ANGLE], numbers[k, KNOWN_BEND] = angle, most
     for t in range(count):
         if poses[t, BEND] < sure and math.cos(poses[t, ANGLE] - poses[t, BETWEEN]) < F(0):
             poses[t, TURNED] += F(math.pi)  # the limb is slightly bent to the wrong side
         poses[t, MARKED] = F(1) if poses[t, BEND] >= clear else F(0)
-    known, angle = interpolate(poses, state[k, HAS_KEPT] > F(0), state[k, KEPT_ANGLE])
+    known, angle = interpolate(poses, numbers[k, HAS_KEPT] > F(0), numbers[k, KEPT_ANGLE])
     if known:
-        state[k, HAS_KEPT], state[k, KEPT_ANGLE] = F(1), angle
+        numbers[k, HAS_KEPT], numbers[k, KEPT_ANGLE] = F(1), angle
     for t in range(count):
         share = min(max((poses[t, BEND] - straight) / (clear - straight), F(0)), F(1))
         between = poses[t, BETWEEN]
@@ -159,17 +161,16 @@ def limb_plane(frames, wanted, across, ints, numbers, k):
 
 
 @entry
-def swing_turns(frames, between, rows, own, limbs, numbers, state, poses, wanted, out):
+def swing_turns(frames, between, own, limbs, numbers, poses, wanted, out):
     """Write the target orientations of all parts, and those of the ends of the paths that rotate them.
 
     Args:
         frames: (T, n, 12) world frames of the source.
         between: (T, k, 12) rotations between joints of the source, whose rows follow those of ``frames``.
-        rows: Row of each part in the source, then the part that gives each path its orientation.
-        own: (parts + 1 + paths, 9) M of each part, then A, then the rotation from a part to the end of each path.
+        own: (parts + 1 + paths, OWN_WIDTH) M of each part, then A, then the rotation from a part to the end of each
+            path.
         limbs: (limbs, LIMB_INTS) integers of limbs of hinges.
-        numbers: (limbs, LIMB_WIDTH) values of these limbs.
-        state: (limbs, STATE_WIDTH) state of the last pose before these; zeros without one.
+        numbers: (limbs, LIMB_WIDTH) values of these limbs, with their state after the last pose before these.
         poses: (limbs, T, POSE_WIDTH), written.
         wanted: (T, parts, 9) world orientations of the parts.
         out: (T, paths, 9) orientations of the ends of the paths, z-form.
@@ -178,7 +179,7 @@ def swing_turns(frames, between, rows, own, limbs, numbers, state, poses, wanted
     across = load_rotation(own, parts, 0)
     for t in range(count):
         for k in range(parts):
-            row = rows[k]
+            row = np.int64(own[k, GIVEN_BY])
             R = rotation_of(frames[t], row) if row < joints else rotation_of(between[t], row - joints)
             store_rotation(wanted[t], k, ORIENTATION, matmul(across, matmul(R, load_rotation(own, k, 0))))
     for k in range(limbs.shape[0]):
@@ -188,7 +189,7 @@ def swing_turns(frames, between, rows, own, limbs, numbers, state, poses, wanted
             normal = cross(one, two)
             poses[k, t, ANGLE] = math.atan2(dot(cross(one, hinge), normal), dot(hinge, normal))
             poses[k, t, BEND] = norm(normal)
-        choose_angles(numbers, k, state, poses[k])
+        choose_angles(numbers, k, poses[k])
         for t in range(count):
             one, two, hinge = limb_plane(frames[t], wanted[t], across, limbs, numbers, k)
             angle = poses[k, t, TURNED]
@@ -199,5 +200,6 @@ def swing_turns(frames, between, rows, own, limbs, numbers, state, poses, wanted
             store_rotation(wanted[t], lower, ORIENTATION, R)
     for t in range(count):
         for k in range(out.shape[1]):
-            R = matmul(rotation_of(wanted[t], rows[parts + k]), load_rotation(own, parts + 1 + k, 0))
+            part = np.int64(own[parts + 1 + k, GIVEN_BY])
+            R = matmul(rotation_of(wanted[t], part), load_rotation(own, parts + 1 + k, 0))
             store_rotation(out[t], k, ORIENTATION, R)
