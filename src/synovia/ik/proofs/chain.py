@@ -324,4 +324,5 @@ class _Frames:
     def step(self, row: int) -> Array:
         """Return the transform (4, 4) from the parent of a row to the row."""
         parent = int(self._rows[row, PARENT])
-        return self._world[row] if parent < 0 else np.linalg.solve(self._world[parent], self._world[row])
+        step: Array = self._world[row] if parent < 0 else np.linalg.solve(self._world[parent], self._world[row])
+        return step
