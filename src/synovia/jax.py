@@ -101,7 +101,8 @@ def _solve_ahead(
         """Solve a batch."""
         axes = first.shape[:-1]
         flat = [_flat(one, len(s)) for one, s in zip(given, solves.shapes, strict=False)]
-        begin, rows = _flat(first, 1), np.empty((int(np.prod(axes)), width // 2))
+        begin = _flat(first, 1)
+        rows = np.empty((len(begin), width // 2))
         for shared, at in distinct([_flat(one, value.ndim) for one, value in zip(given[count:], values, strict=True)]):
             some = slice(None) if len(at) == len(rows) or not values else at
             rows[some] = solves.rows([one[some] for one in flat], begin[some], shared, threads)
@@ -187,7 +188,8 @@ def _forward_back(kinematics: Kinematics, kept: Any, gradient: Array) -> Any:
             frames = kinematics.frames(flat[at], one)
             by_q[at], by_offsets[at] = kinematics.gradients(flat[at], frames, by[at], one, each=True)
         axes = values.shape[:-1]
-        return by_q.reshape(values.shape).astype(q.dtype), by_offsets.reshape(*axes, *offsets.shape).astype(q.dtype)
+        out: Any = by_q.reshape(values.shape), by_offsets.reshape(*axes, *offsets.shape)
+        return tuple(one.astype(q.dtype) for one in out)
 
     by_q, by_offsets = _call(run, shapes, q, _spread(offsets, q), gradient)
     return by_q, by_offsets.reshape(-1, *offsets.shape).sum(0).astype(offsets.dtype)

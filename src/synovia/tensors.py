@@ -101,8 +101,9 @@ class Solves:
                     elif kind == "tools" and value[g].any():
                         goals[g] = goal.changed(offset=goal.offset @ rigid(value[g, :3], exp_matrix(value[g, 3:])))
                     elif kind == "posture" and isinstance(goal, RestGoal):
-                        named = {"joints": goal.parts, "root": goal.root, "weight": goal.weight, "name": goal.name}
-                        goals[g] = RestGoal(value, **named)
+                        goals[g] = RestGoal(
+                            value, joints=goal.parts, root=goal.root, weight=goal.weight, name=goal.name
+                        )
             new = problem.with_parts(
                 goals, problem.solver, skeleton=skeleton, tolerance=problem.tolerance, reach=problem.reach
             )

