@@ -16,7 +16,7 @@ import numpy as np
 from synovia.errors import MissingExtraError, UnsupportedError, install_command
 from synovia.facade import IK
 from synovia.model import Skeleton
-from synovia.tensors import Kinematics, Solves, batch_shape, by_goal
+from synovia.tensors import Kinematics, Solves, batch_shape, described, distinct
 
 try:
     jax: Any = import_module("jax")
@@ -26,45 +26,20 @@ except ImportError as error:
 Array = Any  # a ``jax.Array``
 
 
-def solve(ik: IK, targets: Any, starts: Any = None, *, threads: int | None = None) -> Array:
-    """Solve a batch of problems; return the joint values (..., nq), differentiable by the targets.
-
-    The derivative is that of ``Solution.derivative``; at a kink it is that of one side. Second derivatives are refused.
-
-    Args:
-        ik: The problem. A small ``tolerance`` gives exact derivatives.
-        targets: An array (..., 3) for a position, (..., 3, 3) for a rotation, (..., 4, 4) for both; if several goals
-            take targets, a dict of them by goal.
-        starts: Joint values (nq,) or (..., nq); the rest pose by default. Not differentiated.
-        threads: Number of threads; all cores by default.
-
-    Raises:
-        InputError: If a value cannot be used.
-        UnknownNameError: If a target belongs to no goal.
-        UnsupportedError: If the answers have no derivative.
-    """
-    names, values = by_goal(targets)
-    solves = Solves(ik, names)
-    given = tuple(_floating(value) for value in values)
+@described("an array")
+def solve(ik: IK, targets: Any, starts: Any = None, *, parameters: Any = None, threads: int | None = None) -> Array:
+    """Solve a batch of problems; return the joint values (..., nq), differentiable by targets and parameters."""
+    solves = Solves(ik, targets, parameters)
+    given = tuple(_floating(value) for value in solves.targets)
     lead = batch_shape([value.shape for value in given], solves)
     first = jnp.broadcast_to(_floating(ik.problem.rest[0] if starts is None else starts), (*lead, solves.nq))
-    return _solve(solves, threads, jax.lax.stop_gradient(first), *given)
+    values = tuple(_floating(value) for value in solves.parameters)
+    return _solve(solves, threads, jax.lax.stop_gradient(first), given, values)
 
 
+@described("an array")
 def forward(skeleton: Skeleton, q: Any, joints: Sequence[str | int] | None = None, *, offsets: Any = None) -> Array:
-    """Return the world transforms of joints (..., joints, 4, 4), differentiable by joint values and offsets.
-
-    Args:
-        skeleton: The skeleton.
-        q: Joint values (..., nq). Quaternions are normalised.
-        joints: Names, roles or rows of joints, links or sites; None for all joints.
-        offsets: Changes of the joints' places (n, 6), for calibration: a translation (length units) and a rotation
-            vector, both in the axes of the parent, that are applied to ``rest`` of each joint.
-
-    Raises:
-        InputError: If a value cannot be used.
-        UnknownNameError: If a joint does not exist.
-    """
+    """Return the world transforms of joints (..., joints, 4, 4), differentiable by joint values and offsets."""
     kinematics = Kinematics(skeleton, joints)
     values = _floating(q)
     moved = None if offsets is None else _floating(offsets)
@@ -108,41 +83,59 @@ def _call(function: Any, shapes: Any, *arrays: Array) -> Any:
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _solve(solves: Solves, threads: int | None, starts: Array, *targets: Array) -> Array:
+def _solve(
+    solves: Solves, threads: int | None, starts: Array, targets: tuple[Array, ...], values: tuple[Array, ...]
+) -> Array:
     """Solve; see ``solve``."""
-    return _solve_ahead(solves, threads, starts, *targets)[0]
+    return _solve_ahead(solves, threads, starts, targets, values)[0]
 
 
-def _solve_ahead(solves: Solves, threads: int | None, starts: Array, *targets: Array) -> Any:
-    """Solve, and keep the rows of results."""
+def _solve_ahead(
+    solves: Solves, threads: int | None, starts: Array, targets: tuple[Array, ...], values: tuple[Array, ...]
+) -> Any:
+    """Solve, and keep the rows of results, and the parameters."""
     lead, width, dtype = starts.shape[:-1], 2 * solves.ik.problem.row_shape[1], targets[0].dtype
+    count = len(targets)
 
     def run(first: Any, *given: Any) -> Any:
         """Solve a batch."""
         axes = first.shape[:-1]
-        flat = [np.asarray(one, np.float64).reshape(-1, *s) for one, s in zip(given, solves.shapes, strict=True)]
-        rows = solves.rows(flat, np.asarray(first, np.float64).reshape(-1, solves.nq), threads)
+        flat = [_flat(one, len(s)) for one, s in zip(given, solves.shapes, strict=False)]
+        begin = _flat(first, 1)
+        rows = np.empty((len(begin), width // 2))
+        for shared, at in distinct([_flat(one, value.ndim) for one, value in zip(given[count:], values, strict=True)]):
+            some = slice(None) if len(at) == len(rows) or not values else at
+            rows[some] = solves.rows([one[some] for one in flat], begin[some], shared, threads)
         return solves.q(rows).reshape(*axes, solves.nq).astype(dtype), _bits(rows).reshape(*axes, width)
 
     shapes = jax.ShapeDtypeStruct((*lead, solves.nq), dtype), jax.ShapeDtypeStruct((*lead, width), np.uint32)
-    q, bits = _call(run, shapes, starts, *targets)
-    return q, bits
+    q, bits = _call(run, shapes, starts, *targets, *(_spread(value, starts) for value in values))
+    return q, (bits, values)
 
 
-def _solve_back(solves: Solves, threads: int | None, bits: Array, gradient: Array) -> Any:
-    """Return the gradients by the starts, which are zero, and by the targets."""
-    lead = bits.shape[:-1]
+def _solve_back(solves: Solves, threads: int | None, kept: Any, gradient: Array) -> Any:
+    """Return the gradients by the starts, which are zero, by the targets, and by the parameters."""
+    bits, values = kept
+    lead, dtype = bits.shape[:-1], gradient.dtype
+    forms = [*solves.shapes, *(value.shape for value in values)]
 
-    def run(rows: Any, wanted: Any) -> Any:
+    def run(kept: Any, wanted: Any, *given: Any) -> Any:
         """Differentiate a batch."""
-        axes = rows.shape[:-1]
-        table = np.ascontiguousarray(rows).reshape(-1, rows.shape[-1]).view(np.float64)
-        found, _ = solves.gradients(table, np.asarray(wanted, np.float64).reshape(-1, solves.nq), threads)
-        pairs = zip(found, solves.shapes, strict=True)
-        return tuple(one.reshape(*axes, *shape).astype(gradient.dtype) for one, shape in pairs)
+        axes = kept.shape[:-1]
+        table, by = np.ascontiguousarray(kept).reshape(-1, kept.shape[-1]).view(np.float64), _flat(wanted, 1)
+        out = [np.empty((len(table), *form)) for form in forms]
+        for shared, at in distinct([_flat(one, value.ndim) for one, value in zip(given, values, strict=True)]):
+            some = slice(None) if len(at) == len(table) or not values else at
+            for whole, one in zip(out, solves.gradients(table[some], by[some], shared, threads), strict=True):
+                whole[some] = one
+        return tuple(one.reshape(*axes, *form).astype(dtype) for one, form in zip(out, forms, strict=True))
 
-    shapes = tuple(jax.ShapeDtypeStruct((*lead, *shape), gradient.dtype) for shape in solves.shapes)
-    return jnp.zeros((*lead, solves.nq), gradient.dtype), *_call(run, shapes, bits, gradient)
+    shapes = tuple(jax.ShapeDtypeStruct((*lead, *form), dtype) for form in forms)
+    found = _call(run, shapes, bits, gradient, *(_spread(value, gradient) for value in values))
+    count = len(solves.shapes)
+    sums = (one.reshape(-1, *value.shape).sum(0) for one, value in zip(found[count:], values, strict=True))
+    by_values = tuple(one.astype(value.dtype) for one, value in zip(sums, values, strict=True))
+    return jnp.zeros((*lead, solves.nq), dtype), tuple(found[:count]), by_values
 
 
 _solve.defvjp(_solve_ahead, _solve_back)
@@ -159,43 +152,44 @@ def _forward_ahead(kinematics: Kinematics, q: Array, offsets: Array) -> Any:
     shape = (*q.shape[:-1], kinematics.count, 4, 4)
 
     def run(values: Any, moved: Any) -> Any:
-        """Compute a batch, whose offsets are equal."""
-        flat, one = np.asarray(values, np.float64).reshape(-1, values.shape[-1]), _one(moved)
-        return (
-            kinematics.transforms(kinematics.frames(flat, one)).reshape(*values.shape[:-1], *shape[-3:]).astype(q.dtype)
-        )
+        """Compute a batch."""
+        flat = _flat(values, 1)
+        T = np.empty((len(flat), *shape[-3:]))
+        for (one,), at in distinct([_flat(moved, 2)]):
+            T[at] = kinematics.transforms(kinematics.frames(flat[at], one))
+        return T.reshape(*values.shape[:-1], *shape[-3:]).astype(q.dtype)
 
     T = _call(run, jax.ShapeDtypeStruct(shape, q.dtype), q, _spread(offsets, q))
     return T, (q, offsets)
 
 
-def _spread(offsets: Array, q: Array) -> Array:
-    """Return offsets with the leading axes of q, so that ``vmap`` adds the same axes to both."""
-    return jnp.broadcast_to(offsets, (*q.shape[:-1], *offsets.shape))
+def _spread(value: Array, like: Array) -> Array:
+    """Return a value that all problems share with the leading axes of an array, so that ``vmap`` maps both alike."""
+    return jnp.broadcast_to(value, (*like.shape[:-1], *value.shape))
 
 
-def _one(moved: Any) -> Any:
-    """Return the offsets that all problems of a batch share."""
-    every = np.asarray(moved, np.float64)
-    flat = every.reshape(-1, *every.shape[-2:])
-    return flat[0] if len(flat) else np.zeros(every.shape[-2:])
+def _flat(values: Any, axes: int) -> Any:
+    """Return an array in double precision, whose leading axes, all but the last ``axes``, are merged."""
+    array = np.asarray(values, np.float64)
+    kept = array.shape[array.ndim - axes :]
+    return array.reshape(int(np.prod(array.shape[: array.ndim - axes])), *kept)
 
 
 def _forward_back(kinematics: Kinematics, kept: Any, gradient: Array) -> Any:
     """Return the gradients by joint values and offsets."""
     q, offsets = kept
-    nq = q.shape[-1]
     shapes = jax.ShapeDtypeStruct(q.shape, q.dtype), jax.ShapeDtypeStruct((*q.shape[:-1], *offsets.shape), q.dtype)
 
     def run(values: Any, moved: Any, wanted: Any) -> Any:
         """Differentiate a batch."""
-        flat, one = np.asarray(values, np.float64).reshape(-1, nq), _one(moved)
-        by = np.asarray(wanted, np.float64).reshape(-1, *wanted.shape[-3:])
-        by_q, by_offsets = kinematics.gradients(flat, kinematics.frames(flat, one), by, one, each=True)
+        flat, by = _flat(values, 1), _flat(wanted, 3)
+        by_q, by_offsets = np.empty(flat.shape), np.empty((len(flat), *offsets.shape))
+        for (one,), at in distinct([_flat(moved, 2)]):
+            frames = kinematics.frames(flat[at], one)
+            by_q[at], by_offsets[at] = kinematics.gradients(flat[at], frames, by[at], one, each=True)
         axes = values.shape[:-1]
-        return by_q.reshape(values.shape).astype(q.dtype), np.reshape(
-            np.asarray(by_offsets), (*axes, *one.shape)
-        ).astype(q.dtype)
+        out: Any = by_q.reshape(values.shape), by_offsets.reshape(*axes, *offsets.shape)
+        return tuple(one.astype(q.dtype) for one in out)
 
     by_q, by_offsets = _call(run, shapes, q, _spread(offsets, q), gradient)
     return by_q, by_offsets.reshape(-1, *offsets.shape).sum(0).astype(offsets.dtype)

@@ -6,39 +6,47 @@ tangent to the sphere. Gradients by a transform are those by its motion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
-from synovia.errors import InputError, UnknownNameError
+from synovia.errors import InputError, UnknownNameError, UnsupportedError
 from synovia.facade import IK
+from synovia.goals import RestGoal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.derivative import check_differentiable, target_parts
+from synovia.ik.derivative import check_differentiable, target_parts, tool_goals
+from synovia.ik.pull_back import Wrenches, frame_of_goal, left_jacobian
 from synovia.ik.solution import Solutions
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, exp_matrix, quat_product
+from synovia.model.geometry import Array, exp_matrix, quat_product, rigid
 from synovia.model.pose import world_frames
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _SHAPES = {POSITION: (3,), ROTATION: (3, 3), POSITION | ROTATION: (4, 4)}
 
 
 class Solves:
-    """Solves of one ``IK`` with targets as arrays, one for each goal that takes a target.
+    """Solves of one ``IK`` with targets as arrays, one for each goal that takes a target, and with parameters.
 
     Args:
         ik: The problem.
-        names: The goals of the targets; None if the only goal that takes one gets it.
+        targets: A dict from goals to their targets, or the target of the only goal that takes one.
+        parameters: A dict from kinds of parameters to their values, or None; see ``described``.
+
+    Attributes:
+        targets: The targets as given.
+        parameters: The values of the parameters as given.
 
     Raises:
-        InputError: If the goals are not those that take a target.
+        InputError: If the goals are not those that take a target, or a kind of parameters is unknown.
         UnsupportedError: If the answers have no derivative.
     """
 
-    def __init__(self, ik: Any, names: Sequence[str] | None) -> None:
+    def __init__(self, ik: Any, targets: Any, parameters: Any) -> None:
         """Match the targets with the goals."""
         check_kind("ik", ik, IK, "sy.IK(skeleton, goals) makes one")
         self.ik: IK = ik
@@ -46,54 +54,211 @@ class Solves:
         check_differentiable(problem, "targets")
         parts = target_parts(problem)
         labels = {goal.label: g for g, (goal, part) in enumerate(zip(problem.goals, parts, strict=True)) if part}
-        if names is None:
+        if not isinstance(targets, Mapping):
             if len(labels) != 1:
                 raise InputError("targets", expected=f"a dict with {', '.join(map(repr, labels))}")
-            names = list(labels)
-        for name in names:
+            targets = dict.fromkeys(labels, targets)
+        named = cast("Mapping[str, Any]", targets)
+        for name in named:
             if name not in labels:
                 known = ", ".join(map(repr, labels))
                 raise UnknownNameError(f"no goal {name!r} takes a target; the goals are {known}")
-        self.names = list(names)
-        self.shapes = [_SHAPES[parts[labels[name]]] for name in names]
+        self.names, self.targets = list(named), list(named.values())
+        self.shapes = [_SHAPES[parts[labels[name]]] for name in named]
         starts = np.cumsum([0, *(3 * part.bit_count() for part in parts)])
-        self._parts = [(labels[name], parts[labels[name]], int(starts[labels[name]])) for name in names]
+        self._parts = [(labels[name], parts[labels[name]], int(starts[labels[name]])) for name in named]
         self.nq = problem.skeleton.nq
         self._joints = Joints(problem.skeleton)
+        given = cast("Mapping[str, Any]", {} if parameters is None else parameters)
+        self.kinds, self.parameters = list(given), list(given.values())
+        goals, n = len(problem.goals), len(problem.given)
+        shapes = {"weights": (goals,), "posture": (problem.given.nq,), "offsets": (n, 6), "tools": (goals, 6)}
+        for kind, value in given.items():
+            if kind not in shapes:
+                raise InputError("parameters", value=kind, expected=", ".join(map(repr, shapes)))
+            if tuple(np.shape(value)) != shapes[kind]:
+                raise InputError(f"shape of {kind}", value=tuple(np.shape(value)), expected=str(shapes[kind]))
+        if "posture" in given and not any(isinstance(goal, RestGoal) for goal in problem.goals):
+            raise UnsupportedError("the problem has no posture", where="parameters", expected="a RestGoal")
+        if "offsets" in given and not problem.reduced.pose_only:
+            raise UnsupportedError("offsets", where="parameters", expected="goals for positions and rotations only")
+        self._changed: tuple[list[bytes], IK] | None = None
 
-    def rows(self, targets: Sequence[Array], starts: Array | None, threads: int | None = None) -> Array:
+    def changed(self, parameters: Sequence[Array]) -> IK:
+        """Return the problem with the values of its parameters; the length scale stays the same."""
+        if not self.kinds:
+            return self.ik
+        key = [value.tobytes() for value in parameters]
+        if self._changed is None or self._changed[0] != key:
+            problem = self.ik.problem
+            goals, skeleton = list(problem.goals), problem.given
+            for kind, value in zip(self.kinds, parameters, strict=True):
+                if kind == "offsets":
+                    skeleton = skeleton.with_offsets(value)
+                for g, goal in enumerate(goals):
+                    if kind == "weights":
+                        goals[g] = goal.changed(weight=float(value[g]))
+                    elif kind == "tools" and value[g].any():
+                        goals[g] = goal.changed(offset=goal.offset @ rigid(value[g, :3], exp_matrix(value[g, 3:])))
+                    elif kind == "posture" and isinstance(goal, RestGoal):
+                        goals[g] = RestGoal(
+                            value, joints=goal.parts, root=goal.root, weight=goal.weight, name=goal.name
+                        )
+            new = problem.with_parts(
+                goals, problem.solver, skeleton=skeleton, tolerance=problem.tolerance, reach=problem.reach
+            )
+            self._changed = key, IK.of(new)
+        return self._changed[1]
+
+    def rows(
+        self, targets: Sequence[Array], starts: Array | None, parameters: Sequence[Array], threads: int | None = None
+    ) -> Array:
         """Return the rows of results for targets (B, ...), see ``CompiledProblem.new_rows``."""
         given = {
             name: _transforms(values) if parts == ROTATION else np.ascontiguousarray(values)
             for name, (_, parts, _), values in zip(self.names, self._parts, targets, strict=True)
         }
-        return self.ik.solve_many(given, starts, threads=threads).table
+        return self.changed(parameters).solve_many(given, starts, threads=threads).table
 
     def q(self, rows: Array) -> Array:
         """Return the joint values in rows of results, (B, nq)."""
         return rows[:, self.ik.problem.places].copy()
 
     def gradients(
-        self, rows: Array, gradient: Array, threads: int | None = None
-    ) -> tuple[list[Array], NDArray[np.bool_]]:
-        """Return the gradients by the targets given those by the joint values (B, nq), and which rows have a kink."""
-        many = Solutions(self.ik.problem, rows, self.ik.problem.rest)
-        found, kinks = many.pull_back(self._joints.to_velocities(many.q, gradient), threads=threads)
-        transforms = many.targets
+        self, rows: Array, gradient: Array, parameters: Sequence[Array] = (), threads: int | None = None
+    ) -> list[Array]:
+        """Return the gradients of each row by the targets and the parameters, given those by joint values (B, nq)."""
+        problem = self.changed(parameters).problem
+        many = Solutions(problem, rows, problem.rest)
+        v = self._joints.to_velocities(rows[:, problem.places], gradient)
+        found, _ = many.pull_back(v, threads=threads)
         out: list[Array] = []
         for (g, parts, at), shape in zip(self._parts, self.shapes, strict=True):
             if parts == POSITION:
                 out.append(found[:, at : at + 3])
                 continue
             first = at + (3 if parts & POSITION else 0)
-            turned = by_matrix(found[:, first : first + 3], transforms[:, g, :3, :3])
+            R = problem.targets_in(rows)[:, g].reshape(-1, 4, 4)[:, :3, :3]
+            turned = by_matrix(found[:, first : first + 3], R)
             if parts == ROTATION:
                 out.append(turned)
                 continue
             T = np.zeros((len(rows), *shape))
             T[:, :3, :3], T[:, :3, 3] = turned, found[:, at : at + 3]
             out.append(T)
-        return out, kinks
+        return out + [
+            self._by_parameter(many, v, kind, value, threads)
+            for kind, value in zip(self.kinds, parameters, strict=True)
+        ]
+
+    def _by_parameter(self, many: Solutions, v: Array, kind: str, value: Array, threads: int | None) -> Array:
+        """Return the gradients of each row by a parameter, (B, ...), in the form of its value."""
+        problem = many.ik
+        found = many.pull_back(v, kind, threads=threads)[0]
+        if kind == "weights":
+            return found
+        if kind == "posture":
+            q = np.broadcast_to(value, (len(found), len(value)))
+            return Joints(problem.given).to_values(q, found[:, problem.skeleton.nv - problem.given.nv :])
+        if kind == "offsets":
+            return self._by_offsets(many, found, many.pull_back(v, "tools", threads=threads)[0], value)
+        out = np.zeros((len(found), *value.shape))
+        for k, g in enumerate(tool_goals(problem)):  # the frame moves in its own axes, after the rotation
+            out[:, g, :3] = found[:, 6 * k : 6 * k + 3] @ exp_matrix(value[g, 3:]).T
+            out[:, g, 3:] = found[:, 6 * k + 3 : 6 * k + 6] @ left_jacobian(value[g, 3:]).T
+        return out
+
+    def _by_offsets(self, many: Solutions, found: Array, tools: Array, value: Array) -> Array:
+        """Return the gradients by the offsets of all joints, given those of moving joints and by the frames of goals.
+
+        A fixed joint carries the moving joints and the goals behind it up to the next ones that move.
+        """
+        problem = many.ik
+        skeleton, moving = problem.skeleton, problem.reduced.joints.tolist()
+        before = len(skeleton) - len(problem.given)
+        frames = world_frames(skeleton, many.q)
+        whole = Wrenches(skeleton, frames)
+        for k, g in enumerate(tool_goals(problem)):
+            R, place = frame_of_goal(problem, frames, g)
+            force, torque = (np.einsum("bij,bj->bi", R, tools[:, at : at + 3]) for at in (6 * k, 6 * k + 3))
+            whole.add(problem.rows[g], force, torque, place)
+        for row in range(len(skeleton) - 1, -1, -1):
+            if row in moving:
+                axes, place = whole.parent_frame(row)
+                at = 6 * moving.index(row)
+                whole.force[:, row], whole.torque[:, row] = 0.0, 0.0
+                force, torque = (np.einsum("bij,bj->bi", axes, found[:, k : k + 3]) for k in (at, at + 3))
+                whole.add(row, force, torque, place)
+            parent = skeleton.parents[row]
+            if parent >= 0:
+                whole.force[:, parent] += whole.force[:, row]
+                whole.torque[:, parent] += whole.torque[:, row]
+        out = whole.by_offsets()[:, before:]
+        for row, step in enumerate(value):
+            out[:, row, 3:] = out[:, row, 3:] @ left_jacobian(step[3:])
+        return out
+
+
+def described(form: str) -> Callable[[_F], _F]:
+    """Return a decorator that adds to a docstring what the functions of PyTorch and JAX share.
+
+    Args:
+        form: What the values are: tensors or arrays, with an article.
+    """
+
+    def with_text(function: _F) -> _F:
+        """Add the text."""
+        if function.__doc__:
+            function.__doc__ += "\n" + _TEXTS[function.__name__].format(form)
+        return function
+
+    return with_text
+
+
+_TEXTS: Final = {
+    "solve": """
+    The derivative is that of ``Solution.derivative``; at a kink it is that of one side. Second derivatives are refused.
+
+    Args:
+        ik: The problem. A small ``tolerance`` gives exact derivatives.
+        targets: {} (..., 3) for a position, (..., 3, 3) for a rotation, (..., 4, 4) for both; if several goals take
+            targets, a dict of them by goal.
+        starts: Joint values (nq,) or (..., nq); the rest pose by default. Not differentiated.
+        parameters: A dict of further values to differentiate by, which all problems share: ``"weights"`` of the goals
+            (goals,); ``"posture"``, the joint values of a ``RestGoal`` (nq,); ``"offsets"`` of the joints (n, 6), as
+            in ``forward``; ``"tools"`` (goals, 6), changes of each goal's frame on its joint: a translation, then a
+            rotation vector, in its own axes. The length scale of the problem stays that of ``ik``.
+        threads: Number of threads; all cores by default.
+
+    Raises:
+        InputError: If a value cannot be used.
+        UnknownNameError: If a target belongs to no goal.
+        UnsupportedError: If the answers have no derivative.
+    """,
+    "forward": """
+    Args:
+        skeleton: The skeleton.
+        q: Joint values (..., nq), {}. Quaternions are normalised.
+        joints: Names, roles or rows of joints, links or sites; None for all joints.
+        offsets: Changes of the joints' places (n, 6), for calibration: a translation (length units) and a rotation
+            vector, both in the axes of the parent, that are applied to ``rest`` of each joint;
+            ``skeleton.with_offsets`` makes the changed skeleton.
+
+    Raises:
+        InputError: If a value cannot be used.
+        UnknownNameError: If a joint does not exist.
+    """,
+}
+
+
+def distinct(values: Sequence[Array]) -> list[tuple[list[Array], NDArray[np.int64]]]:
+    """Return the distinct values (...) of parameters (B, ...) that belong together, and the rows of each."""
+    count = len(values[0]) if values else 0
+    if count == 0 or all((value == value[:1]).all() for value in values):
+        return [([value[0] if count else np.zeros(value.shape[1:]) for value in values], np.arange(count))]
+    flat = np.concatenate([value.reshape(count, -1) for value in values], axis=1)
+    _, first, which = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+    return [([value[b] for value in values], np.flatnonzero(which.ravel() == k)) for k, b in enumerate(first.tolist())]
 
 
 def _transforms(R: Array) -> Array:
@@ -101,14 +266,6 @@ def _transforms(R: Array) -> Array:
     out = np.tile(np.eye(4), (len(R), 1, 1))
     out[:, :3, :3] = R
     return out
-
-
-def by_goal(targets: Any) -> tuple[list[str] | None, list[Any]]:
-    """Return the names and the values of targets: a dict of them by goal, or one without a name."""
-    if not isinstance(targets, Mapping):
-        return None, [targets]
-    named = cast("Mapping[str, Any]", targets)
-    return list(named), list(named.values())
 
 
 def batch_shape(shapes: Sequence[tuple[int, ...]], solves: Solves) -> tuple[int, ...]:
@@ -155,9 +312,12 @@ class Joints:
             if turns:
                 self.quats.append((at_q + size - 3, at_v + size - 3))
             at_v += size
+        self.scalars_only = self._scalars == [(k, k) for k in range(self.nq)] and self.nq == self.nv
 
     def to_velocities(self, q: Array, gradient: Array) -> Array:
         """Return gradients by velocities (B, nv), given those by joint values (B, nq)."""
+        if self.scalars_only:
+            return gradient
         out = np.zeros((len(q), self.nv))
         for a, b in self._scalars:
             out[:, b] = gradient[:, a]
@@ -242,21 +402,18 @@ class Kinematics:
         Those by offsets are summed over the batch, (n, 6), or with ``each`` those of each pose, (B, n, 6).
         """
         skeleton, count = self.skeleton, len(q)
-        force, torque = np.zeros((count, len(skeleton), 3)), np.zeros((count, len(skeleton), 3))
+        whole = Wrenches(skeleton, frames, offsets)
         T = self.transforms(frames)
         for k, row in enumerate(self._rows):
-            f = gradient[:, k, :3, 3]
             turned = np.cross(T[:, k, :3, :3], gradient[:, k, :3, :3], axis=1).sum(2)
-            force[:, row] += f
-            torque[:, row] += turned + np.cross(T[:, k, :3, 3], f)  # about the origin of the world
-        by_offsets = None if offsets is None else np.zeros((count, len(skeleton), 6))
+            whole.add(row, gradient[:, k, :3, 3], turned, T[:, k, :3, 3])
+        whole.accumulate()
         v = np.zeros((count, skeleton.nv))
         at_v = np.cumsum([0, *(joint.kind.v_size for joint in skeleton.joints)])
-        for row in range(len(skeleton) - 1, -1, -1):
-            joint, parent = skeleton.joints[row], skeleton.parents[row]
-            F, N, o = force[:, row], torque[:, row], frames[:, row, 9:]
+        for row, joint in enumerate(skeleton.joints):
+            F = whole.force[:, row]
             R = frames[:, row, :9].reshape(-1, 3, 3)
-            about = N - np.cross(o, F)
+            about = whole.torque[:, row] - np.cross(frames[:, row, 9:], F)
             first, ratio = self._followers[row]
             if joint.kind is Kind.HINGE:
                 v[:, first] += ratio * np.einsum("bi,bi->b", R @ joint.axis, about)
@@ -265,27 +422,9 @@ class Kinematics:
             elif joint.kind in (Kind.BALL, Kind.FREE):
                 at = int(at_v[row]) + (3 if joint.kind is Kind.FREE else 0)
                 v[:, at : at + 3] += np.einsum("bij,bi->bj", R, about)
-            outer = np.broadcast_to(np.eye(3), R.shape) if parent < 0 else frames[:, parent, :9].reshape(-1, 3, 3)
-            place = np.zeros((count, 3)) if parent < 0 else frames[:, parent, 9:]
             if joint.kind is Kind.FREE:
                 at = int(at_v[row])
-                turn = np.eye(3) if offsets is None else exp_matrix(offsets[row, 3:])
-                v[:, at : at + 3] += np.einsum("bij,bi->bj", outer @ turn @ joint.rest[:3, :3], F)
-            if by_offsets is not None and offsets is not None:
-                by_offsets[:, row, :3] = np.einsum("bij,bi->bj", outer, F)
-                shifted = place + np.einsum("bij,j->bi", outer, joint.rest[:3, 3] + offsets[row, :3])
-                local = np.einsum("bij,bi->bj", outer, N - np.cross(shifted, F))
-                by_offsets[:, row, 3:] = local @ left_jacobian(offsets[row, 3:])
-            if parent >= 0:
-                force[:, parent] += F
-                torque[:, parent] += N
-        return self.joints.to_values(q, v), by_offsets if each or by_offsets is None else by_offsets.sum(0)
-
-
-def left_jacobian(w: Array) -> Array:
-    """Return J with exp(w + d) = exp(J d) exp(w) to first order."""
-    angle = float(np.linalg.norm(w))
-    K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-    b = 0.5 * np.sinc(angle / (2.0 * np.pi)) ** 2
-    c = (1.0 - np.sinc(angle / np.pi)) / angle**2 if angle > 1e-3 else 1.0 / 6.0 - angle**2 / 120.0
-    return np.eye(3) + b * K + c * K @ K
+                axes = whole.parent_frame(row)[0]
+                v[:, at : at + 3] += np.einsum("bij,bi->bj", axes @ whole.turned(row), F)
+        moved = None if offsets is None else whole.by_offsets()
+        return self.joints.to_values(q, v), moved if each or moved is None else moved.sum(0)

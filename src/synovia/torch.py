@@ -15,7 +15,7 @@ from synovia.errors import MissingExtraError, UnsupportedError, install_command
 from synovia.facade import IK
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
-from synovia.tensors import Joints, Kinematics, Solves, batch_shape, by_goal
+from synovia.tensors import Joints, Kinematics, Solves, batch_shape, described
 
 try:
     torch: Any = import_module("torch")
@@ -27,51 +27,26 @@ Tensor = Any  # a ``torch.Tensor``
 _NO_SECOND = "second derivatives of {} are not supported"
 
 
-def solve(ik: IK, targets: Any, starts: Any = None, *, threads: int | None = None) -> Tensor:
-    """Solve a batch of problems; return the joint values (..., nq), differentiable by the targets.
-
-    The derivative is that of ``Solution.derivative``; at a kink it is that of one side. Second derivatives are refused.
-
-    Args:
-        ik: The problem. A small ``tolerance`` gives exact derivatives.
-        targets: A tensor (..., 3) for a position, (..., 3, 3) for a rotation, (..., 4, 4) for both; if several goals
-            take targets, a dict of them by goal.
-        starts: Joint values (nq,) or (..., nq); the rest pose by default. Not differentiated.
-        threads: Number of threads; all cores by default.
-
-    Raises:
-        InputError: If a value cannot be used.
-        UnknownNameError: If a target belongs to no goal.
-        UnsupportedError: If the answers have no derivative.
-    """
-    names, values = by_goal(targets)
-    solves = Solves(ik, names)
-    given = [torch.as_tensor(value) for value in values]
+@described("a tensor")
+def solve(ik: IK, targets: Any, starts: Any = None, *, parameters: Any = None, threads: int | None = None) -> Tensor:
+    """Solve a batch of problems; return the joint values (..., nq), differentiable by targets and parameters."""
+    solves = Solves(ik, targets, parameters)
+    given = [_given(value) for value in solves.targets]
     lead = batch_shape([tuple(value.shape) for value in given], solves)
     dtype = given[0].dtype if given[0].dtype == torch.float32 else torch.float64
     pairs = zip(given, solves.shapes, strict=True)
     flat = [value.to(dtype).reshape(-1, *shape) for value, shape in pairs]
-    first = None if starts is None else torch.as_tensor(starts, dtype=torch.float64).detach()
+    first = None if starts is None else _given(starts).to(torch.float64).detach()
     if first is not None and first.dim() > 1:
         first = first.reshape(-1, solves.nq)
-    q, _ = _Solve.apply(solves, threads, first, *flat)
+    values = [_given(value) for value in solves.parameters]
+    q, _ = _Solve.apply(solves, threads, first, *flat, *values)
     return q.reshape(*lead, solves.nq)
 
 
+@described("a tensor")
 def forward(skeleton: Skeleton, q: Any, joints: Sequence[str | int] | None = None, *, offsets: Any = None) -> Tensor:
-    """Return the world transforms of joints (..., joints, 4, 4), differentiable by joint values and offsets.
-
-    Args:
-        skeleton: The skeleton.
-        q: Joint values (..., nq). Quaternions are normalised.
-        joints: Names, roles or rows of joints, links or sites; None for all joints.
-        offsets: Changes of the joints' places (n, 6), for calibration: a translation (length units) and a rotation
-            vector, both in the axes of the parent, that are applied to ``rest`` of each joint.
-
-    Raises:
-        InputError: If a value cannot be used.
-        UnknownNameError: If a joint does not exist.
-    """
+    """Return the world transforms of joints (..., joints, 4, 4), differentiable by joint values and offsets."""
     kinematics = Kinematics(skeleton, joints)
     values = torch.as_tensor(q)
     dtype = values.dtype if values.dtype == torch.float32 else torch.float64
@@ -80,6 +55,11 @@ def forward(skeleton: Skeleton, q: Any, joints: Sequence[str | int] | None = Non
     moved = None if offsets is None else torch.as_tensor(offsets)
     T = _Forward.apply(kinematics, flat, moved)
     return T.reshape(*lead, *T.shape[1:])
+
+
+def _given(value: Any) -> Tensor:
+    """Return a tensor, or a copy of an array as one: PyTorch warns of arrays that are read-only, as answers are."""
+    return value if torch.is_tensor(value) else torch.as_tensor(np.array(value))
 
 
 def _array(tensor: Tensor) -> Array:
@@ -115,36 +95,51 @@ def _folded(info: Any, tensors: Sequence[Tensor | None], dims: Sequence[int | No
     return out
 
 
+def _refuse_mapped(dims: Sequence[int | None], what: str, function: str) -> None:
+    """Refuse values that differ in a batch of batches.
+
+    Raises:
+        UnsupportedError: If an axis is mapped.
+    """
+    if any(dim is not None for dim in dims):
+        raise UnsupportedError(f"{what} cannot be mapped", where=f"synovia.torch.{function}", expected="one for all")
+
+
 def _unfolded(info: Any, one: Tensor) -> Tensor:
     """Return a tensor with its mapped axis, (N, B, ...)."""
     return one.reshape(info.batch_size, -1, *one.shape[1:])
 
 
 class _Solve(torch.autograd.Function):
-    """A batch of solves: joint values (B, nq) and rows of results."""
+    """A batch of solves: joint values (B, nq) and rows of results. The tensors are targets, then parameters."""
 
     @staticmethod
-    def forward(solves: Solves, threads: int | None, starts: Tensor | None, *targets: Tensor) -> Any:
+    def forward(solves: Solves, threads: int | None, starts: Tensor | None, *tensors: Tensor) -> Any:
         """Solve."""
-        rows = solves.rows([_array(one) for one in targets], None if starts is None else _array(starts), threads)
-        return _tensor(solves.q(rows), targets[0]), torch.from_numpy(rows)
+        values = [_array(one) for one in tensors]
+        count = len(solves.shapes)
+        rows = solves.rows(values[:count], None if starts is None else _array(starts), values[count:], threads)
+        return _tensor(solves.q(rows), tensors[0]), torch.from_numpy(rows)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep the rows of results."""
+        """Keep the rows of results, and the parameters."""
         ctx.solves, ctx.threads = inputs[:2]
-        ctx.save_for_backward(output[1])
+        ctx.save_for_backward(output[1], *inputs[3 + len(ctx.solves.shapes) :])
         ctx.mark_non_differentiable(output[1])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Any) -> Any:
-        """Return the gradients by the targets."""
-        return None, None, None, *_SolveBack.apply(ctx.solves, ctx.threads, ctx.saved_tensors[0], gradient)
+        """Return the gradients by the targets and the parameters."""
+        rows, *values = ctx.saved_tensors
+        return None, None, None, *_SolveBack.apply(ctx.solves, ctx.threads, None, rows, gradient, *values)
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, solves: Solves, threads: int | None, starts: Any, *targets: Tensor) -> Any:
+    def vmap(info: Any, in_dims: Any, solves: Solves, threads: int | None, starts: Any, *tensors: Tensor) -> Any:
         """Solve a batch of batches."""
-        folded = _folded(info, targets, in_dims[3:])
+        count = len(solves.shapes)
+        _refuse_mapped(in_dims[3 + count :], "parameters", "solve")
+        folded = _folded(info, tensors[:count], in_dims[3 : 3 + count])
         first = starts
         if starts is not None and (in_dims[2] is not None or starts.dim() > 1):
             if starts.dim() - (in_dims[2] is not None) == 1:  # one start for each batch
@@ -152,18 +147,24 @@ class _Solve(torch.autograd.Function):
                 first = starts.movedim(in_dims[2], 0).repeat_interleave(many, 0)
             else:
                 first = _folded(info, [starts], in_dims[2:3])[0]
-        q, rows = _Solve.apply(solves, threads, first, *folded)
+        q, rows = _Solve.apply(solves, threads, first, *folded, *tensors[count:])
         return (_unfolded(info, q), _unfolded(info, rows)), (0, 0)
 
 
 class _SolveBack(torch.autograd.Function):
-    """The gradients by the targets of a batch of solves."""
+    """The gradients of a batch of solves by the targets, and by the parameters: sums over the batch, or over groups."""
 
     @staticmethod
-    def forward(solves: Solves, threads: int | None, rows: Tensor, gradient: Tensor) -> Any:
+    def forward(
+        solves: Solves, threads: int | None, groups: int | None, rows: Tensor, gradient: Tensor, *values: Tensor
+    ) -> Any:
         """Return the gradients."""
-        found, _ = solves.gradients(_array(rows), _array(gradient), threads)
-        return tuple(_tensor(one, gradient) for one in found)
+        found = solves.gradients(_array(rows), _array(gradient), [_array(value) for value in values], threads)
+        count = len(solves.shapes)
+        by_targets = [_tensor(one, gradient) for one in found[:count]]
+        sums = [one.reshape(groups or 1, -1, *one.shape[1:]).sum(1) for one in found[count:]]
+        pairs = zip(sums, values, strict=True)
+        return (*by_targets, *(_tensor(one if groups else one[0], value) for one, value in pairs))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -175,10 +176,14 @@ class _SolveBack(torch.autograd.Function):
         raise UnsupportedError(_NO_SECOND.format("answers"), where="synovia.torch.solve")
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, solves: Solves, threads: int | None, *tensors: Tensor) -> Any:
-        """Return the gradients of a batch of batches."""
-        out = _SolveBack.apply(solves, threads, *_folded(info, tensors, in_dims[2:]))
-        return tuple(_unfolded(info, one) for one in out), (0,) * len(out)
+    def vmap(info: Any, in_dims: Any, solves: Solves, threads: int | None, groups: int | None, *tensors: Any) -> Any:
+        """Return the gradients of a batch of batches; each batch is a group of the sums."""
+        _refuse_mapped(in_dims[5:], "parameters", "solve")
+        folded = _folded(info, tensors[:2], in_dims[3:5])
+        out = _SolveBack.apply(solves, threads, info.batch_size * (groups or 1), *folded, *tensors[2:])
+        count = len(solves.shapes)
+        sums = [one if groups is None else _unfolded(info, one) for one in out[count:]]
+        return (*(_unfolded(info, one) for one in out[:count]), *sums), (0,) * len(out)
 
 
 class _Forward(torch.autograd.Function):
@@ -206,8 +211,7 @@ class _Forward(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: Any, kinematics: Kinematics, q: Tensor, offsets: Tensor | None) -> Any:
         """Return the transforms of a batch of batches."""
-        if in_dims[2] is not None:
-            raise UnsupportedError("offsets cannot be mapped", where="synovia.torch.forward", expected="one for all")
+        _refuse_mapped(in_dims[2:], "offsets", "forward")
         return _unfolded(info, _Forward.apply(kinematics, _folded(info, [q], in_dims[1:2])[0], offsets)), 0
 
 

@@ -67,6 +67,17 @@ def test_a_miss_that_leaves_a_limited_ball_free_to_spin_is_a_kink() -> None:
         assert solution.derivative().kink
 
 
+def test_limits_of_balls_that_a_miss_presses_against_have_a_curvature() -> None:
+    ik = sy.IK(MAN, sy.PoseGoal("left_hand"), "lm", tolerance=TIGHT)
+    T = MAN.random_pose(500050).transform("left_hand").copy()
+    T[:3, 3] *= 1.3
+    solution = ik.solve(T, start=MAN.random_pose(500051))
+    assert {"spine", "chest", "left_shoulder"} <= set(solution.active_limits)
+    found, wanted = solution.derivative(), differences(ik, solution, 1e-4)
+    assert not found.kink
+    assert np.abs(found - wanted).max() <= 1e-4 * np.abs(wanted).max()
+
+
 def test_limited_balls_and_a_free_root() -> None:
     ik = sy.IK(MAN, [sy.PositionGoal("left_hand"), sy.PositionGoal("right_hand")], tolerance=TIGHT, root="free")
 
@@ -283,4 +294,11 @@ def test_products_in_compiled_code_are_those_of_the_derivative(
     good = ~found.kink
     assert (kinks == found.kink).all()
     assert gradient[good] == pytest.approx(wanted[good], rel=1e-4, abs=1e-4 * np.abs(wanted[good]).max(initial=1.0))
-    assert many.pull_back(v, "weights")[0].shape == (8, len(goals))
+    for of in ("weights", "offsets", "tools"):
+        gradient, kinks = many.pull_back(v, of)
+        whole = many.derivative(of)
+        wanted = np.einsum("bv,bvp->bp", v, np.asarray(whole))
+        assert gradient.shape == wanted.shape
+        assert (kinks == whole.kink).all()
+        size = 1e-4 * np.abs(wanted[good]).max(initial=1.0)
+        assert gradient[good] == pytest.approx(wanted[good], rel=1e-4, abs=size), of

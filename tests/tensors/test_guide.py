@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import synovia as sy
 from conftest import REPO
 from shared_files import shared_data_folder
 
@@ -31,5 +32,7 @@ def test_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     q = torch.tensor(np.array([robot.random_pose(1000 + seed).q for seed in range(50)]))
     ahead, true = (st.forward(robot, q, ["wrist_3"], offsets=names[name]) for name in ("offsets", "true"))
     assert float((ahead - true).abs().max().detach()) < 1e-8
+    wanted = np.array([sy.Pose(names["calibrated"], one.numpy()).transform("wrist_3") for one in q])
+    assert np.abs(true[:, 0].numpy() - wanted).max() < 1e-8
     long = names["bones"].norm(dim=1) > 1e-3
     assert float((names["factors"] - names["person"])[long].abs().max().detach()) < 1e-4

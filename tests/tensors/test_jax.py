@@ -63,3 +63,28 @@ def test_second_derivatives_are_refused_by_name() -> None:
     ik, p, starts, _ = problems()
     with pytest.raises(UnsupportedError, match="second"):
         jax.grad(lambda x: jax.grad(lambda y: total(ik, y, starts))(x).sum())(p)
+
+
+def test_parameters_of_the_problem() -> None:
+    ik, p, starts, _ = problems()
+    offsets = 1e-3 * np.random.default_rng(0).normal(size=(3, len(ARM), 6))
+
+    def one(offset: Any) -> Any:
+        return (sj.solve(ik, p, starts, parameters={"offsets": offset}) @ np.arange(7.0)).sum()
+
+    found = jax.vmap(jax.grad(one))(offsets)
+    for k in range(3):
+        many = sy.IK(ARM.with_offsets(offsets[k]), ik.goals, tolerance=(1e-12, 1e-12)).solve_many(p, starts)
+        wanted, _ = many.pull_back(np.tile(np.arange(7.0), (len(p), 1)), "offsets")
+        moving = [row for row, joint in enumerate(ARM.joints) if joint.kind is not sy.Kind.FIXED]
+        got = np.asarray(found)[k, moving]
+        assert got[:, :3] == pytest.approx(wanted.sum(0).reshape(-1, 6)[:, :3], rel=1e-2, abs=1e-2)
+
+
+def test_mapped_offsets_of_forward_kinematics() -> None:
+    q = ARM.random_pose(0).q
+    offsets = 0.01 * np.random.default_rng(1).normal(size=(3, len(ARM), 6))
+    T = jax.vmap(lambda o: sj.forward(ARM, q, ["tool"], offsets=o)[0])(offsets)
+    for k in range(3):
+        wanted = sy.Pose(ARM.with_offsets(offsets[k]), q).transform("tool")
+        assert np.asarray(T)[k] == pytest.approx(wanted, abs=1e-5)

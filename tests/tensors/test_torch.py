@@ -113,3 +113,64 @@ def test_wrong_input_is_refused() -> None:
         st.forward(ARM, torch.zeros(6))
     with pytest.raises(InputError, match="shape of offsets"):
         st.forward(ARM, torch.zeros(7), offsets=torch.zeros(3))
+
+
+def test_parameters_of_the_problem() -> None:
+    ik, T, q = problems(2)
+    rng = np.random.default_rng(0)
+    values = {
+        "offsets": torch.tensor(1e-3 * rng.normal(size=(len(ARM), 6)), requires_grad=True),
+        "tools": torch.tensor(1e-3 * rng.normal(size=(1, 6)), requires_grad=True),
+    }
+
+    def solved(offsets: Any, tools: Any) -> Any:
+        return st.solve(ik, torch.tensor(T), starts, parameters={"offsets": offsets, "tools": tools})
+
+    arguments = (values["offsets"], values["tools"])
+    starts = torch.tensor(q)
+    starts = solved(*arguments).detach()  # the derivative is that of a solve from the answer
+    assert torch.autograd.gradcheck(solved, arguments, eps=1e-6, atol=1e-4, rtol=1e-4)
+    each = torch.func.vmap(torch.func.grad(lambda X, o: solve_sum(ik, X, q[0], o), 1), (0, None))(
+        torch.tensor(T), values["offsets"].detach()
+    )
+    assert each.shape == (2, len(ARM), 6)
+    (whole,) = torch.autograd.grad(solve_sum(ik, torch.tensor(T), q[0], values["offsets"]), values["offsets"])
+    assert each.sum(0).numpy() == pytest.approx(whole.numpy(), abs=1e-9)
+
+
+def solve_sum(ik: sy.IK, X: Any, start: Any, offsets: Any) -> Any:
+    """Return the sum of the joint values."""
+    return st.solve(ik, X, start, parameters={"offsets": offsets}).sum()
+
+
+def test_weights_and_a_posture() -> None:
+    goals = [sy.PositionGoal("tool", (0.9, 0.2, 0.9)), sy.PositionGoal("joint4", (-0.3, 0.1, 0.5))]
+    ik = sy.IK(ARM, goals, "lm", tolerance=TIGHT)
+    start = ik.solve(start=ARM.random_pose(1)).q
+    target = {"tool": np.array([[0.9, 0.2, 0.9]]), "joint4": np.array([[-0.3, 0.1, 0.5]])}
+    weights = torch.tensor([1.0, 1.0], dtype=torch.float64, requires_grad=True)
+    q = st.solve(ik, target, start, parameters={"weights": weights})
+    v = torch.arange(7.0, dtype=torch.float64)
+    (found,) = torch.autograd.grad((q @ v).sum(), weights)
+    ahead, behind = (st.solve(ik, target, start, parameters={"weights": [1.0, 1.0 + s * 1e-4]}) for s in (1.0, -1.0))
+    assert float(found[1]) == pytest.approx(float(((ahead - behind) @ v)[0]) / 2e-4, rel=1e-2, abs=1e-3)
+    with pytest.raises(UnsupportedError, match="RestGoal"):
+        st.solve(ik, target, parameters={"posture": torch.zeros(7)})
+    with pytest.raises(InputError, match="shape of weights"):
+        st.solve(ik, target, parameters={"weights": torch.ones(3)})
+    with pytest.raises(InputError, match="'offsets'"):
+        st.solve(ik, target, parameters={"links": torch.ones(3)})
+    tool, rest = sy.PositionGoal("tool"), ARM.rest_pose().q + 0.2
+    posed = sy.IK(ARM, [tool, sy.RestGoal(rest)], sy.FullBody(rest_step=1e-6), tolerance=(1e-6, 1e-6))
+    reference = torch.tensor(rest.copy(), requires_grad=True)
+    place = torch.tensor(ARM.random_pose(0).position("tool").copy())[None]
+    q = st.solve(posed, place, parameters={"posture": reference})
+    (found,) = torch.autograd.grad((q @ v).sum(), reference)
+    wanted = v.numpy() @ np.asarray(posed.solve(place[0].numpy()).derivative("posture"))
+    assert found.numpy() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_parameters_cannot_be_mapped() -> None:
+    ik, T, _ = problems(1)
+    with pytest.raises(UnsupportedError, match="cannot be mapped"):
+        torch.func.vmap(lambda o: st.solve(ik, torch.tensor(T), parameters={"offsets": o}))(torch.zeros(3, len(ARM), 6))

@@ -48,6 +48,8 @@ _EXTRAS: Final = {
     "fbx": ("ufbx",),
     "data": ("pyarrow",),
     "ray": ("ray",),
+    "torch": ("torch",),
+    "jax": ("jax",),
 }
 
 

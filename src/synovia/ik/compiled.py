@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, TypedDict, Unpack, cast
 
@@ -169,9 +170,11 @@ class CompiledProblem(ChecksArguments):
         skeleton: Skeleton,
         goals: Goal | Iterable[Goal],
         solver: Solver | SolverName | None = None,
+        *,
+        reach: float | None = None,
         **options: Unpack[Options],
     ) -> None:
-        """Pack the problem, and load or compile the kernel."""
+        """Pack the problem, and load or compile the kernel; ``reach`` replaces the length scale."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         chosen = completed(Options, options, "IK")
         tolerance, starts, moving, root = chosen.tolerance, chosen.starts, chosen.moving, as_root(chosen.root)
@@ -204,6 +207,8 @@ class CompiledProblem(ChecksArguments):
                 names = [self.skeleton.joint_names[row] for row in rows]
                 raise InputError("joints", where=f"goal {goal.label!r}", value=names, expected="different joints")
         whole = reduce(self.skeleton, self.goals, self.goal_joints, free_root=root == "free", before=before)
+        if reach is not None:
+            whole = replace(whole, reach=reach)
         moving = goals.moving if moving is None and isinstance(goals, GoalList) else moving
         self.allowed = None if moving is None else checked_joints(moving)
         if self.allowed is not None:
@@ -354,6 +359,7 @@ class CompiledProblem(ChecksArguments):
         *,
         skeleton: Skeleton | None = None,
         tolerance: tuple[float, float] | None = None,
+        reach: float | None = None,
     ) -> Self:
         """Return a problem with the same root and moving joints but with other parts, without learned starts.
 
@@ -362,10 +368,11 @@ class CompiledProblem(ChecksArguments):
             solver: Other settings; None for the default of the goals.
             skeleton: Another skeleton with the same joints, without those that ``root`` adds.
             tolerance: Another tolerance; None for the default.
+            reach: Another length scale; None for that of the skeleton.
         """
         goals = self.goals if goals is None else goals
         given = self.given if skeleton is None else skeleton
-        return type(self)(given, goals, solver, tolerance=tolerance, root=self.root, moving=self.allowed)
+        return type(self)(given, goals, solver, reach=reach, tolerance=tolerance, root=self.root, moving=self.allowed)
 
     def with_obstacles_at(self, places: Places, b: int = 0) -> Self:
         """Return a copy with the obstacles at their places in problem b; the copy shares all other values."""

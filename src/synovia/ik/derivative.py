@@ -239,8 +239,7 @@ class Differentiable:
 
     def _tool_changes(self, answer: Answer) -> Iterator[Change]:
         """Yield a change for each component of the frame of each position, rotation or pose goal, in its own axes."""
-        parts = self.reduced.goals.table[:, layout.PARTS].tolist()
-        for g, goal in enumerate(self.ik.goals):
+        for g in tool_goals(self.ik):
 
             def moved(step: float, g: int = g, c: int = 0, turns: bool = False) -> tuple[Array, Array]:
                 floats = self.floats.copy()
@@ -252,8 +251,7 @@ class Differentiable:
                     frame[9:] += step * R[:, c]
                 return answer.targets, floats
 
-            if goal.joint is not None and (parts[g] or goal.terms):
-                yield from _six(goal.label, POSITION | ROTATION, moved, self.ik.reach)
+            yield from _six(self.ik.goals[g].label, POSITION | ROTATION, moved, self.ik.reach)
 
     # --- The derivative -----------------------------------------------------------------------------------------------
 
@@ -540,6 +538,8 @@ class _AtAnswer:
         aside = self.chart.moved(self.answer.q, _ASIDE * np.cos(np.arange(n))[None])  # no entry is 0 there by chance
         J = self.p.rows(np.concatenate([self.answer.q[None], aside]), self.answer.targets).J[1]
         used = np.abs(J[rows]).max(0, initial=0.0) + np.abs(joints or np.zeros((1, n))).max(0)
+        for _, _, at in self.chart.balls:  # normals are by swing and twist, but steps by angular velocities
+            used[at : at + 3] = used[at : at + 3].max()
         columns = np.flatnonzero(used > 0.0).tolist()
         pairs = [(i, j) for i in columns for j in columns if j <= i]
         signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
@@ -792,6 +792,12 @@ def target_parts(ik: CompiledProblem) -> list[int]:
     for term in ik.reduced.goals.general_ints.tolist():
         parts[term[layout.GOAL]] |= term[layout.TARGET_PARTS]
     return parts
+
+
+def tool_goals(ik: CompiledProblem) -> list[int]:
+    """Return the goals that have a frame on a joint."""
+    parts = ik.reduced.goals.table[:, layout.PARTS].tolist()
+    return [g for g, goal in enumerate(ik.goals) if goal.joint is not None and (parts[g] or goal.terms)]
 
 
 def swing_twist(limit: Array, quats: Array) -> Array:

@@ -10,11 +10,21 @@ from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.derivative import OF, Chart, check_differentiable, derivative_of_many, missed_goals, target_parts
+from synovia.ik.derivative import (
+    OF,
+    Chart,
+    check_differentiable,
+    derivative_of_many,
+    missed_goals,
+    target_parts,
+    tool_goals,
+)
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.parallel import checked_threads
 from synovia.kernels import layout
-from synovia.model.geometry import Array
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, exp_matrix
+from synovia.model.pose import world_frames
 from synovia.model.tables import Ints
 
 _BLOCK: Final = 256  # smallest number of rows for which a further thread is used
@@ -41,6 +51,9 @@ def pull_back(
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Return gradients by the parameters, (B, parameters), given gradients by velocities, (B, nv), and kinks (B,).
 
+    The kernel returns gradients by the targets. Where the goals are met, moving a goal's frame acts like moving its
+    target back, so the gradients by tools and offsets follow from those by the targets. Those by weights are zero.
+
     Args:
         ik: The problem.
         rows: Rows of results, (B, m). Rows that are not finite get gradients of NaN.
@@ -53,25 +66,32 @@ def pull_back(
         UnsupportedError: If the problem is not supported.
     """
     check_differentiable(ik, of)
-    if of != OF[0] or not is_plain(ik):
+    if of == "posture" or not is_plain(ik):
         whole = derivative_of_many(ik, rows, of)
         return np.einsum("bv,bvp->bp", gradient, np.asarray(whole)), np.asarray(whole.kink, bool)
-    out, marks = _pulled(ik, rows, gradient, checked_threads(threads))
-    unsure = np.flatnonzero(marks == _UNSURE)
-    kinks = marks == 1.0
-    if len(unsure):
-        some = derivative_of_many(ik, rows[unsure], of)
-        out[unsure] = np.einsum("bv,bvp->bp", gradient[unsure], np.asarray(some))
-        kinks[unsure] = some.kink
+    by_targets, marks = _pulled(ik, rows, gradient, checked_threads(threads))
+    kinks, unsure = marks[:, 1] == 1.0, marks[:, 1] == _UNSURE
+    if of == OF[0]:
+        columns = target_columns(ik)
+        out = by_targets if len(columns) == by_targets.shape[1] else by_targets[:, columns]
+    else:
+        unsure |= marks[:, 0] != 0.0
+        kinks &= of != "weights"
+        out = _by_frames(ik, rows, by_targets, of)
+    again = np.flatnonzero(unsure)
+    if len(again):
+        some = derivative_of_many(ik, rows[again], of)
+        out[again] = np.einsum("bv,bvp->bp", gradient[again], np.asarray(some))
+        kinks[again] = some.kink
     return out, kinks
 
 
 def _pulled(ik: CompiledProblem, rows: Array, gradient: Array, threads: int) -> tuple[Array, Array]:
-    """Return the gradients by the targets (B, parameters) and the marks (B,) of the kernel."""
+    """Return the gradients by positions and rotations of the targets, (B, 6 goals), and the marks of the kernel."""
     from synovia.kernels.jacobian.pull_back import pull_back as kernel
 
     count, goals = len(rows), len(ik.goals)
-    q, targets = np.ascontiguousarray(rows[:, ik.places]), np.ascontiguousarray(ik.targets_in(rows))
+    rows = np.ascontiguousarray(rows)
     v = np.ascontiguousarray(gradient @ Chart(ik).to_v)
     marks = np.zeros((count, 2))
     marks[:, 0] = missed_goals(ik, rows).any(axis=1)
@@ -81,16 +101,14 @@ def _pulled(ik: CompiledProblem, rows: Array, gradient: Array, threads: int) -> 
     def block(first: int) -> None:
         """Differentiate some rows."""
         part = slice(first, first + size)
-        kernel(
-            ik.ints, ik.floats, targets[part], q[part], new_scratch(ik.scratch_size), v[part], marks[part], out[part]
-        )
+        kernel(ik.ints, ik.floats, rows[part], new_scratch(ik.scratch_size), v[part], marks[part], out[part])
 
     if count > size:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(block, range(0, count, size)))
     elif count:
         block(0)
-    return out[:, target_columns(ik)], marks[:, 1]
+    return out, marks
 
 
 def target_columns(ik: CompiledProblem) -> Ints:
@@ -106,3 +124,94 @@ def target_columns(ik: CompiledProblem) -> Ints:
         ],
         np.int32,
     )
+
+
+def _by_frames(ik: CompiledProblem, rows: Array, by_targets: Array, of: str) -> Array:
+    """Return the gradients by weights, tools or offsets, given those by the targets, of answers that meet all goals."""
+    count = len(rows)
+    if of == "weights":
+        return np.zeros((count, len(ik.goals)))
+    frames = world_frames(ik.skeleton, rows[:, ik.places])
+    wrenches = Wrenches(ik.skeleton, frames)
+    tools = tool_goals(ik)
+    out = np.zeros((count, 6 * len(tools)))
+    for k, g in enumerate(tools):
+        R, p = frame_of_goal(ik, frames, g)
+        force, torque = -by_targets[:, 6 * g : 6 * g + 3], -by_targets[:, 6 * g + 3 : 6 * g + 6]
+        wrenches.add(ik.rows[g], force, torque, p)
+        out[:, 6 * k : 6 * k + 3] = np.einsum("bij,bi->bj", R, force)
+        out[:, 6 * k + 3 : 6 * k + 6] = np.einsum("bij,bi->bj", R, torque)
+    if of == "tools":
+        return out
+    wrenches.accumulate()
+    return wrenches.by_offsets()[:, ik.reduced.joints].reshape(count, 6 * len(ik.reduced.joints))
+
+
+def frame_of_goal(ik: CompiledProblem, frames: Array, g: int) -> tuple[Array, Array]:
+    """Return the rotation (B, 3, 3) and the place (B, 3) of a goal's frame, given the world frames of all joints."""
+    row, frame = ik.rows[g], ik.goals[g].frame
+    R = frames[:, row, :9].reshape(-1, 3, 3)
+    return R @ frame[:3, :3], frames[:, row, 9:] + R @ frame[:3, 3]
+
+
+class Wrenches:
+    """Gradients by motions of the joints' frames, as forces and torques about the origin of the world.
+
+    Args:
+        skeleton: The skeleton.
+        frames: World frames of all joints, (B, n, 12).
+        offsets: Changes of the joints' places, (n, 6), with which the frames were computed; None for no change.
+    """
+
+    def __init__(self, skeleton: Skeleton, frames: Array, offsets: Array | None = None) -> None:
+        """Begin without any."""
+        self._skeleton, self._frames = skeleton, frames
+        self.offsets = np.zeros((len(skeleton), 6)) if offsets is None else offsets
+        self.force, self.torque = np.zeros((2, *frames.shape[:2], 3))
+
+    def add(self, row: int, force: Array, torque: Array, place: Array) -> None:
+        """Add a force at a place, and a torque, (B, 3) each, that act on a joint."""
+        self.force[:, row] += force
+        self.torque[:, row] += torque + np.cross(place, force)
+
+    def accumulate(self) -> None:
+        """Add those of each joint to its parent: a joint carries all that its descendants carry."""
+        for row in range(len(self._skeleton) - 1, 0, -1):
+            parent = self._skeleton.parents[row]
+            if parent >= 0:
+                self.force[:, parent] += self.force[:, row]
+                self.torque[:, parent] += self.torque[:, row]
+
+    def parent_frame(self, row: int) -> tuple[Array, Array]:
+        """Return the axes of a joint's parent, (B, 3, 3), and the place of the joint at rest, (B, 3)."""
+        parent, frames = self._skeleton.parents[row], self._frames
+        rest = self._skeleton.joints[row].rest[:3, 3] + self.offsets[row, :3]
+        if parent < 0:
+            return np.broadcast_to(np.eye(3), (len(frames), 3, 3)), np.broadcast_to(rest, (len(frames), 3))
+        axes = frames[:, parent, :9].reshape(-1, 3, 3)
+        return axes, frames[:, parent, 9:] + axes @ rest
+
+    def by_offsets(self) -> Array:
+        """Return the gradients by the offsets, (B, n, 6)."""
+        out = np.empty((*self.force.shape[:2], 6))
+        for row in range(len(self._skeleton)):
+            axes, place = self.parent_frame(row)
+            force = self.force[:, row]
+            local = np.einsum("bij,bi->bj", axes, self.torque[:, row] - np.cross(place, force))
+            out[:, row, :3] = np.einsum("bij,bi->bj", axes, force)
+            out[:, row, 3:] = local @ left_jacobian(self.offsets[row, 3:])
+        return out
+
+    def turned(self, row: int) -> Array:
+        """Return the rotation from the axes of the parent to those of a joint at rest."""
+        turn: Array = exp_matrix(self.offsets[row, 3:]) @ self._skeleton.joints[row].rest[:3, :3]
+        return turn
+
+
+def left_jacobian(w: Array) -> Array:
+    """Return J with exp(w + d) = exp(J d) exp(w) to first order."""
+    angle = float(np.linalg.norm(w))
+    K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+    b = 0.5 * np.sinc(angle / (2.0 * np.pi)) ** 2
+    c = (1.0 - np.sinc(angle / np.pi)) / angle**2 if angle > 1e-3 else 1.0 / 6.0 - angle**2 / 120.0
+    return np.eye(3) + b * K + c * K @ K

@@ -30,6 +30,7 @@ from synovia.model.geometry import (
     as_numbers,
     axis_vector,
     dimensions,
+    exp_matrix,
     frames_to_transforms,
     is_number,
     rigid,
@@ -326,6 +327,32 @@ class Skeleton(Pictured):
             if mimic is not None:
                 mimic = replace(mimic, binds=True)
             joints[row] = replace(joints[row], limit=limit, mimic=mimic)
+        return self.with_joints(joints)
+
+    def with_offsets(self, offsets: ArrayLike) -> Skeleton:
+        """Return the skeleton with joints at slightly other places, as a calibration finds them.
+
+        Args:
+            offsets: A translation (length units) and a rotation vector for each joint, (n, 6), both in the axes of the
+                parent; they are applied to ``rest``.
+
+        Raises:
+            InputError: If the shape or a value cannot be used.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> arm = sy.bundled("arm7")
+            >>> offsets = np.zeros((len(arm), 6))
+            >>> offsets[-1, 2] = 0.01
+            >>> arm.with_offsets(offsets).joints[-1].rest[2, 3] - arm.joints[-1].rest[2, 3]
+            0.01
+        """
+        given = as_numbers(offsets, (len(self), 6), "offsets")
+        joints: list[Joint] = []
+        for joint, step in zip(self.joints, given, strict=True):
+            turn, place = exp_matrix(step[3:]) @ joint.rest[:3, :3], joint.rest[:3, 3] + step[:3]
+            joints.append(replace(joint, rest=rigid(place, turn)) if step.any() else joint)
         return self.with_joints(joints)
 
     def with_roles(self, roles: Mapping[str, str | int]) -> Skeleton:
