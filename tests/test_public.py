@@ -366,7 +366,7 @@ def described_options() -> dict[str, dict[str, Any]]:
 def test_no_two_jobs_or_commands_declare_the_same_option() -> None:
     """Fields of the same name share their description, or at least its values; see ``jobs.shared``."""
     for name, every in described_options().items():
-        sources = {id(said.of or said.kind) for said in every.values()}
+        sources = {said.of.help if said.of else id(said.kind) for said in every.values()}
         assert len(sources) == 1 or name in OF_THEIR_OWN, (name, sorted(every))
 
 

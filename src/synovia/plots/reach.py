@@ -67,12 +67,6 @@ class Reach(NamedTuple):
         skeleton: The model.
         size: Size of a cell, length units.
         sections: The maps.
-
-    Example:
-        >>> import synovia as sy
-        >>> reach = sy.plots.map_reach(sy.bundled("arm7"), "tool", cells=8)
-        >>> [section.cells.shape for section in reach.sections]
-        [(8, 8), (8, 8)]
     """
 
     joint: str
@@ -120,6 +114,12 @@ def map_reach(skeleton: Skeleton, joint: str | int, *, cells: int = 40, seconds:
     Raises:
         UnknownNameError: If the joint does not exist.
         InputError: If ``cells`` is out of range.
+
+    Example:
+        >>> import synovia as sy
+        >>> reach = sy.plots.map_reach(sy.bundled("arm7"), "tool", cells=8)
+        >>> [section.cells.shape for section in reach.sections]
+        [(8, 8), (8, 8)]
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     count = whole_number("cells", cells, 4, 400)

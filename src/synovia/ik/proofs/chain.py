@@ -318,11 +318,11 @@ class _Frames:
         ints = np.ascontiguousarray(reduced.rows[:, :VARIABLE], np.int32)
         turns = np.tile(np.eye(3).ravel(), (len(reduced.rows), 1))
         forward_many(ints, reduced.fixed, reduced.couple, turns, np.ascontiguousarray(q[None]), out)
-        self._world: Array = frames_to_transforms(out[0])
+        self._world = np.asarray(frames_to_transforms(out[0]), np.float64)
         self._rows = reduced.rows
 
     def step(self, row: int) -> Array:
         """Return the transform (4, 4) from the parent of a row to the row."""
         parent = int(self._rows[row, PARENT])
-        step: Array = self._world[row] if parent < 0 else np.linalg.solve(self._world[parent], self._world[row])
-        return step
+        world: Array = self._world[row]
+        return world if parent < 0 else np.linalg.solve(self._world[parent], world)

@@ -222,8 +222,9 @@ def pull_back(ints, floats, rows, scratch, v, marks, out):
     goals = problem.goals.shape[0]
     first = rows.shape[1] - TRANSFORM_WIDTH * goals
     for b in range(rows.shape[0]):
-        q = rows[b, OUT_HEAD : first - 2 * goals]
-        targets = rows[b, first:].reshape((goals, TRANSFORM_WIDTH))
+        row = rows[b]
+        q = row[OUT_HEAD : first - 2 * goals]
+        targets = row[first : first + TRANSFORM_WIDTH * goals].reshape((goals, TRANSFORM_WIDTH))
         forward(problem.tree, q, work.frames)
         if marks[b, 0] != F(0):
             marks[b, 1] = F(pull_missed(problem, work, q, targets, v[b]))

@@ -83,7 +83,7 @@ def ground_under(shapes: Sequence[Shape], points: Array, up: Array) -> tuple[Arr
         joins = begins <= best  # whether the span touches the piece below it
         takes = (begins < np.inf) & (joins | (begins <= own)) & (ends > best)
         for k in np.flatnonzero(takes):
-            normals[k] = spans[line[k]].normals[k]
+            normals[k] = spans[int(line[k])].normals[k]
             owner[k] = rows[line[k]]
         best = np.where(takes, ends, best)
     return best + 0.0, normals, owner  # + 0.0 turns -0 into 0
