@@ -91,17 +91,20 @@ def _pulled(ik: CompiledProblem, rows: Array, gradient: Array, threads: int) -> 
     from synovia.kernels.jacobian.pull_back import pull_back as kernel
 
     count, goals = len(rows), len(ik.goals)
-    rows = np.ascontiguousarray(rows)
+    first = rows.shape[1] - layout.TRANSFORM_WIDTH * goals
+    targets = np.ascontiguousarray(rows[:, first:]).reshape(count, goals, layout.TRANSFORM_WIDTH)
+    q = np.ascontiguousarray(rows[:, layout.OUT_HEAD : first - 2 * goals])
     v = np.ascontiguousarray(gradient @ Chart(ik).to_v)
     marks = np.zeros((count, 2))
     marks[:, 0] = missed_goals(ik, rows).any(axis=1)
     out = np.empty((count, 6 * goals))
     size = -(-count // max(1, min(threads, count // _BLOCK)))
 
-    def block(first: int) -> None:
+    def block(begin: int) -> None:
         """Differentiate some rows."""
-        part = slice(first, first + size)
-        kernel(ik.ints, ik.floats, rows[part], new_scratch(ik.scratch_size), v[part], marks[part], out[part])
+        part = slice(begin, begin + size)
+        scratch = new_scratch(ik.scratch_size)
+        kernel(ik.ints, ik.floats, targets[part], q[part], scratch, v[part], marks[part], out[part])
 
     if count > size:
         with ThreadPoolExecutor(threads) as pool:

@@ -324,5 +324,5 @@ class _Frames:
     def step(self, row: int) -> Array:
         """Return the transform (4, 4) from the parent of a row to the row."""
         parent = int(self._rows[row, PARENT])
-        world: Array = self._world[row]
-        return world if parent < 0 else np.linalg.solve(self._world[parent], world)
+        world = self._world[row]
+        return world if parent < 0 else np.asarray(np.linalg.solve(self._world[parent], world), np.float64)

@@ -182,7 +182,7 @@ _OTHERS: Final = {
     "pursuit.hand.aim_hand": (("int32", 1), ("float64", 1), ("int64", 0), ("float64", 1)),
     "pursuit.hand.judge_hand": (("int32", 1), ("float64", 1), ("int64", 0), *(("float64", 1),) * 2),
     "jacobian.pull_back.pull_back": (
-        ("int32", 1), ("float64", 1), ("float64", 2), ("float64", 1), *(("float64", 2),) * 3,
+        ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), *(("float64", 2),) * 3,
     ),
     "hierarchy.linear_rows.linear_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), *(("float64", 1),) * 2, *(("float64", 3),) * 2,

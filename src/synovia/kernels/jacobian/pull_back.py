@@ -19,14 +19,12 @@ from synovia.kernels.layout import (
     FIRST_RESIDUAL,
     HELD,
     LOWER,
-    OUT_HEAD,
     PARTS,
     POSITION,
     POSITION_WEIGHT,
     ROTATION,
     ROTATION_WEIGHT,
     SCALAR,
-    TRANSFORM_WIDTH,
     UPPER,
     VELOCITY,
 )
@@ -205,13 +203,14 @@ def left_factor(squared):
 
 
 @entry
-def pull_back(ints, floats, rows, scratch, v, marks, out):
+def pull_back(ints, floats, targets, q, scratch, v, marks, out):
     """Write the gradients by the targets of a batch of answers, given gradients by their joint values.
 
     Args:
         ints: Integers of the packed problem: positions and rotations in the world, on one level, without a posture.
         floats: Floats of the packed problem.
-        rows: (B, m) rows of results: answers with their complete targets.
+        targets: (B, goals, 16) complete targets.
+        q: (B, nq) answers.
         scratch: Scratch memory of the problem.
         v: (B, columns) gradients by the Jacobian columns (radians, length scales); overwritten.
         marks: (B, 2) 1 for an answer that misses a goal, else 0; then, written, 1 where the answer is at a switch of
@@ -219,16 +218,11 @@ def pull_back(ints, floats, rows, scratch, v, marks, out):
         out: (B, 6 goals) gradients by the position (length units) and the rotation (radians) of each target; written.
     """
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    goals = problem.goals.shape[0]
-    first = rows.shape[1] - TRANSFORM_WIDTH * goals
-    for b in range(rows.shape[0]):
-        row = rows[b]
-        q = row[OUT_HEAD : first - 2 * goals]
-        targets = row[first : first + TRANSFORM_WIDTH * goals].reshape((goals, TRANSFORM_WIDTH))
-        forward(problem.tree, q, work.frames)
+    for b in range(q.shape[0]):
+        forward(problem.tree, q[b], work.frames)
         if marks[b, 0] != F(0):
-            marks[b, 1] = F(pull_missed(problem, work, q, targets, v[b]))
+            marks[b, 1] = F(pull_missed(problem, work, q[b], targets[b], v[b]))
         else:
-            marks[b, 1] = F(pull_met(problem, work, q, targets, v[b]))
-        write_target_gradient(problem, work.frames, targets, work.e, marks[b, 0] != F(0), out[b])
+            marks[b, 1] = F(pull_met(problem, work, q[b], targets[b], v[b]))
+        write_target_gradient(problem, work.frames, targets[b], work.e, marks[b, 0] != F(0), out[b])
     return 0
