@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -284,8 +285,10 @@ def test_hold_brakes_and_stays_until_a_target_comes():
 def test_a_doubled_tick_returns_the_last_command(dt):
     servo = arm()
     command = servo.step({"tool": NEAR})
-    assert servo.step({"tool": FAR}, dt) is command
-    assert servo.hold(dt) is command
+    with nullcontext() if dt == 0.0 else pytest.warns(UserWarning, match="time does not go back"):
+        assert servo.step({"tool": FAR}, dt) is command
+    with nullcontext() if dt == 0.0 else pytest.warns(UserWarning, match="time does not go back"):
+        assert servo.hold(dt) is command
 
 
 @pytest.mark.parametrize("jerk", [None, 60.0])
