@@ -234,7 +234,7 @@ def test_doctor() -> None:
     data = ran.data
     assert data["schema"] == "synovia.doctor/1"
     assert data["python"] == ".".join(map(str, sys.version_info[:3]))
-    extras = "jit meshes view render film plot mujoco c3d fbx data ray"
+    extras = "jit meshes view render film plot mujoco c3d fbx data ray torch jax"
     assert set(data["extras"]) == set(extras.split())
     assert data["packages"]["numpy"]["problem"] is None
     assert data["cache"]["folder"]

@@ -347,7 +347,8 @@ def test_no_two_functions_declare_the_same_options() -> None:
 
 # Names that mean something else in each of the classes that have them.
 OF_THEIR_OWN = {
-    "clearance", "clip", "feet", "file", "fps", "mirror", "origin", "output", "plot", "shapes", "side", "source",
+    "clearance", "clip", "feet", "file", "fps", "mirror", "origin", "output", "plot", "reach", "shapes", "side",
+    "source",
 }  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class PathTurns:
         """Change joint values q (T, nq) so that paths end in orientations (T, paths, 9); hinges start from row 0."""
         from synovia.kernels.tree.orient import orient
 
-        orient(*self._tables, wanted, q, *self._scratch)
+        orient(*self._tables, np.ascontiguousarray(wanted), q, *self._scratch)
 
     def go_on(self, q: Array, before: Array) -> None:
         """Let hinges of q (nq,) start from previous joint values, in the form for ``turn``; change q in place."""
