@@ -272,7 +272,7 @@ def udp(kind, seconds, seed):
     usual = np.linalg.norm(np.diff(sy.Motion(live.skeleton, ideal, RATE).positions(), axis=0), axis=2).max()
     return {
         "kind": kind, "seconds": seconds, **counts, "ticks": run.ticks, "late_ticks": run.late,
-        "left_out": run.dropped | dict(run.report.dropped),
+        "left_out": run.dropped | dict(run.report.facts["samples_left_out"]),
         "held": int((status[here] == sy.Status.HOLDING.value).sum()),
         "beyond_limits": bad, "worst": worst, "largest_step": float(steps / usual),
         "delay_ms": (1e3 * found[:, 0]).round(1).tolist(), "off": float(found[:, 1].max()),
@@ -302,7 +302,7 @@ def loss(kind, silence, seed):
     back = times > sent[gap + 1, 1] + 4.0
     back &= times < sent[-1, 1]
     return {
-        "kind": kind, "silence": silence, "losses": run.report.losses, "beyond_limits": bad, "worst": worst,
+        "kind": kind, "silence": silence, "losses": run.report.facts["losses"], "beyond_limits": bad, "worst": worst,
         "restless": float(np.abs(np.diff(q[quiet], axis=0)).max(initial=0.0)),
         "held": float((status[quiet] == sy.Status.HOLDING.value).mean()),
         "follows": float((status[back] != sy.Status.HOLDING.value).mean()),

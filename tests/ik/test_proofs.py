@@ -397,7 +397,8 @@ def test_what_is_not_decided_is_said():
 
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_a_map_proves_misses_of_seven_joints_and_no_reachable_target(tmp_path):
+def test_a_map_proves_misses_of_seven_joints_and_no_reachable_target(tmp_path, monkeypatch):
+    monkeypatch.setattr("synovia.ik.proofs.maps.folder", lambda: tmp_path / "maps")
     arm = sy.bundled("arm7")
     found = chain(arm, "tool")
     area = ReachMap(found, axis_of(found))

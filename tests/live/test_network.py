@@ -70,7 +70,7 @@ def test_a_source_that_is_lost_and_comes_back_elsewhere_breaks_no_limit(walk, ki
     q = np.array([pose.q for pose in keeper.poses])
     status = [pose.status for pose in keeper.poses]
     leg = made[0].calibration.pairing.target.leg
-    assert run.report.losses == 1
+    assert run.report.facts["losses"] == 1
     assert faster_than(made[0].skeleton, q, RATE, SPEED, ACCELERATION, leg) < 1e-6
     held = [k for k, one in enumerate(status) if one is sy.Status.HOLDING and k > 50]
     assert np.abs(q[held[-1]] - q[held[-2]]).max() < 1e-9

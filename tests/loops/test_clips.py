@@ -319,7 +319,7 @@ def test_pistons_of_a_live_body_follow_its_legs() -> None:
     assert gap(found) <= 1e-9
     count = plain.skeleton.nq
     np.testing.assert_allclose(found.q[:, :count], plain.q, atol=0.02)
-    assert not any(one.cause == "loops" for one in live.report().findings)
+    assert not any(one["cause"] == "loops" for one in live.report().facts["findings"])
     answer = sy.retarget(motion, body, hold_feet=False).motion
     for name in ("left_piston", "right_piston"):
         at = answer.skeleton.q_slice(name).start
@@ -348,7 +348,7 @@ def test_what_loops_force_on_a_live_body_is_reported() -> None:
     joints = [replace(joint, velocity=0.05) if joint.name == "left_piston" else joint for joint in body.joints]
     live, found = live_clip(body.with_joints(joints), reached, hold_feet=False)
     assert gap(found) <= 1e-9
-    said = [one.text for one in live.report().findings if one.cause == "loops"]
+    said = [one["text"] for one in live.report().facts["findings"] if one["cause"] == "loops"]
     assert any("rotates parts" in text for text in said)
     assert any("left_piston" in text for text in said)
-    assert live.report().verdict == "look"
+    assert live.report().facts["verdict"] == "look"
