@@ -593,6 +593,8 @@ class Part:
     def hold(self, dt: float | None, why: str) -> Tick:
         """See ``Servo.hold``; ``why`` is what the commands say."""
         h = 1.0 / self.rate if dt is None else seconds("dt", dt)
+        if h < 0.0:
+            question_time(h, self.rate)
         if h <= 0.0:
             return self._last
         self._hold(why)
