@@ -16,6 +16,7 @@ processor. The script needs numba, a C compiler and NumPy's headers.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import platform
@@ -465,6 +466,10 @@ def _link(source: Path, objects: list[str], out: Path, options: list[str]) -> No
     subprocess.run(
         ["cc", "-shared", *C_FLAGS, prefix, include, *options, str(source), *objects, *ends, "-o", str(out)], check=True
     )
+    try:
+        ctypes.PyDLL(str(out), mode=os.RTLD_NOW)  # finds all symbols, runs nothing of the kernels
+    except OSError as error:  # such as a function of numba's runtime, which modules do not have
+        raise SystemExit(f"kernels: {error}") from None
 
 
 def main() -> None:

@@ -3,12 +3,21 @@
 import numpy as np
 
 import synovia as sy
-from synovia.kernels import layout
+from synovia.kernels import compiler, layout
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import jacobian, measure, residual, to_units
 from synovia.kernels.tree import problem as kp
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import step
+
+
+def from_python(helper):
+    """Return a helper of kernels in a form that Python can call: numba compiles helpers without a wrapper for Python."""
+    if compiler.mode != "jit":
+        return helper
+    import numba
+
+    return numba.njit(lambda *arguments: helper(*arguments))
 
 
 @entry

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from synovia.kernels.branches.elimination import factor, write_orthogonal
-from synovia.kernels.branches.isolation import isolate, transform
+from probes import from_python
+from synovia.kernels.branches import elimination, isolation
 from synovia.kernels.branches.memory import DEGREE, MOST_CLUSTERS, MOST_ROOTS, ORDERS, ROWS, SAMPLES, STACK
+
+factor, write_orthogonal = from_python(elimination.factor), from_python(elimination.write_orthogonal)
+isolate, transform = from_python(isolation.isolate), from_python(isolation.transform)
 
 
 def isolated(roots):

@@ -183,7 +183,7 @@ def test_arms_join_and_part_while_they_move(jerk):
 
 
 def test_what_shares_a_joint_is_one_part():
-    from synovia.servo.parts import independent_parts
+    from synovia.servo.servo import independent_parts
 
     def parts(skeleton, goals, **options):
         return [goals for goals, _ in independent_parts(sy.IK(skeleton, goals, **options).problem)]

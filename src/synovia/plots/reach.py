@@ -48,12 +48,12 @@ class Section(NamedTuple):
 
     @property
     def holes(self) -> int:
-        """Number of areas without a reached cell that reached cells enclose."""
+        """Number of areas that reached cells enclose and in which a cell is proved to be out of reach."""
         from scipy.ndimage import label
 
-        areas, count = label(self.cells != REACHED)
+        areas, _ = label(self.cells != REACHED)
         edge = np.concatenate([areas[0], areas[-1], areas[:, 0], areas[:, -1]])
-        return int(count) - len(set(edge.tolist()) - {0})
+        return len({*areas[self.cells == PROVED].tolist()} - {*edge.tolist()})
 
 
 class Reach(NamedTuple):

@@ -1,1106 +1,545 @@
-"""The ticks of a body that follows live targets and keeps its limits, or of a part that moves independently."""
+"""``Servo``: a body that follows live targets, as parts that move independently of each other."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from synovia.arguments import check_kind
-from synovia.errors import InputError, UnsupportedError
+from synovia.arguments import ChecksArguments
+from synovia.compiling import compile_soon, needed_next
+from synovia.errors import InputError
 from synovia.facade import IK
-from synovia.goals import Goal
+from synovia.goals import Goal, RestGoal
 from synovia.ik.compiled import CompiledProblem, Start
-from synovia.ik.obstacles import Places
-from synovia.ik.targets import Targets
-from synovia.kernels.layout import (
-    ADVANCE,
-    AXIS_ACCELERATION,
-    AXIS_VELOCITY,
-    EMERGENCY,
-    FAR,
-    GAP,
-    MEETS,
-    MODE,
-    PLAN_FIRST,
-    PLAN_LAST,
-    PLAN_MIDDLE,
-    PROPOSE,
-    REASON,
-    RECOVERING,
-    SPIN,
-    STOP,
-    TOP_ACCELERATION,
-    TOP_JERK,
-    TOP_SPEED,
-    TRANSFORM_WIDTH,
-)
-from synovia.model import Pose
-from synovia.model.geometry import Array, Bools, is_number
-from synovia.model.root import free_root
-from synovia.model.tables import Ints, writable
-from synovia.servo.answers import Answers, winding
-from synovia.servo.changes import same_goals
+from synovia.ik.targets import Target, Targets, parts_of
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.root import Root
+from synovia.model.shapes.world import World
+from synovia.model.tree import ancestors
+from synovia.problem.structure import with_followers, with_tied
+from synovia.servo.changes import changed_goals
 from synovia.servo.clutch import Clutch
-from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
-from synovia.servo.guard import Guard
-from synovia.servo.inputs import Inputs, News, seconds
-from synovia.servo.joints import Drives, Orders
-from synovia.servo.levels import TickLevels
-from synovia.servo.limits import Axes, concerned_joints
-from synovia.servo.live import LiveTargets
-from synovia.servo.loops.branch import Branch
-from synovia.servo.loops.closed import Closure
-from synovia.servo.measured import Feedback
-from synovia.servo.path import Path
-from synovia.servo.probe import Probe
-from synovia.servo.slips import question_rate, question_start, question_time, question_velocities
-from synovia.servo.tick import ServoDetails, Tick, View
-from synovia.servo.tool_speed import ToolSpeed
+from synovia.servo.limits import Axes
+from synovia.servo.measured import WINDOW
+from synovia.servo.part import KERNELS, Part, Settings
+from synovia.servo.tick import Tick
+from synovia.servo.together import Together
+from synovia.servo.twist import Twist
+from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName, as_solver
 
-_PATIENCE: Final = 1.5  # multiple of the time to stop on a path; afterwards each joint brakes independently
-_MARGIN: Final = 10  # ticks
-_SLOW_LEAD: Final = 0.3  # fraction of the time that a twist may be ahead, with late="slow"
-_SMALL_PART: Final = 1e-4  # fraction of the displacement to a stop, over which goals move in a straight line
-_LONGEST_STOP: Final = 2000  # ticks
-_ROUNDING: Final = 1e-9  # fraction of a limit
-_NO_WORSE: Final = 1.01  # factor of the present error of a goal, up to which the error of a solution is accepted
-_UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
-_UNKNOWN: Final = "Holding: no target has been a number yet; the next one goes on."
-_LOST: Final = "Holding: no usable target has come for longer than the timeout; the next one goes on."
+LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
+_HELD: Final = "Holding: hold() was called; the next step with a target goes on."
+_ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a servo, see ``Servo``; ``solver`` is None for the default of the goals."""
+class Servo(ChecksArguments):
+    """A body that follows live targets.
 
-    solver: Any
-    rate: float
-    velocity: Any
-    acceleration: Any
-    jerk: Any
-    tool_speed: Any
-    late: Any
-    timeout: float
-    filter: OneEuro | None
-    deadline: float | None
-    interpolation: float
-    following_error: Any
+    Every tick satisfies all joint limits and leaves the body able to stop within them.
 
+    A tick solves the goals from the previous solution. Then each joint moves towards its solution as fast as its limits
+    allow, so that it can stop there. All joints arrive together. If targets move faster than a joint can follow, the
+    others compensate by the priorities of the goals.
 
-@dataclass(frozen=True)
-class State:
-    """The state of a part, for new parts after a change of goals."""
+    Parts of the body that share no joint, goal, loop or tool, such as two arms on a fixed base, move independently,
+    as if each had a servo of its own.
 
-    goals: tuple[Goal, ...]
-    q: Array
-    answer: Array
-    places: Bools
-    axes: Axes
-    own: Bools
-    coming: Array | None
-    live: LiveTargets
-    inputs: Inputs
-    lost: Bools
-    held: str
-    time: float
+    Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
+    priority. With a jerk limit and several goals, this rarely fails for a moment. With ``late="slow"``, priorities hold
+    for twists: a ``Twist`` is late where the body cannot follow, as in singular poses, and hardly leaves its line or
+    its axis of rotation.
 
+    With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
+    the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
+    stay where they are in the tick. If an obstacle comes too near, the body moves away as fast as its limits allow;
+    ``command.solution.contacts`` then shows the pair.
 
-class Part:
-    """A part of a body that moves independently of the others, or the whole body: what its goals do in each tick.
+    The loops of a skeleton are closed in every tick. A tick is taken only if a stop after it is known that keeps the
+    loops closed and satisfies all limits.
+
+    Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
+    the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
 
     Args:
-        ik: The problem of the part.
-        settings: The settings of the servo.
-        own: Joints of the part, rows of the skeleton; None for all joints.
-        goalless: Whether the body has no goals.
+        skeleton: The skeleton, or an ``IK``, whose goals and solver are used.
+        goals: One goal or several. A goal that never gets a target keeps its place since the last ``reset``.
+        solver: Settings, a solver's name, or None: full body for several goals, else Levenberg-Marquardt.
+        rate: Ticks per second; used when ``step`` gets no ``dt``.
+        velocity: Highest velocity of all joints, rad/s (slides: length units/s), or by joint; ``"30%"`` for a share of
+            the limits of the file; None for these limits in full. For ball joints it limits the length of the angular
+            velocity. For a free root, a number means rad/s and length scales/s; or pass a pair (angular, linear).
+        acceleration: Highest acceleration, likewise, per s².
+        jerk: Highest jerk, likewise, per s³; None for no limit.
+        tool_speed: Highest speed of end effectors, by joint, link or site: linear, length units/s, or a pair of it and
+            the angular one, rad/s; None in a pair for no limit. ``limited`` then says "tool speed" for this name.
+        root: As in ``IK``.
+        late: What a body does that cannot keep up. ``"deviate"`` stays as near to the targets as its joints can.
+            ``"slow"`` stays on the path of the targets: straight lines and shortest rotations between them.
+        timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
+            stopped.
+        filter: ``OneEuro()`` filters noise of the targets; None for no filter.
+        deadline: Seconds after which the solve of a tick ends with the best pose so far; None for no deadline. The
+            solve for the look-ahead of a whole body has no deadline.
+        interpolation: Seconds from the time of a target until it is reached, for targets that come more slowly than
+            ticks. The servo interpolates smoothly between targets. Two periods of the targets are a good choice. 0 for
+            targets that apply at once.
+        following_error: How far a ``measured`` joint may be from its command, radians (slides: length units), or by
+            joint. Below it the commands are corrected; above it the body holds. For a free root, a number means rad
+            and length scales; or pass a pair (angular, linear).
+
+    Attributes:
+        ik: The problem that is solved.
+        skeleton: The skeleton that moves, with the joints that ``root`` adds.
+        rate: Ticks per second.
+
+    Raises:
+        InputError: If a value cannot be used, or a joint has no limit of its velocity.
+        UnknownNameError: If a joint or the solver does not exist.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> servo = sy.Servo(arm, sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
+        >>> servo.reset(arm.rest_pose())
+        >>> for _ in range(300):
+        ...     command = servo.step((0.4, 0.1, 0.5))
+        >>> command.status.name
+        'REACHED'
     """
 
-    def __init__(self, ik: IK, settings: Settings, own: Iterable[int] | None = None, *, goalless: bool = False) -> None:
-        """Load the kernels."""
-        late, filtered, interpolation = settings.late, settings.filter, settings.interpolation
-        self.ik, self._goalless, self._solver = ik, goalless, settings.solver
-        self._q = self.problem.default_start.values
-        if self.ik.solver.bounds_motion:
-            raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
-        self.skeleton = self.ik.skeleton
-        self.rate = _positive("rate", settings.rate, "ticks per second")
-        question_rate(self.rate)
-        self.timeout = _positive("timeout", settings.timeout, "seconds")
-        self.deadline = None if settings.deadline is None else _positive("deadline", settings.deadline, "seconds")
-        self.axes = Axes(self.skeleton, self.ik.moving, self.ik.reach)
-        self.axes.set_limits(settings.velocity, settings.acceleration, settings.jerk)
-        self.own = None if own is None else frozenset(own)
-        rows = range(len(self.skeleton)) if self.own is None else self.own
-        self._own_axes: Bools = np.isin(self.axes.joints, [*rows])
-        self.places: Bools = np.zeros(self.skeleton.nq, bool)
-        for row in rows:
-            self.places[self.skeleton.q_slice(row)] = True
-        self.around: Array | None = None
-        question_velocities(self.skeleton, self.axes.rows["velocity"])
-        self._limits_jerk = settings.jerk is not None
-        window = settings.following_error
-        self._feedback = Feedback(self.axes, self.ik.reach, window, winding=winding(self.skeleton))
-        self._tick, self._begin, self._rest = self._kernels(self.axes.table)
-        self._replan = _replan_of(self.axes.table)
-        self._tools = None if settings.tool_speed is None else ToolSpeed(self.axes, settings.tool_speed)
-        self._closed = self._new_closed(late)
-        if filtered is not None:
-            check_kind("filter", filtered, OneEuro, "sy.live.OneEuro() is one")
-        self.filter = filtered
-        if not is_number(interpolation) or not 0.0 <= interpolation < math.inf:
-            raise InputError("interpolation", value=interpolation, expected="seconds, 0 or more")
-        self._lag = float(interpolation)
-        if late not in ("deviate", "slow"):
-            raise InputError("late", value=late, expected="'deviate' or 'slow'")
-        self.late: Literal["deviate", "slow"] = late
-        self._drives = Drives(self.axes, self._path_kernels, self.timeout, self.ik.tolerance)
-        self._driven = False  # whether joints are driven and no goal leads the others
-        free = free_root(self.skeleton.joints, self.skeleton.parents)
-        self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
-        self._recovers = np.zeros(len(self.axes.joints), bool)  # axes that keep lower limits only later
-        self._braked = False  # whether the body has braked for them
-        self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
-        self._aim = self._q, self._q
-        self._build()
-        self.reset()
-        self._load()
-        self.reset()
-        self._placed = False  # whether the user has said where the body begins
-
-    def _build(self) -> None:
-        """Make the parts that depend on the goals."""
-        self._live = LiveTargets(self.problem)
-        self._relative = np.array([goal.within_other for goal in self.ik.goals], bool)
-        self._relates = bool(self._relative.any())
-        self.probe = Probe(self.problem)
-        self._answers = Answers(self.problem, self.axes, self.deadline)
-        answers = self._answers
-        concerned = concerned_joints(self.skeleton, self.ik.goals)
-        self._view = View(
-            self.skeleton, self.axes, self.probe, self.problem, answers.home, concerned, answers.classified,
-            self._goalless,
+    def __init__(
+        self,
+        skeleton: Skeleton | IK,
+        goals: Goal | Iterable[Goal] | None = None,
+        solver: Solver | SolverName | None = None,
+        *,
+        rate: float,
+        velocity: Any = None,
+        acceleration: Any,
+        jerk: Any = None,
+        tool_speed: Mapping[str, float | tuple[float | None, float | None]] | None = None,
+        root: Root = "fixed",
+        late: Literal["deviate", "slow"] = "deviate",
+        timeout: float = 0.5,
+        filter: OneEuro | None = None,  # noqa: A002 - the word for it
+        deadline: float | None = None,
+        interpolation: float = 0.0,
+        following_error: Any = WINDOW,
+    ) -> None:
+        """Build the problem, and load or compile the kernels."""
+        if isinstance(skeleton, IK):
+            if goals is not None or solver is not None or root != "fixed":
+                raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
+            self.ik, goalless = skeleton, False
+            solver = self.ik.solver
+            compile_soon(*KERNELS)
+        else:
+            if goals is None:
+                raise InputError("goals", expected="one Goal or several, or () to drive joints only")
+            goals = (goals,) if isinstance(goals, Goal) else tuple(goals)
+            goalless = not goals
+            goals = goals or (RestGoal(),)
+            with needed_next(*KERNELS):
+                self.ik = IK(skeleton, goals, _default_solver(goals) if solver is None else solver, root=root)
+        self._settings = Settings(
+            solver, rate, velocity, acceleration, jerk, tool_speed, late, timeout, filter, deadline, interpolation,
+            following_error,
         )  # fmt: skip
-        self._branch = None if self._closed is None else Branch(self.problem, self.axes, self._closed)
-        self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
-        self._places: Places | None = None
-        self._obstacles = self.problem.obstacles
-        self._path = self._slow = None
-        self._guard = self._new_guard()
-        self._choose_tick()
-        if self.late == "slow":
-            self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
+        self._holds, self._is_off = "", False  # why all parts hold; whether a joint is too far from its command
+        self._adopt(self.ik, goalless=goalless)
+        first = self._parts[0]
+        self.skeleton, self.rate, self.timeout, self.late = first.skeleton, first.rate, first.timeout, first.late
+        self.filter, self.deadline = first.filter, deadline
 
-    def _choose_tick(self) -> None:
-        """Make the ticks by priority levels (``_whole``); with late="slow", goals have levels while twists lead."""
-        ways = None if self._guard is None else self._guard.ways
-        self._whole = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
-        self._levels = None if self.late == "slow" else self._whole
-        self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
-        self._led_row: Array | None = None  # row of results for which ``_led`` was computed
+    def _adopt(self, ik: IK, *, goalless: bool = False) -> None:
+        """Make the parts of a problem."""
+        groups = independent_parts(ik.problem)
+        parts = [self._part(ik, groups, k, goalless=goalless) for k in range(len(groups))]
+        self.ik, self._groups, self._parts = ik, groups, parts
+        self._part_of: dict[Any, int] = {}  # by key of a target
 
-    @property
-    def _leads_twists(self) -> bool:
-        """Whether goals have levels while twists lead; with late="slow" and jerk, only for one goal of an arm."""
-        is_arm = len(self.axes.numbers) == len(self.axes.table) and len(self.ik.goals) == 1
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        return self._slow is None or not self._limits_jerk or (is_arm and not clear)
+    def _part(self, ik: IK, groups: Sequence[Group], k: int, *, goalless: bool = False) -> Part:
+        """Return part k of a problem."""
+        if len(groups) == 1:
+            return Part(ik, self._settings, goalless=goalless)
+        given = self._settings
+        own, tools = _own_rows(ik.skeleton, groups, k), given.tool_speed
+        if isinstance(tools, Mapping):
+            named = cast("Mapping[Any, Any]", tools)
+            at = {name: _part_with(ik.skeleton, groups, ik.skeleton.locate(name)[0]) for name in named}
+            tools = {name: limit for name, limit in named.items() if at[name] == k} or None
+        deadline = None if given.deadline is None else given.deadline / len(groups)
+        settings = replace(given, tool_speed=tools, deadline=deadline)
+        return Part(self._packed(ik, groups[k]), settings, own)
 
-    @property
-    def _proves(self) -> bool:
-        """Whether a tick needs a known stop of the whole body, whatever the goals do."""
-        return self._whole.above > 0 or (self._levels is not None and self._whole.limits_turns)
+    def _packed(self, ik: IK, group: Group) -> IK:
+        """Return the problem of a group of goals."""
+        goals, rows = tuple(ik.goals[g] for g in group[0]), sorted(group[1])
+        return IK.of(CompiledProblem(
+            ik.given, goals, self._solver_of(goals), tolerance=ik.tolerance, root=ik.root, moving=rows,
+        ))  # fmt: skip
 
-    def _new_closed(self, late: str) -> Closure | None:
-        """Return the loops of the body, None without loops.
-
-        Raises:
-            UnsupportedError: If the body has to stay on a path.
-        """
-        mechanism = self.skeleton.mechanism
-        if mechanism is None:
-            return None
-        if late == "slow":
-            raise UnsupportedError(
-                "late='slow' does not keep loops closed",
-                where=self.skeleton.name,
-                value=[tie.label for tie in self.skeleton.loops],
-                expected="late='deviate'",
-                hint="interpolation= and slower targets keep a body nearer to their path",
-            )
-        return Closure(self.axes, self.ik.moving, mechanism)
-
-    @property
-    def _avoids(self) -> bool:
-        """Whether the body keeps the distances of a clearance goal in every tick."""
-        return any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals)
-
-    def _new_guard(self) -> Guard | None:
-        """Return the distances that the body keeps in every tick, None without any.
-
-        Raises:
-            UnsupportedError: If another setting of the servo does not support clearance goals.
-        """
-        if not self._avoids:
-            return None
-        if self.late == "slow":
-            raise UnsupportedError(
-                "a servo with a clearance goal does not have late='slow'",
-                where="Servo",
-                expected="late='deviate'",
-                hint="priority= makes the clearance an ordinary goal, without a promise for every tick",
-            )
-        return Guard(self.problem, self.axes)
-
-    def _load(self) -> None:
-        """Load all kernels that ticks need, so that no tick waits for compilation."""
-        if self._obstacles is not None:
-            self._put(self._obstacles.none)
-            self._places = None
-        self._placed = True
-        self.take(self.read((None, None, None, None), None))
-        self._answers.load(self._q, self._live.table)
+    def _solver_of(self, goals: tuple[Goal, ...]) -> Solver:
+        """Return the solver of some goals."""
+        solver = self._settings.solver
+        return _default_solver(goals) if solver is None else as_solver(solver, goals)
 
     @property
     def problem(self) -> CompiledProblem:
         """The packed problem."""
         return self.ik.problem
 
-    def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
-        """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
-        from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.tick import servo_rest
-
-        t = self.skeleton.tables
-        tables: Any = writable(t.variables, t.limits, t.followers, t.coupling)
-        q = np.zeros(self.skeleton.nq)
-        rest = ready(servo_rest, tables[0][:0], axes[:0], q, q)
-        tick, begin = _kernels_for(tables[0], tables[1], tables[2], tables[3], axes)
-        return tick, begin, partial(rest, tables[0], axes)
-
-    @staticmethod
-    def _path_kernels(variables: Ints, limits: Array, axes: Array) -> tuple[Any, Any]:
-        """Return the kernels of a tick and of a reset for other variables without followers."""
-        return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
+    @property
+    def axes(self) -> Axes:
+        """The axes of the body, with the state of the first part."""
+        return self._parts[0].axes
 
     def reset(
         self, pose: Start | None = None, velocity: Any = None, acceleration: Any = None, *, time: float = 0.0
     ) -> None:
-        """See ``Servo.reset``; velocities of joints of other parts do not count."""
+        """Restart from a pose, without targets. Obstacles return to their places in the worlds of the goals.
+
+        Args:
+            pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
+            velocity: The velocity of the body, (nv,) or by joint; None for a body at rest. If it breaks the limits, the
+                first ticks are a recovery.
+            acceleration: Its acceleration, likewise; used only with a jerk limit. None for zero.
+            time: Time of the servo's clock now, seconds. Pass the time of your own clock to use its time stamps.
+
+        Raises:
+            InputError: If a value cannot be used.
+        """
         start = self.problem.default_start if pose is None else self.problem.as_start(pose)
-        clock = seconds("time", time)
-        speeds, gains = (
-            np.zeros(len(self.axes.joints)) if given is None else self._own_axes * self.axes.of_motion(given, name)
-            for given, name in ((velocity, "velocity"), (acceleration, "acceleration"))
-        )
-        self._q = start.values.copy()
-        if self._places is not None:
-            self._put(self._places.home)
-        self._feedback.reset()
-        self._begin(speeds, 1.0 / self.rate)
-        if gains.any():
-            self.axes.table[:, AXIS_ACCELERATION] = gains
-            self._replan()
-        if self._closed is not None:
-            self._q = self._closed.reset(self._q)
-            speeds = self.axes.table[:, AXIS_VELOCITY]
-            self._replan()
-        self._time = clock
-        self._held, self._hold_until = _UNDRIVEN if self._goalless else "", 0.0
-        self._lost: Bools = np.zeros(len(self.ik.goals), bool)
-        self._oldest = -np.inf  # time of the oldest target that still applies, or an earlier time
-        self._inputs.reset()
-        self._drives.reset()
-        self._driven = False
-        self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
-        self._whole.reset(self._live.table[0], self._q, rests=not speeds.any())
-        self._led, self._led_row = None, None
-        self._answers.hold(None)
-        self._answers.reset(self._stopped())
-        if self._branch is not None:
-            self._branch.reset(self._answers.q)
-        if self._slow is not None:
-            self._begin_path(self._slow, self._q)
-        if self._guard is not None:
-            self._guard.reset(self._q)
-        self._last = self._command()
-        self._placed = True
+        for part in self._parts:
+            part.reset(start, velocity, acceleration, time=time)
+        self._holds, self._is_off = "", False
+        self._joined()
 
-    @property
-    def kept(self) -> Any:
-        """A copy of what a change replaces."""
-        return dict(self.__dict__), self.axes.table.copy(), self.axes.rows
+    def change(
+        self,
+        goals: Goal | Iterable[Goal] | None = None,
+        *,
+        weights: Mapping[str, float] | None = None,
+        priorities: Mapping[str, int | None] | None = None,
+        velocity: Any = None,
+        acceleration: Any = None,
+        jerk: Any = None,
+        world: World | None = None,
+    ) -> None:
+        """Change goals, limits or the world from the next tick on; the motion goes on without a jump.
 
-    @kept.setter
-    def kept(self, kept: Any) -> None:
-        """Undo a change."""
-        values, table, rows = kept
-        self.__dict__.clear()
-        self.__dict__.update(values)
-        self.axes.table[:], self.axes.rows = table, rows
+        Omitted arguments change nothing. Goals of the same name keep their targets; new goals without a target keep the
+        place where the body stops. Raised limits apply at once. A lowered limit applies as soon as the body can stop
+        with it inside the limits of its joints and, with a clearance goal, without coming too near; until then the old
+        limit applies. ``limited`` says "recovering" until the motion satisfies the new limit.
 
-    def adopt(self, ik: IK) -> None:
-        """Switch to another problem of the same body, from the present state."""
-        stop, answer, live, inputs = self._stopped(), self._answers.q, self._live, self._inputs
-        lost, whole, places, path = self._lost, self._whole, self._places, self._path
-        pairs = same_goals(self.ik.goals, ik.goals)
-        self.axes.let_move(ik.moving)
-        self.ik, self._goalless = ik, False
-        self._drives.tolerance = ik.tolerance
-        self._build()
-        self._live.reset(self.probe.places(stop, self._live.unanchored(self._live.anchored)))
-        self._live.take_over(live, pairs)
-        self._inputs.take_over(inputs, pairs)
-        self._lost = np.zeros(len(ik.goals), bool)
-        self._oldest = -np.inf  # time of the oldest target that still applies, or an earlier time
-        for new, old in pairs:
-            self._lost[new] = lost[old]
-        if {new for new, goal in enumerate(ik.goals) if goal.given} - {new for new, _ in pairs}:
-            self._held = ""  # a new goal has a target
-        self._answers.reset(answer)
-        if self._branch is not None:
-            self._branch.reset(answer)
-        if self._guard is not None:
-            self._guard.reset(self._feedback.body(self._q))
-        if places is not None and self._obstacles is not None:
-            self._put(places.of(self._obstacles, [old for _, old in pairs]))
-        if self._slow is not None and (path is not None or not self._leads_twists):
-            self._path = self._slow
+        Goals are packed again, which takes some milliseconds.
+
+        Args:
+            goals: All goals from now on.
+            weights: Other weights, by the names of goals.
+            priorities: Other priorities, likewise: a hand-over of two hands exchanges them.
+            velocity: As in the constructor, or of some joints by name.
+            acceleration: Likewise.
+            jerk: Likewise.
+            world: Obstacles of all clearance goals.
+
+        Raises:
+            InputError: If a value cannot be used. The servo then is as before.
+            UnknownNameError: If there is no such goal or joint.
+            UnsupportedError: If the servo does not support these goals.
+        """
+        limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        kept, states = dict(self.__dict__), [(part, part.kept) for part in self._parts]
+        try:
+            if goals is not None or weights or priorities or world is not None:
+                wanted = changed_goals(self.ik.goals, goals, weights or {}, priorities or {}, world)
+                with needed_next(*KERNELS):
+                    self._change_goals(IK.of(
+                        self.problem.with_parts(wanted, self._solver_of(wanted), tolerance=self.ik.tolerance)
+                    ))  # fmt: skip
+            for part in self._parts:
+                part.take_limits(**limits)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(kept)
+            for part, state in states:
+                part.kept = state
+            raise
+
+    def _change_goals(self, ik: IK) -> None:
+        """Switch to another problem of the same body; if the parts change, the new ones go on from their state."""
+        groups, parts = independent_parts(ik.problem), self._parts
+        if len(groups) == len(parts) == 1:
+            parts[0].adopt(ik)
+        elif [rows for _, rows in groups] == [rows for _, rows in self._groups]:
+            for part, group in zip(parts, groups, strict=True):
+                part.adopt(self._packed(ik, group))
         else:
-            self._levels = self._whole
-        self._go_on()
-        self._whole.take_over(whole, pairs)
-
-    @property
-    def state(self) -> State:
-        """What new parts of the body take over after a change of goals."""
-        return State(
-            self.ik.goals, self._q, self._answers.q, self.places, self.axes, self._own_axes, self._coming,
-            self._live, self._inputs, self._lost, self._held, self._time,
-        )  # fmt: skip
-
-    def take_over(self, states: Sequence[State]) -> None:
-        """Go on from the states of the parts of the body before a change of goals."""
-        first = states[0]
-        q, answer = first.q.copy(), first.answer.copy()
-        for state in states:
-            q[state.places], answer[state.places] = state.q[state.places], state.answer[state.places]
-        self.reset(Pose.trusted(self.skeleton, q), time=first.time)
-        table, coming = self.axes.table, self.axes.table[:, _LIMITS]
-        self.axes.rows = first.axes.rows
-        self._limits_jerk = "jerk" in first.axes.rows
-        for state in states:
-            own = state.own & self._own_axes
-            table[own] = state.axes.table[own]
-            coming[own] = table[own][:, _LIMITS] if state.coming is None else state.coming[own]
-        if any(state.coming is not None for state in states):
-            self._coming = coming
-        self._live.reset(self.probe.places(self._stopped(), self._live.unanchored(self._live.anchored)))
-        for state in states:
-            pairs = same_goals(state.goals, self.ik.goals)
-            self._live.take_over(state.live, pairs)
-            self._inputs.take_over(state.inputs, pairs)
-            for new, old in pairs:
-                self._lost[new] = state.lost[old]
-        holds = {state.held for state in states}
-        self._held = holds.pop() if len(holds) == 1 else ""
-        self._answers.reset(answer)
-        if self._branch is not None:
-            self._branch.reset(answer)
-        if self._slow is None or (self._path is None and self._leads_twists):
-            self._levels = self._whole
-        self._whole.reset(self._live.table[0], self._q, rests=not table[:, AXIS_VELOCITY].any())
-        self._go_on()
-        self._last = self._command()
-
-    def take_limits(self, **new: Any) -> None:
-        """Change the limits that are not None, as soon as the body can satisfy them."""
-        if all(value is None for value in new.values()):
+            states = [part.state for part in parts]
+            self._adopt(ik)
+            for part in self._parts:
+                part.take_over(states)
             return
-        table = self.axes.table
-        kept = table[:, _LIMITS]
-        self.axes.change_limits(**new)
-        if new["velocity"] is not None:
-            question_velocities(self.skeleton, self.axes.rows["velocity"])
-        self._coming = table[:, _LIMITS]
-        if new["jerk"] is not None and not self._limits_jerk:
-            self._limits_jerk = True
-            if not self._leads_twists and self._path is None:
-                self._path, self._levels = self._slow, None
-                self._go_on()
-        table[:, _LIMITS] = kept
+        self.ik, self._groups, self._part_of = ik, groups, {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that names the replacement of a removed attribute."""
+            hint = ". servo.change(velocity=...) changes limits" if name == "limit" else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
     @property
     def time(self) -> float:
         """The clock of the servo, seconds: the time of the last command."""
-        return self._time
+        return self._parts[0].time
 
-    def read(self, inputs: Any, dt: float | None, *, strict: bool = False) -> Any:
-        """Check the inputs of a tick, and return them as ``take`` needs them.
+    def step(
+        self,
+        targets: LiveTarget | None = None,
+        dt: float | None = None,
+        *,
+        at: float | None = None,
+        joints: Mapping[str, float | None] | Mapping[str | int, float | None] | None = None,
+        jog: Mapping[str, float | None] | Mapping[str | int, float | None] | None = None,
+    ) -> Tick:
+        """Take one tick.
+
+        Joints that get a value or a velocity follow it as their limits allow, and stop inside them. While a goal has a
+        target, or the root moves, goals come first: these joints move as far as the goals allow, and the other joints
+        compensate. Otherwise only these joints move, and the goals then keep the places that result.
 
         Args:
-            inputs: Targets, the time of the targets, values of joints and velocities of joints, see ``Servo.step``.
-            dt: Seconds since the last tick; None for 1 / ``rate``.
-            strict: Whether ``take`` may not refuse any of them.
+            targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal without a new target
+                keeps its last target for ``timeout`` seconds. A goal that never had a target keeps its place. A place
+                by the name of a ``ClearanceGoal`` moves its obstacle there from this tick on. A target with NaN is
+                ignored, and the state of its goal in this tick is "lost".
+            dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
+            at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
+                newer than the last target of their goal are ignored, and ``Tick.stamps`` says so.
+            joints: Values of hinges and slides to go to, radians or length units, by joint. They apply for ``timeout``
+                seconds, after which the goals lead the joint again; None as a value releases the joint at once.
+            jog: Velocities of hinges and slides, per second, likewise.
 
         Raises:
-            InputError: If a value cannot be used. The part then is as before.
+            InputError: If a value cannot be used. The servo then is as before.
+            UnknownNameError: If a target belongs to no goal, or a joint does not exist.
+            UnsupportedError: If the servo cannot keep a joint at a value while goals lead the others.
         """
-        targets, at, joints, jog = inputs
-        h = 1.0 / self.rate if dt is None else seconds("dt", dt)
-        found = None if self._obstacles is None else self._obstacles.read(targets)
-        if found is not None:
-            targets = found[0] or None
-        news = self._inputs.read(targets, at, self._time + h)
-        orders = self._drives.read(joints, jog)
-        if dt is not None:
-            question_time(h, self.rate)
-        drives = orders is not None or self._drives.active
-        if h > 0.0 and news is not None and (strict or drives):
-            self.check_targets(news.table)
-        if h > 0.0 and drives:
-            self._check_drives(news)
-        return h, found, news, orders
+        if len(self._parts) == 1:
+            part = self._parts[0]
+            return part.take(part.read((targets, at, joints, jog), dt))
+        given = [self._shared(one, find) for one, find in (
+            (targets, self._part_of_target), (joints, self._part_of_joint), (jog, self._part_of_joint),
+        )]  # fmt: skip
+        inputs = [(given[0][k], at, given[1][k], given[2][k]) for k in range(len(self._parts))]
+        pairs = list(zip(self._parts, inputs, strict=True))
+        read = [part.read(one, dt, strict=True) for part, one in pairs]
+        if self._holds and not self._is_off and any(one is not None for one in given[0]):
+            for part in self._parts:
+                part.release(self._holds)
+            self._holds = ""
+        for part, one in zip(self._parts, read, strict=True):
+            part.take(one)
+        return self._joined()
 
-    def take(self, read: Any) -> Tick:
-        """Take one tick with the inputs that ``read`` returned.
+    def _shared(self, given: Any, find: Any) -> list[Any]:
+        """Return what each part gets of a mapping, None for nothing; ``find`` returns the part of a key and value."""
+        out: list[Any] = [None] * len(self._parts)
+        if given is None:
+            return out
+        if not isinstance(given, Mapping):
+            takes = [k for k, (goals, _) in enumerate(self._groups) for g in goals if self.ik.goals[g].takes]
+            if find == self._part_of_joint:
+                return [given] * len(out)
+            if len(takes) != 1:
+                raise InputError("targets", value=given, expected="a dict from joints or goals to their targets")
+            out[takes[0]] = given
+            return out
+        for key, value in cast("Mapping[Any, Any]", given).items():
+            k = find(key, value)
+            if out[k] is None:
+                out[k] = {}
+            out[k][key] = value
+        return out
+
+    def _part_of_target(self, key: Any, value: Any) -> int:
+        """Return the part of the goal to which a target belongs.
 
         Raises:
-            InputError: If a target cannot be used. The part then is as before.
+            UnknownNameError: If there is no such goal.
         """
-        h, found, news, orders = read
-        if h <= 0.0:
-            return self._last
-        now = self._time + h
-        if not self._placed:
-            self._placed = True
-            question_start()
-        before = self._places
         try:
-            if found is not None:
-                self._move(found[1])
-            table, fresh = None, None
-            if not self._feedback.far:
-                table, fresh = self._inputs.take(news, now, h)
-            elif news is not None:
-                self.check_targets(news.table)
-            self._drive(orders, now, h, fresh)
-            if table is not None and fresh is not None:
-                if self._slow is not None and self._leads_twists:
-                    self._choose_path(self._slow, fresh)
-                self._answer(table)
-                self._live.table = table
-                if np.count_nonzero(fresh):
-                    self._inputs.seen(fresh, now)
-                    self._lost[fresh] = False
-                    self._held = ""
-            elif not self._held and (self._answers.row is None or self._answers.drifts):
-                self._answer(self._live.table)
-        except InputError:
-            if self._places is not None and found is not None:
-                self._put(self._places.home if before is None else self._places.home.then(before))
-                self._places = before
-            self._live.refuse()
-            raise
-        self._time = now
-        self._lose()
-        return self._advance(h)
+            return self._part_of[key]
+        except (KeyError, TypeError):
+            g = self.problem.writer.goal_of(key, 0 if isinstance(value, Twist) else parts_of(value))
+            self._part_of[key] = next(k for k, (goals, _) in enumerate(self._groups) if g in goals)
+            return self._part_of[key]
 
-    def _drive(self, orders: Orders | None, now: float, h: float, fresh: Bools | None = None) -> None:
-        """Advance the reference values of driven joints by a tick of time h.
+    def _part_of_joint(self, key: Any, _: Any) -> int:
+        """Return the part of a joint; errors of names are left to it."""
+        row = next(iter(self.skeleton.by_row({key: None}, "joints")), 0)
+        return next((k for k, part in enumerate(self._parts) if part.own is not None and row in part.own), 0)
+
+    def hold(self, dt: float | None = None) -> Tick:
+        """Take one tick in which the body brakes; it then stands still until a ``step`` has a target.
 
         Args:
-            orders: Values and velocities of joints that the tick passes.
-            now: Time at its end, seconds.
-            h: Seconds.
-            fresh: Which goals get targets in it.
-        """
-        drives, answers = self._drives, self._answers
-        drives.unseen = () if orders is None else orders.unseen
-        if orders is None and not drives.active and not self._driven:
-            answers.hold(None)
-            return
-        leads = self._goals_lead(fresh)
-        if not self._feedback.far:
-            if orders is not None and orders.given:
-                self._held = ""
-            drives.take(orders, self._feedback.body(self._q), now)
-        driven = drives.active and not leads
-        if driven and not self._driven:
-            answers.hold(None)
-            answers.stay(self._stopped())
-        drives.advance(h)
-        if driven:
-            q = answers.q.copy()
-            q[drives.at] = drives.places
-            q = self.skeleton.follow(q)
-            if self.skeleton.mechanism is not None:
-                q = self.skeleton.mechanism.way(answers.q[None], q[None], drives.variables)[0][0]
-            answers.lead(q, None)
-            keeps = self._live.anchored | (self._live.seen > -np.inf)
-            self._live.keep(keeps, self.probe.places(q, self._live.unanchored(keeps)))
-        else:
-            answers.hold((drives.at, drives.places) if drives.active else None)
-        was, self._driven = self._driven, driven
-        if was and not driven:
-            self._go_on()
-            if not leads and not self._held:
-                self._hold(_UNDRIVEN)
-
-    def _goals_lead(self, fresh: Bools | None) -> bool:
-        """Return whether goals lead the joints that are not driven; ``fresh`` marks goals that get targets now."""
-        if self._goalless:
-            return False
-        if self._root_moves:
-            return True
-        own = self._live.takes & ~self._live.anchored
-        live = (own | (self._live.seen > -np.inf)) & ~self._lost
-        return bool(live.any() if fresh is None else (live | fresh).any())
-
-    def _check_drives(self, news: News | None) -> None:
-        """Check that the servo can drive joints in a tick with these targets.
+            dt: As in ``step``.
 
         Raises:
-            UnsupportedError: If the servo cannot drive joints while goals lead the other joints.
+            InputError: If the time cannot be used.
         """
-        leads = self._goals_lead(None) or (news is not None and bool(news.given.any() or news.twists))
-        if leads and self._path is not None:
-            raise UnsupportedError(
-                "late='slow' keeps to the path of targets, with all joints",
-                where="joints and jog", expected="late='deviate', or no goal with a target",
-            )  # fmt: skip
-        if leads and self.ik.solver.closed:
-            raise UnsupportedError(
-                f"{self.ik.solver.name} is a closed form, which moves all joints", where="joints and jog",
-                expected="a general solver, such as 'lm'",
-            )  # fmt: skip
-
-    def _go_on(self) -> None:
-        """Let goals lead the body again, from its present state."""
-        if self._levels is not None:
-            rests = not self.axes.table[:, AXIS_VELOCITY].any()
-            self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._proves)
-            self._led, self._led_row = None, None
-        if self._path is not None and self._slow is not None:
-            self._begin_path(self._slow, self._stopped())
-
-    def hold(self, dt: float | None, why: str) -> Tick:
-        """See ``Servo.hold``; ``why`` is what the commands say."""
-        h = 1.0 / self.rate if dt is None else seconds("dt", dt)
-        if h < 0.0:
-            question_time(h, self.rate)
-        if h <= 0.0:
-            return self._last
-        self._hold(why)
-        self._inputs.forget(self._live.takes)
-        self._time += h
-        self._drive(None, self._time, h)
-        return self._advance(h)
+        if len(self._parts) > 1:
+            self._holds = _HELD
+        ticks = [part.hold(dt, _HELD) for part in self._parts]
+        return ticks[0] if len(ticks) == 1 else self._joined()
 
     def schedule(self, targets: Targets, times: ArrayLike, *, fade: float = 0.2) -> None:
-        """See ``Servo.schedule``."""
-        if self._obstacles is not None and self._obstacles.knows(targets):
-            raise InputError("targets", expected="none of a clearance goal", hint="pass places of obstacles to step")
-        self._inputs.schedule(targets, times, fade, self._time)
+        """Give targets in advance, such as a chunk of a policy. Then call ``step()`` without targets.
 
-    def clutch(self, goal: str | int, *, scale: float | tuple[float, float] = 1.0) -> Clutch:
-        """See ``Servo.clutch``."""
-        return self._inputs.clutch(goal, scale)
+        From the next tick on, the goals go smoothly through these targets, each at its time, and stop at the last one.
+        The rest of an earlier schedule is replaced, without a jump of the velocity.
 
-    def reading(self, q: Any, expected: Array) -> Array:
-        """Return measured joint values (nq,), with expected values for joints that are not given."""
-        return self._feedback.of(q, expected, self.problem.as_start)
-
-    @property
-    def body(self) -> Array:
-        """The expected joint values of the robot, (nq,)."""
-        return self._feedback.body(self._q)
-
-    def among(self, q: Array) -> Array:
-        """Return the own joints at joint values q (nq,), and the others where they are expected."""
-        return np.where(self.places, q, self.body)
-
-    def stop(self, why: str) -> None:
-        """Hold because the measurement of a joint of any part is too far from its command."""
-        self._feedback.far = why
-        self._hold(why)
-
-    def release(self, why: str) -> None:
-        """Go on if the part holds for this reason."""
-        if self._held == why:
-            self._held = ""
-
-    def measured(self, q: Array) -> str:
-        """Take measured joint values (nq,) into account; return why the body has to hold, "" if it has not to."""
-        self._feedback.read(self._q, q, self._time)
-        if self._feedback.far:
-            self._hold(self._feedback.far)
-        return self._feedback.far
-
-    def _move(self, places: Places) -> None:
-        """Move some obstacles to new places, if these differ from the present places."""
-        if self._places is not None:
-            places = self._places.then(places)
-            if np.array_equal(places.moved, self._places.moved):
-                return
-        self._put(places)
-
-    def _put(self, places: Places) -> None:
-        """Move obstacles to new places; solutions and remaining clearances are computed again."""
-        self._places = places
-        self.probe.put(places)
-        self._answers.put(places)
-        for part in (self._whole, self._slow, self._branch):
-            if part is not None:
-                part.put(places)
-        if self._guard is not None:
-            self._guard.put(places, self._feedback.body(self._q))
-
-    def _begin_path(self, path: Path, q: Array) -> None:
-        """Lead the body along the path of its targets, which begins at joint values q (nq,), where the body stops."""
-        places = self.probe.places(self._feedback.body(q), self._live.unanchored(self._live.takes))
-        path.reset(self._live.placed(self._live.takes, places), self._feedback.body(q), 1.0 / self.rate)
-        self._path, self._levels = path, None
-
-    def _choose_path(self, path: Path, fresh: Bools) -> None:
-        """Choose whether twists or the path lead a body with late="slow", by the goals that get new targets."""
-        twists = self._inputs.twisted()
-        others = (fresh & ~twists).any()
-        if self._path is None and others:
-            self._begin_path(path, self._stopped())
-        elif self._path is not None and fresh.any() and not others:
-            live = self._live.seen > -np.inf
-            if path.arrived or not (live & ~twists).any():
-                self._path, self._levels = None, self._whole
-                self._go_on()
-
-    def _hold(self, why: str) -> None:
-        """Begin to brake, unless the body holds already."""
-        if not self._held:
-            self._inputs.forget(self._live.takes)
-            self._drives.brake()
-        if not self._held and self._driven:
-            pass  # driven joints brake; no other joint moves
-        elif not self._held and self._path is not None:
-            self._path.cut()
-            live = self._live.seen > -np.inf
-            self._live.keep(live, self._path.targets[0, :, :TRANSFORM_WIDTH])
-            self._hold_until = self._time + _PATIENCE * self._path.time_to_stop() + _MARGIN / self.rate
-        elif not self._held:
-            self._answers.stay(self._stopped())
-            live = self._live.seen > -np.inf
-            self._live.keep(live, self.probe.places(self._answers.q, self._live.unanchored(live)))
-        self._held = why
-
-    def _lose(self) -> None:
-        """Let goals whose targets have stopped coming brake."""
-        if self._time - self._oldest <= self.timeout:
-            return
-        seen = self._live.seen
-        live = (seen > -np.inf) & ~self._lost
-        new = live & (self._time - seen > self.timeout)
-        if new.any():
-            self.let_go(new, _LOST)
-        self._oldest = float(seen[live & ~new].min(initial=self._time))
-
-    def let_go(self, goals: Bools, why: str) -> None:
-        """Let goals brake and keep the places where they stop; if no other goal is live, the body holds."""
-        live = self._live.seen > -np.inf
-        new = goals & live & ~self._lost
-        self._lost |= new
-        self._inputs.forget(goals)
-        if self._held or not new.any():
-            return
-        if self._lost[live].all() and not self._drives.active:
-            self._hold(why)
-            return
-        if self._path is not None:
-            return  # the path ends at the last target
-        self._live.keep(new, self.probe.places(self._stopped(), self._live.unanchored(new)))
-        self._answers.row = None  # these targets have no solution yet
-        self._answer(self._live.table)
-
-    def check_targets(self, table: Array) -> None:
-        """Refuse targets (1, goals, 17) that cannot be used.
+        Args:
+            targets: Targets with a leading axis, as in ``IK.track``, of some goals or all.
+            times: When each is reached, on the clock of the servo (``time``), increasing, seconds. Past times are left
+                out, and ``Tick.stamps`` says "late".
+            fade: Seconds of the transition to the new targets.
 
         Raises:
-            InputError: If one cannot.
+            InputError: If a value cannot be used.
+            UnknownNameError: If a target belongs to no goal.
         """
-        try:
-            self.probe.row(self._q, table)
-        except InputError:
-            self._live.refuse()
-            raise
-
-    def stop_places(self, *, goes_on: bool = False) -> Array:
-        """Return the places (goals, 16) of all goals where the body stops if it brakes now.
-
-        If ``goes_on``, the targets go on moving: these are the places where the body would stop if they stood still.
-        """
-        table = self._live.unanchored(self._live.takes)
-        if self._levels is None:
-            return self.probe.places(self._stopped(), table)
-        here = self._feedback.body(self._q)  # extrapolate a small part of the displacement to the stop
-        near = self.axes.shifted(here, _SMALL_PART * self.axes.stop_together(follows=goes_on))
-        places, others = self.probe.places(here, table), self.probe.places(near, table)
-        for place, other in zip(places.reshape(-1, 4, 4), others.reshape(-1, 4, 4), strict=True):
-            place[:3, 3] += (other[:3, 3] - place[:3, 3]) / _SMALL_PART
-            place[:3, :3] = exp_turn(log_turn(other[:3, :3] @ place[:3, :3].T) / _SMALL_PART) @ place[:3, :3]
-        return places
-
-    @property
-    def stops_twists(self) -> bool:
-        """Whether the target of a twist that stops is put where the body can stop."""
-        return self._leads_twists
-
-    def axes_of(self, frame: str | int) -> Array:
-        """Return the rotation (3, 3) of a joint, link or site now."""
-        return Pose.trusted(self.skeleton, (self._q if self.around is None else self.around).copy()).matrix(frame)
-
-    def lead_time(self) -> float:
-        """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or a part."""
-        t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
-        times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
-        share = _SLOW_LEAD if self._slow is not None and self._leads_twists else 1.0
-        return share * min(float(times.max(initial=0.0)), self.timeout)
-
-    def _stopped(self) -> Array:
-        """Return where the body stops if it brakes now, (nq,)."""
-        levels = self._levels
-        if levels is not None and self._proves and (levels.known or self._closed is not None):
-            out = levels.end.copy() if levels.known else self._q.copy()
-            self.skeleton.follow(out)
-            return self._feedback.body(out) if self._leads_commands or not levels.known else out
-        out = self._q.copy()
-        self._rest(self._q, out)
-        self.skeleton.follow(out)
-        return self._feedback.body(out)
-
-    @property
-    def _leads_commands(self) -> bool:
-        """Whether ticks lead the commands, not the expected robot, although these differ.
-
-        Loops and limited rotations keep their limits in commands: an offset would change these there.
-        """
-        tied = self._closed is not None or (self._levels is not None and self._levels.limits_turns)
-        return self._feedback.offset is not None and tied
-
-    def _answer(self, table: Array) -> None:
-        """Solve the goals for these targets, from the previous solution; unchanged targets keep the solution."""
-        if self._driven or self._goalless:
+        if len(self._parts) == 1:
+            self._parts[0].schedule(targets, times, fade=fade)
             return
-        if not np.count_nonzero(table != self._live.table) and self._answers.settled():
-            self._answers.go_home(table, self._feedback.body(self._q))
-        elif self._path is not None:
-            if table is not self._live.table:
-                self.probe.row(self._q, table)  # refuses targets that cannot be used
-            self._path.extend(table)
-        else:
-            answers, branch = self._answers, self._branch
-            if branch is not None and branch.walks(table):
-                branch.walk(answers, self._q)
-                return
-            answers.take(table, self._live.table, self._q)
-            if branch is not None:
-                branch.check(answers, self._q, table)
+        self.problem.writer.table_of_many(targets)  # refuses targets that no part could use
+        for part, own in zip(self._parts, self._shared(targets, self._part_of_many), strict=True):
+            if own is not None:
+                part.schedule(own, times, fade=fade)
 
-    def _advance(self, h: float) -> Tick:
-        """Take a tick of time h towards the solution, or brake."""
-        out = np.empty(len(self._q))
-        brakes = self._coming is not None and self._change_limits(self._coming, out, h)
-        stop = STOP if self._held and not self._driven else 0
-        if brakes:
-            self._go(out, h, STOP)
-        elif self._driven:
-            self._go_driven(out, h)
-        elif self._path is not None and (not stop or self._time <= self._hold_until):
-            self._follow_path(self._path, out, h, stop)
-        else:
-            self._go(out, h, stop)
-        self._q = out
-        if self._coming is not None:
-            reasons = self.axes.table[:, REASON]
-            reasons[self._recovers] = np.maximum(reasons[self._recovers], RECOVERING)
-        if self._drives.active:
-            self._drives.follow(self._feedback.body(out), self._answers.q, h)
-        self._answers.rest()
-        self._last = self._command()
-        return self._last
+    def _part_of_many(self, key: Any, value: Any) -> int:
+        """Return the part of the goal to which targets with a leading axis belong."""
+        return self._part_of_target(key, value[0])
 
-    def _go_driven(self, out: Array, h: float) -> None:
-        """Take a tick in which only driven joints move; write ``out`` (nq,)."""
-        led, before = self._answers.q, self._answers.before
-        if self._closed is None and self._guard is None:
-            led, before = led.copy(), before.copy()
-            self._drives.lead_straight(led, before)
-            led, before = self.skeleton.follow(led), self.skeleton.follow(before)
-        self._aim = self._feedback.command(led), self._feedback.command(before)
-        self._go_straight(out, h, 0)
+    def clutch(self, goal: str | int, *, scale: float | tuple[float, float] = 1.0) -> Clutch:
+        """Return a clutch, released: from now on, targets of this goal are places of a controller, see ``Clutch``.
 
-    def _go_straight(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which joints move independently as ``_aim`` says, under the limits of the whole body."""
-        if self._proves:
-            self._go_by_levels(out, h, stop, self._whole.above)
-        else:
-            self._tick(self._q, *self._aim, out, h, PROPOSE | ADVANCE | stop)
+        Args:
+            goal: The goal, as in targets.
+            scale: Factor of the controller's motion, or a pair: of its displacement and of its rotation.
 
-    def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
-        """Apply new limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
-
-        An axis that would leave its position limits keeps its old acceleration limit for now. If that is not enough, or
-        with a jerk limit, the body brakes with its old limits until it can satisfy the new ones.
-
-        Returns:
-            Whether the body has to brake in this tick.
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If there is no such goal.
         """
-        table = self.axes.table
-        kept, planned = table.copy(), table.copy()
-        v, a = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION]
-        able = np.ones(len(table), bool)
-        same = (limits == kept[:, _LIMITS]).all(axis=1)  # these axes keep their known stops
-        if self._limits_jerk:
-            most = limits * (1.0 + _ROUNDING)
-            begin = v + 0.5 * a * kept[:, GAP]  # where a stop by the new limits begins, see ``axis.stop_of``
-            fastest = np.max(np.abs((v, begin, begin + 0.5 * a * np.abs(a) / most[:, 2])), axis=0)
-            able = (fastest <= most[:, 0]) & (np.abs(a) <= most[:, 1])
-            able |= same
-            if not able.all():
-                self._recovers, self._braked = (limits < kept[:, _LIMITS]).any(axis=1), True
-                return True
-        held = kept[:, _LIMITS].copy()
-        held[:, 0] = 0.0  # lower velocity limits apply at once
-        before = failed = self._leaves_limits(h)
-        for _ in range(2):
-            planned[:] = kept
-            planned[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
-            table[:] = planned
-            self._replan()
-            table[same] = planned[same]
-            planned[:] = table
-            failed = self._leaves_limits(h) & ~before
-            if not failed.any():
-                break
-            able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
-        brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
-        clear = True
-        if self._proves and not brakes:
-            table[:] = planned
-            clear = self._can_stop(out, h)
-            brakes = not clear
-        takes = clear and not brakes
-        self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
-        table[:] = planned if takes else kept
-        if takes:
-            self._whole.forget()
-        if takes and able.all():
-            self._coming = None
-            if self._braked:
-                self._braked = False
-                self._go_on()
-        self._braked |= brakes
-        return brakes
+        k = self._part_of_target(goal, np.eye(4)) if len(self._parts) > 1 else 0
+        return self._parts[k].clutch(goal, scale=scale)
 
-    def _can_stop(self, out: Array, h: float) -> bool:
-        """Return whether the body can stop under its present limits; ``out`` (nq,) is scratch memory."""
-        kept = self._state
-        self._whole.forget()
-        self._aim = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
-        self._go_by_levels(out, h, STOP)
-        found = self._whole.known
-        self._put_back(kept)
-        return found
+    def measured(self, q: Start) -> None:
+        """Take the joint values into account that the robot reports.
 
-    @property
-    def _state(self) -> Any:
-        """A copy of what a tick by levels changes."""
-        return self._whole.state, self.axes.table.copy(), None if self._guard is None else self._guard.state
+        The commands stay continuous and keep all limits. While they stand still, the servo learns within seconds how
+        far the robot is off its commands. It corrects the commands by this offset, at most by half of
+        ``following_error``, so that the robot meets its goals. ``Tick.errors`` are then the errors of the robot. If
+        a joint is farther than ``following_error`` from its command, the body brakes and holds, and ``explain`` names
+        the joint. After a measurement within ``following_error``, the next target resumes the motion.
 
-    def _put_back(self, kept: Any) -> None:
-        """Restore a ``_state``."""
-        self._whole.state, self.axes.table[:] = kept[:2]
-        if self._guard is not None:
-            self._guard.state = kept[2]
+        Args:
+            q: A pose or joint values as in ``IK.solve``, or values of some joints by name: the other joints are assumed
+                to be where they are expected. Sensor noise may open loops: the nearest closed pose is used, in which
+                joints that are given by name stay if possible, and joints without sensors follow.
 
-    def _leaves_limits(self, h: float) -> Bools:
-        """Return which axes leave their position limits if each brakes now, in ticks of time h; changes the table."""
-        table, q = self.axes.table, self._q
-        leaves = np.zeros(len(table), bool)
-        lasts = float(table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(axis=1).max(initial=0.0))
-        for _ in range(min(math.ceil(lasts / h) + 1, _LONGEST_STOP)):
-            out = np.empty(len(q))
-            self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
-            leaves |= table[:, REASON] == EMERGENCY
-            q = out
-        return leaves
-
-    def _go(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick by levels, or one in which joints move independently to the solution; write ``out`` (nq,)."""
-        there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
-        self._aim = there, before
-        if self._levels is not None:
-            self._go_by_levels(out, h, stop)
-            if self._closed is not None:
-                self._closed.watch(out, there, 0.0 if stop else h)
-        else:
-            self._go_straight(out, h, stop)
-        if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
-            self._branch.leave(self._answers, self._q, self._live.table)
-
-    def _go_by_levels(self, out: Array, h: float, stop: int, count: int | None = None) -> None:
-        """Take a tick in which goals of the first ``count`` levels keep their priorities; write ``out`` (nq,)."""
-        levels = self._whole
-        if self._led_row is not self._answers.row or self._leads_commands:
-            self._led_row, self._led = self._answers.row, self._reachable()
-        targets = (self._live.table if self._led is None else self._led)[0]
-        places = (self._q if self._leads_commands else self._feedback.body(self._q)), self._q
-        if self._guard is not None:
-            self._guard.begin_tick(self._q, h, self._feedback, commands=self._leads_commands)
-        leads = (self._led is not None or self._answers.reaches) and not self._inputs.twists
-        meets = MEETS if leads else 0
-        levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
-        unknown = self._proves and not levels.known and not stop
-        kept = self._state if unknown else None
-        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets), count)
-        if kept is not None and not levels.known:  # brake until the body is known to stop inside its limits
-            self._put_back(kept)
-            levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | STOP), count)
-        if self._tools is not None:
-            self._tools.note_shares(*levels.tools, leads=self._path is not None)
-        if self._guard is not None:
-            self._guard.blocked = bool(levels.touches[0])
-        alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
-        if alone and not stop and not self._drives.active and np.count_nonzero(self.axes.table[:, REASON]):
-            place = self.axes.shifted(out, self.axes.stop_together(follows=True))
-            if self.skeleton.mechanism is not None:
-                place = self.skeleton.mechanism.closed(place[None])[0][0]
-            self._answers.restart(self._feedback.body(place))
-
-    def _reachable(self) -> Array | None:
-        """Return targets (1, goals, 17) in which missed targets are replaced by their places in the solution.
-
-        None if no target is replaced. Where commands are led, all targets are places of commands. A solution that is
-        still being searched may be worse than the present pose in some goal, without a gain at a higher priority; then
-        missed targets from that priority on are kept.
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a joint does not exist.
         """
-        if self._leads_commands:
-            goals = self._live.takes
-            there = self._feedback.command(self._answers.q)
-            return self._live.placed(goals, self.probe.places(there, self._live.unanchored(goals)))
-        row = self._answers.row
-        if row is None or self._answers.reaches:
-            return None
-        most, most_angle = self.ik.tolerance
-        first = self.problem.places.stop
-        goals = self.ik.goals
-        errors = row[first : first + 2 * len(goals)].reshape(-1, 2)
-        over = np.array([[goal.own_tolerance or most, most_angle] for goal in goals])
-        now = np.array([list(error) for error in self.probe.errors(self._feedback.body(self._q), self._live.table)])
-        missed = (errors > over).any(1) & self._live.takes
-        ranks = np.array([goal.rank for goal in goals])
-        for rank in sorted(set(ranks.tolist())):  # numpy.unique takes 50 ms in its first call
-            level = ranks == rank
-            if (errors[level] > _NO_WORSE * now[level] + over[level]).any():
-                missed &= ranks < rank
-                break
-            if (errors[level] < now[level] - over[level]).any():
-                break  # a gain at this priority may cost lower priorities
-        if not missed.any():
-            return None
-        return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
+        reading = self._parts[0].reading(q, self._merged([part.body for part in self._parts]))
+        far = ""
+        for part in self._parts:
+            far = part.measured(part.among(reading)) or far
+        self._is_off = bool(far)
+        if far and len(self._parts) > 1:
+            self._holds = far
+            for part in self._parts:
+                part.stop(far)
 
-    def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
-        """Take a tick along the path of the targets; write ``out`` (nq,)."""
-        before = self._feedback.command(path.place)
-        self._answers.q, self._answers.drifts = path.advance(h, stop), False
-        there = self._feedback.command(self._answers.q)
-        self._aim = there, before
-        self._go_straight(out, h, 0)
-        path.pace.adapt(self.axes.way(out, there), h)
-        self._answers.row = path.row if path.arrived else None
+    def _merged(self, values: Sequence[Array]) -> Array:
+        """Return joint values (nq,) in which each joint has the value in the values of its part."""
+        out = values[0].copy()
+        for part, q in zip(self._parts[1:], values[1:], strict=True):
+            out[part.places] = q[part.places]
+        return self.skeleton.follow(out) if len(values) > 1 else out
 
-    @property
-    def _blocked(self) -> bool:
-        """Whether clearance has changed the last tick."""
-        return self._guard is not None and self._guard.blocked
-
-    @property
-    def _aimed(self) -> Bools:
-        """Which goals have a target now: their own, one that has come, or a place relative to a joint that is led."""
-        aimed = (self._live.seen > -np.inf) | self._live.own
-        return aimed | self._relative if self._relates and np.count_nonzero(aimed) else aimed
-
-    def _command(self) -> Tick:
-        """Return the command of the present state."""
-        axes, q, aimed, unseen = self.axes, self._q.copy(), self._aimed, self._inputs.unseen
-        holding = self._held
-        if np.count_nonzero(unseen) and not (holding or aimed.any() or self._answers.drifts):
-            holding = _UNKNOWN
-        self.details = ServoDetails(
-            self._view,
-            q,
-            axes.by_column(AXIS_VELOCITY),
-            axes.by_column(AXIS_ACCELERATION),
-            axes.table[:, REASON].copy(),
-            table=self._live.table,
-            row=self._answers.row,
-            wanted=self._feedback.command(self._answers.q),
-            drifts=self._answers.drifts,
-            offset=self._feedback.found,
-            apart=self._feedback.beside,
-            holding=holding,
-            lost=self._lost | unseen,
-            aimed=aimed,
-            waiting=self._inputs.waiting(),
-            due=self._inputs.due(self._time),
-            stamps=self._inputs.told,
-            joints=self._drives.states,
-            tools={} if self._tools is None else self._tools.told,
-            time=self._time,
-            blocked=self._blocked,
-            places=self._places,
-        )
-        return Tick(self.skeleton, q, self.details)
+    def _joined(self) -> Tick:
+        """Return the command of all parts in their present state."""
+        details = [part.details for part in self._parts]
+        q = self._merged([one.q for one in details])
+        for part in self._parts:
+            part.around = q
+        goals = [goals for goals, _ in self._groups]
+        return Tick(self.skeleton, q, Together(self.problem, q, details, goals, [part.places for part in self._parts]))
 
 
-def _replan_of(axes: Array) -> Callable[[], None]:
-    """Return a function that plans the stops of all axes again, after their motion or their limits have changed."""
-    from synovia.kernels.compiler.jit import ready
-    from synovia.kernels.servo.tick import servo_replan
-
-    return partial(ready(servo_replan, axes[:0]), axes)
+Group: TypeAlias = "tuple[list[int], frozenset[int]]"
 
 
-def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Array, axes: Array) -> tuple[Any, Any]:
-    """Return the kernels of a tick and of a reset for these tables, see ``kernels.servo.tick``."""
-    from synovia.kernels.compiler.jit import ready
-    from synovia.kernels.servo.tick import servo_reset, servo_tick
+def independent_parts(problem: CompiledProblem) -> list[Group]:
+    """Return the goals (indices) and the moving joints (rows) of each part that moves independently of the others.
 
-    none, q = axes[:0], np.zeros(0)
-    tick = ready(servo_tick, variables[:0], limits[:0], followers[:0], coupling[:0], none, q, q, q, q, 1.0, PROPOSE)
-    begin = ready(servo_reset, none, q, 1.0)
-    return partial(tick, variables, limits, followers, coupling, axes), partial(begin, axes)
-
-
-_LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
-KERNELS: Final = (  # entry points that every servo needs in addition to its solver's
-    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "replan")),
-    "hierarchy.full_body.full_body",
-    "servo.step.servo_step",
-)
-
-
-def _positive(name: str, value: Any, unit: str) -> float:
-    """Return a positive number.
-
-    Raises:
-        InputError: If it is none.
+    Joints belong together if they move the same goal, or are coupled, as mimic joints or in a loop. Rest goals belong
+    to every part. Joints that only rest goals move are a part, too.
     """
-    if not is_number(value) or not 0.0 < value < math.inf:
-        raise InputError(name, value=value, expected=f"a number above 0, {unit}")
-    return float(value)
+    skeleton, goals = problem.skeleton, problem.goals
+    everything = frozenset(with_followers(skeleton, problem.moving))
+    rest = [g for g, goal in enumerate(goals) if goal.preference is not None]
+    found: list[Group] = []
+    still: list[int] = []  # goals that nothing moves
+    for g, (goal, joints) in enumerate(zip(goals, problem.goal_joints, strict=True)):
+        if g in rest:
+            continue
+        rows = everything
+        if goal.joints and not goal.moves_mass:
+            rows = {row for joint in joints for row in ancestors(skeleton.parents, joint)}
+            rows = everything & with_followers(skeleton, with_tied(skeleton, with_followers(skeleton, rows)))
+        mine = [g]
+        for other in [one for one in found if rows & one[1]]:
+            mine, rows = other[0] + mine, rows | other[1]
+            found.remove(other)
+        if rows:
+            found.append((mine, frozenset(rows)))
+        else:
+            still.append(g)
+    if problem.root != "fixed" or not found:
+        return [(list(range(len(goals))), everything)]
+    left = everything.difference(*(rows for _, rows in found))
+    found[0][0].extend(still)
+    if left and rest:
+        found.append(([], left))
+    return sorted(((sorted(mine + rest), rows) for mine, rows in found), key=lambda one: min(one[1]))
+
+
+def _part_with(skeleton: Skeleton, groups: Sequence[Group], row: int) -> int:
+    """Return the part that moves a joint, the first part if none does."""
+    above = {*ancestors(skeleton.parents, row)}
+    return next((k for k, (_, rows) in enumerate(groups) if above & rows), 0)
+
+
+def _own_rows(skeleton: Skeleton, groups: Sequence[Group], k: int) -> frozenset[int]:
+    """Return the joints of part k; the first part also has all joints that no part moves."""
+    others = {row for j, (_, rows) in enumerate(groups) if j != k for row in rows}
+    return frozenset(range(len(skeleton))) - others if k == 0 else groups[k][1]
+
+
+def _default_solver(goals: tuple[Goal, ...]) -> Solver:
+    """Return the default solver of a servo with these goals."""
+    plain = len(goals) == 1 and goals[0].needs in _ARM_GOALS and goals[0].rank == 0
+    return LevenbergMarquardt() if plain else FullBody()

@@ -65,6 +65,7 @@ try:
     if numba is None:
         raise ImportError("nothing is compiled here")
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+    from numba.core.compiler_lock import global_compiler_lock
     from numba.core.serialize import dumps
 
     class _Locator(UserProvidedCacheLocator):
@@ -127,7 +128,8 @@ try:
 
         def lacks(self, sig, target_context) -> str:
             """Return a name of the code for these types and this processor if the code is not stored, else ""."""
-            target_context.refresh()
+            with global_compiler_lock:  # threads that first call kernels at the same time
+                target_context.refresh()
             file = self._file(self._index_key(sig, target_context.codegen()))
             return "" if file.exists() else f"{file.parent.name}/{file.name}"
 
