@@ -12,7 +12,7 @@ from synovia.kernels.tree.variables import step
 
 
 def from_python(helper):
-    """Return a helper of kernels in a form that Python can call: numba compiles helpers without a wrapper for Python."""
+    """Return a helper of kernels in a form that Python can call; numba compiles helpers without a wrapper for it."""
     if compiler.mode != "jit":
         return helper
     import numba
