@@ -284,7 +284,7 @@ def seam(tmp_path):
 def not_begun(tmp_path):
     body = sy.bundled("humanoid").with_root("free")
     report = sy.LiveRetarget(body, sy.bundled("humanoid"), rate=30).report()
-    assert report.verdict == "look"
+    assert report.facts["verdict"] == "look"
     return str(report)
 
 
