@@ -121,7 +121,7 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
         sole: The sole on the floor.
         floor: Height of the floor where no obstacle is below.
         level: Height of the ground of the previous contact.
-        step: Height above ``level``; a higher surface counts as a wall, or as above the body.
+        step: Largest height of a foothold above ``level``; a higher surface counts as a wall, or as above the body.
     """
     up, points, ways = sole.up, sole.points(), sole.ways()
     tried = (points + ways[:, None]).reshape(-1, 3)

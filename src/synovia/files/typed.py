@@ -33,7 +33,7 @@ class TypedFile(Generic[T]):
         most: Largest size in bytes.
         fields: Returns the allowed fields of the value at a path, for example ``goals[0].rotation``.
         choices: Allowed values of fields named ``kind``.
-        forms: Descriptions of the form of values, by the last part of the field's name.
+        forms: Descriptions of allowed values, by the end of the field's name, such as ``rotation``.
     """
 
     kind: type[T]

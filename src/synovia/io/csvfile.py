@@ -53,7 +53,7 @@ def columns(skeleton: Skeleton, rows: Sequence[int] | None = None) -> list[str]:
 
 
 class JointColumns:
-    """Find the index in q of columns, by the names from ``columns``, or by any other name of the joints.
+    """Finds the index in q of a column by its name: that from ``columns``, or one with another name of the joint.
 
     Args:
         skeleton: The skeleton.

@@ -193,7 +193,7 @@ def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> li
 
 
 def _up_of(body: Skeleton) -> str | None:
-    """Return the axis of a body that points up: that of its file, else along which its rest pose stands, else None."""
+    """Return the axis of a body that points up: from its file, else from its rest pose if it stands, else None."""
     found = find_up(body)
     return found.nearest if found.certainty >= SHOWN else None
 

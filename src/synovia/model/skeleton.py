@@ -59,7 +59,7 @@ _Value = float | Numbers
 # values by joint; all other joints are at rest
 JointValues = Mapping[str, _Value] | Mapping[int, _Value] | Mapping[str | int, _Value]
 _DOUBLE = np.dtype(np.float64)
-_PACKED = (8,)  # strides of a contiguous float64 array in bytes
+_PACKED = (8,)  # bytes: strides of a contiguous float64 array
 _new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # local names save an attribute lookup in each call
 _V = TypeVar("_V")
 
@@ -924,7 +924,7 @@ class Skeleton(Pictured):
         A hinge without limits is uniform in (-pi, pi), a ball without limits uniform on all rotations; free joints and
         slides without limits stay at rest. With loops, the pose is reached on a closed path from the rest pose, so it
         stays in the rest pose's assembly branch unless the path meets a singular pose. The independent joints are
-        uniform, or, if such loops hardly ever close, as near to a random pose as the path leads.
+        uniform. If such loops hardly ever close, the path leads towards a random pose of all joints instead.
 
         Args:
             seed: From 0 to 2^32 - 1.

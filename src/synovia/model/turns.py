@@ -12,7 +12,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
 
-_TURNS: Final = 0.05  # smallest rotation of a path's end per radian of a leader, radians
+_TURNS: Final = 0.05  # radians per radian of a leader: smallest rotation of a path's end that counts
 
 
 class PathTurns:

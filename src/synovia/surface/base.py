@@ -16,7 +16,7 @@ from synovia.model.geometry import Array, frames_to_transforms
 Colour = tuple[int, int, int]
 
 PLAIN: Final[Colour] = (176, 186, 200)  # colour of surfaces without a colour, or with a texture that cannot be shown
-_RIGID: Final = 1e-3  # largest deviation of a rigid bind frame, which may be a product of float32 matrices
+_RIGID: Final = 1e-3  # largest deviation of R Rᵀ from 1 in rigid bind frames, which may be products of float32 matrices
 _COVERS: Final = 0.5  # least fraction of the total bone length that the surface must cover to show the whole body
 
 

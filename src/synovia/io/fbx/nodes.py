@@ -217,7 +217,7 @@ class Chain:
         self._linear: dict[int, Array] = {-1: np.eye(3)[None]}  # W of each node: linear part of its world matrix
         self._unscaled: dict[int, Array] = {-1: np.eye(3)[None]}  # U of each node: W without the node's own scale
         self._scale: dict[int, Array] = {-1: np.ones((1, 3))}  # e of each node: scale that its children inherit
-        self._heir: dict[int, int] = {-1: -1}  # node whose e a node inherits; -1 for none
+        self._heir: dict[int, int] = {-1: -1}  # for each node, the node whose e it inherits; -1 for none
 
     def frame(self, row: int) -> tuple[Array, Array]:
         """Return the linear map from a node's translation to the world, (T, 3, 3), and the map's origin, (T, 3)."""

@@ -24,8 +24,8 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.text import listed
 
-_EMPTY = 6  # ``kind`` of a helper
-_NORMAL = 0  # value of ``mode`` for inherit type RSrs
+_EMPTY = 6  # value of ``Node.kind`` for a helper
+_NORMAL = 0  # value of ``Node.mode`` for inherit type RSrs
 _LONGEST: Final = 300.0  # seconds to read a file; on POSIX, the processor time is also limited, by file size
 _ASCII: Final = re.compile(rb"\s*(;\s*FBX\b|FBXHeaderExtension\s*:)")
 _CAMERA, _LIGHT, _BONE = 4, 3, 5  # node types of ufbx
@@ -303,7 +303,7 @@ class Node(NamedTuple):
         visible: Whether the node is shown.
         mode: Scale inheritance, as ``ufbx.InheritMode``.
         source: Index of the node whose scale multiplies the scale of this node, -1 for none.
-        helper: Whether the node is not in the file, but was added to have the scale of its parent.
+        helper: Whether the node is not in the file, but was added (by ``Tree``) to hold the scale of its parent.
     """
 
     name: str

@@ -56,7 +56,7 @@ _LOCKED: Final = 1e-9  # cosine of the middle angle; below it, the outer angles 
 ENDING: Final = ".fbx"
 _STILL: Final = 1e-7  # rounding of float32; a property that differs less from rest needs no curve
 _FLAT: Final = 1e-9  # relative determinant of a linear map, below which the map counts as singular
-_APART: Final = (4e-6, 4e-7)  # factors of the smallest and largest coordinate; their sum separates two bones in float32
+_APART: Final = (4e-6, 4e-7)  # factors of a bone's smallest and largest coordinate; float32 shows a shift by the sum
 _HELPER: Final = " scale"  # ending of names of joints that readers add below nodes without inherited scale
 
 
@@ -89,8 +89,8 @@ def write_fbx(
     Rest rotations are the bones' pre-rotations, so that all angles are 0 at rest. A skeleton with several roots gets an
     additional root above them.
 
-    A copy keeps its unit and its axes. The motion is an additional take, before the others and marked as the current
-    one, and the file gets its frame rate. Each take gets a key at rest for properties that only other takes key. If the
+    A copy of an FBX file keeps unit and axes. The motion is an additional take, before the others and marked as the
+    current one, and the file gets its frame rate. Properties keyed only in other takes get a key at rest. If the
     skeleton has no unit, it is scaled to the bone lengths of the file.
 
     Hinges and slides become bones that rotate and translate. Limits, masses and loops are left out.
@@ -236,7 +236,7 @@ def _tracks(
         motion: The motion.
         nodes: The nodes of the file.
         rows: Which nodes are joints.
-        scale: Units of the file in one unit of the skeleton.
+        scale: How many file units one skeleton unit is.
         axes: Rotation from the axes of the skeleton to those of the file, (3, 3).
     """
     frames = motion.frames()
@@ -369,7 +369,7 @@ def _add_surface(
 
 
 def _scale(document: Document, skeleton: Skeleton, nodes: list[Node], rows: _Rows) -> float:
-    """Return the units of a file in one unit of a skeleton; estimate it from bone lengths if the skeleton has no unit.
+    """Return how many file units one skeleton unit is; estimate it from bone lengths if the skeleton has no unit.
 
     Args:
         document: The file.
@@ -416,7 +416,7 @@ def add_bones(document: Document, skeleton: Skeleton, scale: float) -> Body:
     Args:
         document: The file.
         skeleton: The skeleton.
-        scale: Units of the file in one unit of the skeleton.
+        scale: How many file units one skeleton unit is.
     """
     roots = sum(parent < 0 for parent in skeleton.parents)
     first = int(roots > 1)

@@ -78,14 +78,14 @@ def read_skeleton(path: Path) -> Skeleton:
 
 
 def read_model(path: Path) -> tuple[Any, list[int]]:
-    """Return MuJoCo's model of an MJCF file, and the skeleton row of each body; raises as ``read_skeleton`` does."""
+    """Return MuJoCo's model of an MJCF file, and the skeleton row of each body; errors as in ``read_skeleton``."""
     reader = _reader(path)
     reader.skeleton(path)
     return reader.model, reader.row_of
 
 
 def read_world(path: Path) -> World:
-    """Return the colliding geoms as obstacles, in the pose of the file; raise errors as ``read_skeleton`` does.
+    """Return the colliding geoms as obstacles, in the pose of the file; errors as in ``read_skeleton``.
 
     An obstacle is a body, or a geom of the world body. A plane is a half-space, whatever its drawn size.
     """
@@ -366,7 +366,7 @@ class _Reader:
         return Interval(low, high)
 
     def mimic(self, j: int) -> Mimic | None:
-        """Return the coupling of a joint, or None."""
+        """Return the coupling of a joint to its leader; None without a leader."""
         coupling = self.followers.get(j)
         if coupling is None:
             return None

@@ -219,7 +219,7 @@ class Clips(Generic[_Clip]):
         return Motion(skeleton, q, said.fps, name=animation.name, stretch=stretch, notes=notes)
 
     def _dropped(self, local: dict[tuple[int, str], Array], count: int, *, scaled: bool) -> Array | None:
-        """Return the largest distance, (n,), of each joint from its position in the file due to dropped small tracks.
+        """Return each joint's largest distance from its position in the file, (n,), due to dropped tracks.
 
         None if all tracks were kept.
         """
@@ -252,7 +252,7 @@ class Clips(Generic[_Clip]):
         return [_SMALL.format(names=names, far=far.max())]
 
     def _scale_notes(self, local: dict[tuple[int, str], Array], count: int, stretch: Array | None) -> list[str]:
-        """Return a sentence about animated scale, with the distance of rigid bones from the file."""
+        """Return a sentence about animated scale, with the error of positions that rigid bones cause."""
         scene = self._scene
         rows = sorted(
             row

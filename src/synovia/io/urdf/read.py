@@ -174,7 +174,7 @@ def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = Fa
 
 
 def read_world(path: Path) -> World:
-    """Read the shapes of all links as obstacles, with the joints at rest; raises as ``read_skeleton`` does."""
+    """Read the shapes of all links as obstacles, with the joints at rest; errors as in ``read_skeleton``."""
     from synovia.model.shapes.world import World
 
     body = read_skeleton(path)

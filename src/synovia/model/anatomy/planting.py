@@ -1,4 +1,4 @@
-"""Feet of a body that stand, tick by tick: corrections that keep their points in place, and angles that raise soles."""
+"""Standing feet of a body, tick by tick: corrections that keep points in place, and angles that raise soles."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Corrections:
 
 
 def raising_angles(joint: int, rows: Ints, points: Array, numbers: Array) -> Callable[[Array, Array], None]:
-    """Return the function that finds by which angles a joint has to raise toes and heel of a foot, and by which it can.
+    """Return a function that computes how far a joint must raise toes and heel, and how far it can turn towards level.
 
     Its arguments are world frames of the body, (T, n, 12), and the angles, (T, 4), which it writes.
 

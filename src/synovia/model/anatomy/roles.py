@@ -182,7 +182,7 @@ def _begins(
 
 
 def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
-    """Return whether "leg" means the lower leg, as in upleg, leg, because no other word does, as in leg, knee."""
+    """Return whether "leg" means the lower leg, as in "upleg, leg"; in "leg, knee", it does not."""
     lower = {*LIMBS["lower_leg"]} - {alias}
     return alias in LIMBS["lower_leg"] and not any(word and word.side == side and word.word in lower for word in words)
 

@@ -39,7 +39,7 @@ _FLOOR: Final = 0.3  # weight if the lowest point of the body has the same heigh
 _TRAVEL: Final = 1.0  # weight against an axis along which the hips travel far: bodies crawl far, but seldom climb far
 # weight of the axes that most files use
 _USUAL: Final[Mapping[str, float]] = dict.fromkeys(AXES, 0.0) | {"y": 0.3, "z": 0.25}
-_CLEAR: Final = 0.6  # lead over the second axis from which on the certainty is 1
+_CLEAR: Final = 0.6  # lead of the best axis over the second one that makes the certainty 1
 
 _FAR: Final = 3.0  # leg lengths: distance that counts as a long path
 _TALLEST: Final = 1e6  # leg lengths: bound for ratios of bodies whose legs have no length
@@ -62,7 +62,7 @@ _FOLDED: Final = 0.5  # leg lengths: if the distance from hip to ankle is shorte
 _POINT: Final = 0.01  # fraction of the skeleton's size: shorter lines do not define a direction
 # fraction of a leg's length: joints without a role that are nearer to the hips do not define the trunk
 _CROWN: Final = 0.3
-# horizontal component of the mean direction of two arms; for larger values, both point the same way, as in no rest pose
+# horizontal component of the mean direction of two arms; with a larger one, both point to one side, as in no rest pose
 _ALIKE: Final = 0.8
 _RAISED: Final = 0.5  # upward component of the mean direction of two arms; arms with a larger value point up
 _SAMPLE: Final = 300  # largest number of frames sampled from a clip, evenly spread

@@ -16,7 +16,7 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.text import DOUBT
 
-_PACE: Final = 0.1  # seconds: time for which a velocity counts as a displacement
+_PACE: Final = 0.1  # seconds: factor of velocities where they are added to distances of poses
 # a clip is cut if the distance from a pose to the first pose is below this factor of the distance at the end
 _BETTER: Final = 0.7
 _PHASE: Final = 0.05  # seconds: precision of the times of contacts
@@ -200,7 +200,7 @@ def _without_drift(ground: Ground, q: Array, fps: float) -> Array:
 
 
 def looped_scale(stretch: Array, blend: int) -> Array:
-    """Return animated scale (T, ...) whose last frame continues in the first frame, as ``looped`` does."""
+    """Return animated scale (T, ...) whose last frame continues in the first frame; see ``looped``."""
     x = np.log(np.maximum(stretch, _LEAST)).reshape(len(stretch), -1)
     last, first = np.diff(x[-3:], axis=0), np.diff(x[:3], axis=0)
     before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]

@@ -32,7 +32,7 @@ _ROUNDING: Final = 1.0 + 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """Highest velocity and acceleration of each group of steps: one scalar, or the three of a rotation or position.
+    """Highest velocity and acceleration of each group of step components: a scalar, or those of a rotation or position.
 
     Args:
         groups: Group of each step of a ``Chart``, (m + 3 k,).

@@ -358,8 +358,8 @@ class _Tree:
         base: The joint that is treated as fixed, with all joints above; -1 for none.
 
     Attributes:
-        part: The first joint of the rigid part of each joint; -1 for joints that cannot move.
-        above: The nearest ancestor with shapes of each joint; -1 for none.
+        part: For each joint, the first joint of its rigid part; -1 for joints that cannot move.
+        above: For each joint, its nearest ancestor with shapes; -1 for none.
         spread: For each joint, length of the bones between the first and the last moving joint below ``above``.
         size: Length of the longest chain below the base.
     """

@@ -70,7 +70,7 @@ class Palms(NamedTuple):
 
 
 def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
-    """Return the palms of landmarks (T, 21, 3) as ``hand_points`` returns them, for a side as in ``palm_of``."""
+    """Return the palms and the side of landmarks from ``hand_points``, (T, 21, 3); ``side`` is as in ``palm_of``."""
     palm = _plane(places)
     bends = _bends(places, *palm[:2])
     found = _bent_to(places, bends, *palm)
@@ -112,7 +112,7 @@ def _bends(places: Array, along: Array, out: Array) -> Array:
 
 
 def _bent_to(places: Array, bends: Array, along: Array, out: Array, origin: Array) -> str:
-    """Return the side of a hand, as ``side_of``, from bends (T, 2) of ``_bends`` and the results of ``_plane``."""
+    """Return the side of a hand (see ``side_of``) from the results of ``_bends``, (T, 2), and of ``_plane``."""
     total = float(bends.sum())
     if abs(total) < _STRAIGHT * max(int(np.isfinite(along[:, 0]).sum()), 1):
         tips = places[:, FINGER_POINTS["thumb"][-1]] - origin
