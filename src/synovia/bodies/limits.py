@@ -33,13 +33,14 @@ _INVERSION, _EVERSION = 35.0, 25.0  # sole inwards and outwards, by the Merck Ma
 _TOES_ASIDE: Final = 15.0  # chosen: a foot rotates little about its leg
 _ELBOW: Final = 150.0
 _FOREARM: Final = 80.0  # degrees of pronation, and of supination
-_WRIST: Final = (80.0, 70.0), (20.0, 30.0)  # towards palm, back of the hand; thumb, little finger
+_WRIST: Final = (80.0, 70.0), (20.0, 30.0)  # (towards palm, back of the hand), (towards thumb, little finger)
 _SHOULDER: Final = (180.0, 60.0), (135.0, 45.0)  # (front, back): arm down; arm level (Kurz: 130, 45)
 _RAISED, _CROSSED = 180.0, 45.0  # abduction; adduction, by Kurz
 _LATERAL, _MEDIAL = 90.0, 70.0  # rotation of the upper arm
-_COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)  # up by 30, as Inman et al. (1944); others rounded down
+# (front, back), (up, down), twist; up by 30, as in Inman et al. (1944); the other values are rounded down
+_COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)
 _KNEE_TWIST, _WRIST_TWIST = 10.0, 10.0  # chosen: play of soft tissue
-_EYE: Final[_Range] = (30.0, 45.0), (45.0, 45.0), (10.0, 10.0)  # up and down, aside, twist; chosen
+_EYE: Final[_Range] = (30.0, 45.0), (45.0, 45.0), (10.0, 10.0)  # (up, down), sides, twist; chosen
 _SIDEWAYS: Final = 2.0  # degrees of play of knees and elbows to each side; chosen
 _DOWN: Final = 0.7  # smallest cosine between the downward direction and a leg of a body that stands
 

@@ -38,7 +38,7 @@ from synovia.text import toml_key, toml_text
 SCHEMA: Final = "synovia.goals/1"
 _LARGEST: Final = 2**24  # largest size of a file, bytes; a goal takes about 100 bytes
 _Three = tuple[float, float, float]
-# Type of each form of field, with the bounds of its values
+# Python type of each form of a field, with the bounds of its values
 _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "point": (_Three, {}),
     "direction": (_Three, {}),

@@ -16,7 +16,7 @@ from synovia.text import parse_json, parse_toml
 
 T = TypeVar("T")
 _SUFFIXES: Final = (".toml", ".json")
-# Names of the types of JSON and of msgspec in words of TOML
+# Words of messages for the types that msgspec names
 _WORDS: Final = {
     "object": "a table", "array": "a list", "float": "a number", "int": "a whole number", "str": "text",
 }  # fmt: skip

@@ -35,7 +35,7 @@ LARGEST_FILE: Final = 2**30  # largest size of a file, bytes; readers need sever
 FREE_NUMBERS: Final = 2**23  # number of values that any file may describe, however small; 64 MiB as float64
 _UNEVEN: Final = 0.2  # fraction of the mean time step; smaller deviations of a step count as rounding
 _PER_FRAME: Final = 0.1  # frames per second: smaller values may be seconds per frame, given by mistake
-NUMBERS_A_BYTE: Final = 4  # number of further values that a file may describe for each of its bytes
+NUMBERS_A_BYTE: Final = 4  # values that a file may describe for each of its bytes, in addition to ``FREE_NUMBERS``
 
 
 class Contents(NamedTuple):
@@ -61,7 +61,7 @@ def _nothing(motion: Motion) -> Sequence[str]:
 
 
 class Shown(NamedTuple):
-    """Positions of the joints of a motion, as other programs show these when they play a file.
+    """Positions at which other programs show the joints of a motion when they play a file.
 
     Args:
         rows: Rows of the motion's skeleton that the file has.

@@ -221,7 +221,7 @@ def _start_notes(times: Array) -> list[str]:
 
 
 def _moved_as_in(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
-    """Return the skeleton with the free joints and the moving root that unknown columns name; else unchanged.
+    """Return the skeleton with the free joints and the moving root that unknown columns name, if they name any.
 
     A ball or fixed joint becomes free if columns give its translation, such as hips below a root bone on the floor.
     """

@@ -39,9 +39,9 @@ def combine(
     bodies are concatenated; ``separate`` splits them again.
 
     Lengths are converted to the unit of the first body whose unit is known, and bodies with another axis that points up
-    are turned upright. Where a file does not name this axis, it is that along which the rest pose stands. An unknown
-    unit or axis is assumed to be that of the others, and a note reports it. Pictures show the bones of the bodies, and
-    with ``shapes=True`` their shapes. Add a moving base to a body before combining it: ``cart.with_root("x,y,yaw")``.
+    are turned upright. If a file does not name this axis, the rest pose shows it. An unknown unit or axis is assumed to
+    equal that of the other bodies, and a note reports it. Pictures show the bones of the bodies, and with
+    ``shapes=True`` their shapes. Add a moving base to a body before combining it: ``cart.with_root("x,y,yaw")``.
 
     Args:
         bodies: The bodies by name. One body may be used several times.

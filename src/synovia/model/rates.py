@@ -1,7 +1,7 @@
 """Find the usual frame rate that a file has rounded, from a frame time or from times of frames.
 
-A file that writes 30 frames per second as 0.0333333 s has 30.00003, and keys at that rate lie between the frames of
-other programs. A usual rate is used if it agrees with all values of the file, within the digits of the file.
+If a file writes 30 frames per second as a frame time of 0.0333333 s, its rate is 30.00003, and keys at that rate lie
+between the frames of other programs. A usual rate is used if it agrees with all values of the file, up to rounding.
 """
 
 from __future__ import annotations

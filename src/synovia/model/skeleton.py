@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from synovia.model.loops.mechanism import Mechanism
     from synovia.model.shapes.solids import Solid
 
-MAX_JOINTS: Final = 20_000  # number of joints; far more than any body has; protects against files that exhaust memory
+MAX_JOINTS: Final = 20_000  # largest number of joints: far more than any body has; stops files that exhaust memory
 LONGEST_COUPLING: Final = 100  # largest number of mimic joints in a chain of leaders
 Numbers = NDArray[Any] | Sequence[float]
 _Value = float | Numbers
@@ -1183,8 +1183,8 @@ class Pose(Pictured):
 
         - a hinge (per radian) or slide (per length unit) has one column;
         - a ball has three, the angular velocity in its own frame after its motion: q becomes q · exp(w);
-        - a free joint has six: the velocity of its origin in its rest frame, which moves with its parent (world axes,
-          unless that frame is rotated), then the angular velocity as for a ball.
+        - a free joint has six: the velocity of its origin in the axes of its rest frame, which is fixed to its parent
+          (the world axes for a root without rotation at rest), then the angular velocity as for a ball.
 
         The column of a mimic joint is zero: its motion is part of its leader's column.
 

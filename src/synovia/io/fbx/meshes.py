@@ -117,7 +117,7 @@ class _Reader:
         return self.nodes[node].visible
 
     def carrier(self, node: int) -> int | None:
-        """Return the row of the joint to which a node is attached: itself or its nearest ancestor; None if none is one."""
+        """Return the row of the joint to which a node is attached: itself or the nearest ancestor; None without one."""
         while node >= 0:
             if node in self.row_of:
                 return self.row_of[node]

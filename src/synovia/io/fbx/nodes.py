@@ -11,8 +11,8 @@ pivots and rotations. A node inherits the scale of its parent by one of three in
     0, RrSs   Rotations multiply, and so do scales, component by component.
     2, Rrs    As 0, without the scale of the parent itself.
 
-So each node has the linear part W of its world matrix, the same part U without its own scale, and a scale e, which
-multiplies the translations of children of types 0 and 2, and the scale of children of type 0.
+So each node has the linear part W of its world matrix, U, which is W without the node's own scale, and a scale e. The
+scale e multiplies the translations of children of types 0 and 2, and the scale of children of type 0.
 
 References:
     Autodesk, *FBX SDK Help*, "Computing transformation matrices".

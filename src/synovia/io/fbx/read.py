@@ -345,7 +345,7 @@ class Tree:
         self.rest = np.concatenate([part[:1] for part in self._made({}, range(len(self.nodes)))]).reshape(-1, 10)
 
     def over_time(self, numbers: list[int], values: Array) -> tuple[list[int], Array]:
-        """Return indices and transforms over time of all moving nodes, from those of the animated nodes.
+        """Return the indices of all moving nodes, and their transforms over time, given the animated nodes.
 
         Args:
             numbers: The animated nodes of the file.
@@ -362,7 +362,7 @@ class Tree:
         return chosen, np.stack(made, axis=1) if made else values
 
     def _made(self, local: dict[int, Array], chosen: list[int] | range) -> list[Array]:
-        """Return the transforms of some nodes, (T, 10) or (1, 10) each, from those of the file's nodes in ``local``."""
+        """Return the transforms of ``chosen`` nodes, (T, 10) or (1, 10) each; ``local``: those of animated nodes."""
         scales: dict[int, Array] = {}
 
         def of(number: int) -> Array:

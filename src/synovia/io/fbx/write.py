@@ -56,7 +56,8 @@ _LOCKED: Final = 1e-9  # cosine of the middle angle; below it, the outer angles 
 ENDING: Final = ".fbx"
 _STILL: Final = 1e-7  # rounding of float32; a property that differs less from rest needs no curve
 _FLAT: Final = 1e-9  # relative determinant of a linear map, below which the map counts as singular
-_APART: Final = (4e-6, 4e-7)  # factors of a bone's smallest and largest coordinate; float32 shows a shift by the sum
+# Shift of a bone that float32 does not round away: factors of its smallest and of its largest coordinate, summed
+_APART: Final = (4e-6, 4e-7)
 _HELPER: Final = " scale"  # ending of names of joints that readers add below nodes without inherited scale
 
 
@@ -169,8 +170,8 @@ class _Rows(NamedTuple):
 
     Args:
         joints: Skeleton row by node.
-        scales: Skeleton row of the joint that has the scale of a node, by node; readers add this joint below nodes
-            whose scale some children do not inherit.
+        scales: By node, skeleton row of the additional joint that has the node's scale; readers add such a joint below
+            nodes whose scale some children do not inherit.
     """
 
     joints: dict[int, int]
@@ -251,7 +252,7 @@ def _tracks(
 
 
 def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Array]:
-    """Return the factors of the scales of nodes, (T, 3), where they are not 1.
+    """Return the scale factors of nodes, (T, 3), by node; nodes whose factors are always 1 are left out.
 
     The scale of a joint includes the scale that its node inherits component by component. If some children of a node do
     not inherit its scale, an additional joint below the node may represent this scale.
@@ -260,7 +261,7 @@ def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Arra
     if motion.stretch is None:
         return out
     bare = {node.parent for node in nodes if node.inherit != NORMAL}
-    heirs: dict[int, int] = {-1: -1}  # node whose scale a node inherits, by node
+    heirs: dict[int, int] = {-1: -1}  # for each node, the node whose scale it inherits
     inherited: dict[int, Array] = {-1: np.ones((1, 3))}  # scale factors, inherited factors included
     for number, node in enumerate(nodes):
         heirs[number] = {NORMAL: -1, COMPONENTS: node.parent}.get(node.inherit, heirs[node.parent])

@@ -17,7 +17,7 @@ from synovia.model.geometry import Array
 Rows = NDArray[np.intp]
 _WIDTHS: Final = {"translation": 3, "rotation": 4, "scale": 3}
 _OTHERS: Final = {"weights": "morph targets (such as faces)", "pointer": "properties of extensions"}
-_NOTED: Final = 3  # largest number of channels not kept that notes list
+_NOTED: Final = 3  # notes list at most this number of channels that were not kept
 _INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
 WRITER: Final = "Synovia"
 _MARK: Final = "clip"

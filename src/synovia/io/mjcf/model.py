@@ -10,8 +10,8 @@ A site with a name becomes a ``Site`` on the row of its body: a frame that goals
 MuJoCo limits a ball joint by its whole angle, which swing and twist cannot express. The limit here is the largest one
 of equal swing and twist inside that bound, so that no pose leaves it. Equality constraints become followers, locked
 joints, couplings and loops (``equalities.py``); the range of a follower also restricts its leader, as in MuJoCo. The
-notes of the skeleton list constraints and tendon limits that are not kept, joints that cannot move, reversed ranges,
-which count as no limit, and bodies of motion capture (mocap), which count as fixed.
+notes of the skeleton list constraints and tendon limits that are not kept, and joints that cannot move. They also list
+reversed ranges, which count as no limit, and bodies of motion capture (mocap), which count as fixed.
 
 Geoms that collide become shapes of their bodies (``geoms.py``).
 

@@ -38,7 +38,7 @@ _SCALED: Final = (
     " bones: their joints differ by up to {far:.2g} m."
 )
 _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
-_ON_GRID: Final = 0.01  # tolerance, in frames, for a key on a frame: the error of float32 times of long clips
+_ON_GRID: Final = 0.01  # frames: keys this close to a frame count as on it; float32 times of long clips are inexact
 
 
 class Track(Protocol):

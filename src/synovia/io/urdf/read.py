@@ -450,7 +450,7 @@ def _given_velocity(edge: _Edge) -> float | None:
 
 
 def _velocity(edge: _Edge) -> float | None:
-    """Return the velocity limit of a joint; None without a limit, also for 0, which exporters write in this case."""
+    """Return the velocity limit of a joint; None without a limit, or for 0, which exporters write if there is none."""
     velocity = _given_velocity(edge)
     return velocity if velocity is not None and 0.0 < velocity <= LONGEST else None
 

@@ -73,7 +73,7 @@ def is_folded(places: Mapping[str, Array]) -> bool:
 
 
 def _above(places: Mapping[str, Array]) -> Array:
-    """Return the direction from the feet of a body at rest to its hips, (3,); without legs, that of its trunk."""
+    """Return the direction from the feet of a body at rest to its hips, (3,); without legs, along its trunk."""
     legs = [begin - end for begin, end in _legs(places)]
     way = np.mean(legs, axis=0) if len(legs) == 2 else np.zeros(3)
     if not way.any():

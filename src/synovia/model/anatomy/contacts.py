@@ -13,7 +13,7 @@ from synovia.model.geometry import Array, Bools
 
 Spans = list[tuple[int, int]]
 FASTEST: Final = 0.75  # leg lengths per second: feet that are faster are not planted
-# percentile of the heights of a point that is never planted, which is taken as the height of its ground
+# percentile of the heights of a point without contact that counts as the height of its ground
 LOW: Final = 5.0
 # quantile of heights and speeds up to which a foot may be in contact; less than a walking foot's share of contact
 _QUANTILE: Final = 0.34
@@ -29,7 +29,7 @@ _LOWEST: Final = 0.02  # quantile of a point's heights that counts as its ground
 _SPAN: Final = 0.03  # seconds before and after a frame over which the speed for ``_STILL`` is measured
 _SHORTEST: Final = 0.05  # seconds: a shorter contact is a foot that swings low
 
-# Without later frames: each pair has the thresholds at which contact of a point starts and at which it ends
+# Thresholds of ``ContactWatch``: in each pair, the first one starts a contact, and the second one ends it
 _NOW_LOW: Final = (0.06, 0.12)  # leg lengths above the ground: largest height
 _NOW_SLOW: Final = (0.25, 0.4)  # leg lengths per second: largest speed
 _NOW_SPAN: Final = 0.025  # seconds over which the speed is measured
@@ -60,7 +60,7 @@ class Contacts:
         return np.asarray(self.stands.any(axis=1))
 
     def of(self, counts: Sequence[int]) -> Bools:
-        """Return a mask of the frames in which each foot has contact, (T, feet); ``counts`` has its number of points."""
+        """Return a mask of the frames in which each foot has contact, (T, feet); ``counts``: its number of points."""
         firsts = np.cumsum([0, *counts[:-1]])
         return np.logical_or.reduceat(self.stands, firsts, axis=1) if len(counts) else self.stands[:, :0]
 

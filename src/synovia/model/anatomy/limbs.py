@@ -413,7 +413,7 @@ class Shape:
         return [pair for _, _, pair in kept]
 
     def _skew(self, pair: Pair) -> float:
-        """Return the cosine between the line through two limbs and forward: 0 for two legs in one row of four."""
+        """Return the cosine between forward and the line through both limbs: 0 for limbs side by side."""
         if self._forward is None:
             return 0.0
         across = np.subtract(*self._rest[[limb.parts[0] for limb in pair.limbs]])

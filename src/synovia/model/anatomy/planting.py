@@ -17,11 +17,11 @@ _NONE: Final = 1e-5  # leg lengths: smaller corrections count as zero
 
 
 class Corrections:
-    """Corrections of the points of a body's feet so that they stand.
+    """Corrections that keep the points of standing feet in place.
 
-    While a point of the source's foot stands, that of the body keeps its place on the ground. A point that begins to
-    stand keeps its current position. In all other changes of state, the correction moves to its new goal with critical
-    damping, so that a foot that is released does not jump.
+    While a point of a foot stands in the source, the same point of the body keeps its place on the ground. A point that
+    begins to stand keeps its current position. In all other changes of state, the correction moves to its new goal with
+    critical damping, so that a foot that is released does not jump.
 
     Args:
         up: Upward direction, (3,).

@@ -69,7 +69,7 @@ _SAMPLE: Final = 300  # largest number of frames sampled from a clip, evenly spr
 _BEGINNING: Final = 300  # number of frames at the beginning of a clip that are searched for steps
 _FEWEST: Final = 20  # least number of frames that can show steps
 _AGAINST: Final = 0.8  # least correlation of hips and standing feet for which steps determine the length of the path
-_NO_PATH: Final = 1e-8  # largest squared ratio of path and steps of a clip that steps on the spot
+_NO_PATH: Final = 1e-8  # largest squared ratio of path to steps that counts as stepping on the spot
 
 LEAST: Final = 17.0  # degrees: a smaller lean may be the posture of a body; with a larger lean, the body would fall
 MOST: Final = 65.0  # degrees: a body with a larger lean is lying
@@ -438,7 +438,7 @@ def _rows_of(skeleton: Skeleton, found: Mapping[str, int], *, of_all: bool) -> d
     Args:
         skeleton: The skeleton.
         found: Row of each part, by role.
-        of_all: Whether the parts are the recognised ones; they may then be those of one of several people.
+        of_all: Whether the parts are the recognised ones, which may belong to one of several people.
     """
     hips = _pair(found, "upper_leg")
     if len(hips) == 2 and len(_pair(found, "lower_leg")) == 2 and not (of_all and len(skeleton.people) > 1):
@@ -487,7 +487,7 @@ def head_of(skeleton: Skeleton, rows: Mapping[str, int]) -> int | None:
 
 
 def _pair(rows: Mapping[str, int], *parts: str) -> tuple[int, ...]:
-    """Return the rows on the left and right of the first of the parts that a side has."""
+    """Return, for the left and the right side, the row of the first of ``parts`` that this side has."""
     found = [next((rows[role] for part in parts if (role := f"{side}_{part}") in rows), None) for side in SIDES]
     return tuple(row for row in found if row is not None)
 

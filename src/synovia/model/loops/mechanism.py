@@ -38,7 +38,8 @@ _LEAPS: Final = 3.0
 _NEXT_SEED: Final = 0x9E3779B1
 _PROBES: Final = 3  # number of poses near the rest pose that determine mobility
 _ASIDE: Final = 0.05  # distance of the ``_PROBES`` poses from the rest pose, as a fraction of the path to random poses
-_WELL: Final = 0.1  # smallest independent share of a column for a joint that is a well-conditioned dependent joint
+# smallest share of a joint's column that other columns do not explain, for a well-conditioned dependent joint
+_WELL: Final = 0.1
 
 
 class Mechanism:

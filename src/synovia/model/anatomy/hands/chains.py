@@ -196,7 +196,7 @@ class Chains:
         return self.frames[row, :3, :3] @ joint.axis if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
 
     def without_linkages(self, chains: list[Chain]) -> tuple[list[Chain], list[Chain]]:
-        """Separate the chains from bars of linkages and drives of fingers; return both.
+        """Return the chains without bars of linkages and drives of fingers, and then these bars and drives.
 
         A gripper may have a bar next to each finger: a chain that begins near a longer one, with parallel axes, or that
         a loop ties to a longer one. Some hands have a joint that represents a motor and moves no finger directly.

@@ -81,7 +81,7 @@ def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
 
 
 def side_of(points: Any) -> str:
-    """Return whether 21 landmarks are those of a left or a right hand, since fingers bend to the side of the palm.
+    """Return the side of the hand of 21 landmarks, which shows because fingers bend to the side of the palm.
 
     The sum over all frames of the sines of bends of the four fingers determines the side. For straight fingers, it is
     determined by the thumb's tip, which is on the palm's side as well.
@@ -151,7 +151,7 @@ def palm_axes(wrist: Array, knuckles: Array) -> tuple[Array, Array]:
 
 
 def _plane(places: Array) -> tuple[Array, Array, Array]:
-    """Return the axes of the palm in each frame, as ``palm_axes``, and the mean of the knuckles, (T, 3) each."""
+    """Return the axes of the palm (see ``palm_axes``) and the mean of the knuckles in each frame, (T, 3) each."""
     knuckles = places[:, _knuckles(places)]
     return *palm_axes(places[:, WRIST], knuckles), knuckles.mean(1)
 
