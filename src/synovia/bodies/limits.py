@@ -124,7 +124,7 @@ class _Person:
                 )  # fmt: skip
 
     def limits(self) -> dict[int, SwingTwist]:
-        """Return the limits by row."""
+        """Return the limits of all recognised joints, by row."""
         left, up, ahead = self._axes.T
         out: dict[int, SwingTwist] = {}
         hips, neck = self._found["hips"], self._found.get("neck", self._found.get("head"))
@@ -149,7 +149,7 @@ class _Person:
         return [row for row in rows if self._skeleton.joints[row].kind is Kind.BALL]
 
     def _share(self, out: dict[int, SwingTwist], rows: list[int], whole: _Range) -> None:
-        """Divide a range evenly among joints, and add their limits: bone upwards, x axis to the left."""
+        """Divide a range evenly among joints, and add their limits to ``out``; bones point up, x axes to the left."""
         left, up, _ = self._axes.T
         (front, back), (aside, other), (one, two) = (
             ((a / len(rows), b / len(rows)) for a, b in whole) if rows else whole

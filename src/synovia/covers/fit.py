@@ -118,7 +118,7 @@ def _overhangs(pieces: list[_Piece], others: list[Pill], outside: Outside) -> li
 
 
 def _overhang(pill: Pill, others: list[Pill], outside: Outside) -> float:
-    """Return the largest distance of a capsule beyond the surface and other capsules."""
+    """Return the largest distance by which a capsule extends beyond the surface and other capsules."""
     probes = on_pill(pill)
     for other in others:
         if other.touches(pill):

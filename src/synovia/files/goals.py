@@ -204,7 +204,7 @@ def write_goals(
     Args:
         goals: The goals.
         path: The file, usually ``*.toml``.
-        moving: The joints that may move, as in ``IK``. None for those of goals from ``read_goals``, or else all.
+        moving: The joints that may move, as in ``IK``. None for those listed with goals from ``read_goals``, else all.
         force: Whether an existing file may be replaced.
 
     Raises:

@@ -54,7 +54,7 @@ def save_pose(
     force: bool = False,
     verify: bool = False,
 ) -> None:
-    """Write a pose as JSON by joint name, as ``synovia solve -o`` does, or as a posed glTF.
+    """Write a pose as JSON by joint name, the format of ``synovia solve -o``, or as a posed glTF.
 
     Args:
         pose: The pose.
@@ -168,7 +168,7 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
 
 
 def load_start(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
-    """Read a start pose as ``load_pose`` does, but compute mimic joints from their leaders."""
+    """Read a start pose like ``load_pose``, but compute mimic joints from their leaders."""
     return _load(path, skeleton, led=True)
 
 
@@ -255,7 +255,7 @@ def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str, *, led: bo
 
 
 def _check(value: object, size: int, where: str) -> None:
-    """Raise an error unless a value is as many finite numbers as its joint needs, ``size``."""
+    """Raise an error unless a value has ``size`` finite numbers, as its joint needs."""
     listed: list[object] = cast("list[object]", value) if isinstance(value, list) and size != 1 else [value]
     if len(listed) != size or not all(map(_is_finite, listed)):
         several = f"a list of {size} finite numbers" if size else "none: the joint is fixed"

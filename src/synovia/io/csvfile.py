@@ -53,7 +53,7 @@ def columns(skeleton: Skeleton, rows: Sequence[int] | None = None) -> list[str]:
 
 
 class JointColumns:
-    """Finds the index in q of a column by its name: that from ``columns``, or one with another name of the joint.
+    """Finds the index in q of a column by its name, as written by ``columns`` or with another name of the joint.
 
     Args:
         skeleton: The skeleton.

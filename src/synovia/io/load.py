@@ -147,7 +147,7 @@ def load_skeleton(
 
     Args:
         path: The file. Its content decides the format, or else its extension.
-        root: How the root may move, as ``Skeleton.with_root`` takes it; None for the root of the file.
+        root: How the root may move, see ``Skeleton.with_root``; None for the root of the file.
         srdf: SRDF file of a URDF with the pairs of links that may touch (``Skeleton.excluded_pairs``). None for the
             file of the same name that ends in ``.srdf``, if there is one.
         loops: File of loops of the model in addition to those of its own file (``Skeleton.loops``), TOML. None for the
@@ -155,8 +155,8 @@ def load_skeleton(
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If the content is malformed, and then the message names the line or the element; or if a loop of
-            the file of loops cannot be closed.
+        FormatError: If the content is malformed (the message names the line or the element), or if a loop in the file
+            of loops cannot be closed.
         UnsupportedError: If an SRDF file is given for a file that is not URDF.
         MissingExtraError: If the format needs a package that is not installed (MJCF, FBX).
 

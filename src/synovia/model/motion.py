@@ -779,7 +779,7 @@ class InPlace(Motion):
 
 
 def frames_of(value: Any, what: str, *, least: int) -> int:
-    """Return a number of frames.
+    """Check and return a number of frames.
 
     Raises:
         InputError: If the value is not a whole number, or below ``least``.

@@ -792,8 +792,8 @@ class Skeleton(Pictured):
     def limits(self) -> tuple[Array, Array]:
         """(lower, upper), (nq,) each, radians or length units; every solution is inside.
 
-        Infinite without limit, for balls and for mimic joints, which follow their leader. The limits in the file are
-        available as ``joint.limit``.
+        They are infinite for joints without limits, for balls, and for mimic joints, which follow their leader. The
+        limits in the file are available as ``joint.limit``.
         """
         lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
         t = self.tables

@@ -131,7 +131,7 @@ class Spread:
         return len(self._numbers)
 
     def turn(self, frames: Array, out: Array) -> None:
-        """Write the rotations of the frames out (T, k, 12), from world frames (T, n, 12) of the body."""
+        """Write the rotations into frames ``out``, (T, k, 12), for world frames of the body, (T, n, 12)."""
         from synovia.kernels.tree.spread import spread_turns
 
         spread_turns(frames.take(self._rows, 1), self._numbers, out)
@@ -146,7 +146,7 @@ class LimbTurns:
         own: Rotations M of each part, then A (both as in ``kernels.tree.swing``), then the rotation from a part to the
             end of each path, (parts + 1 + paths, 9).
         limbs: Limbs of hinges.
-        spread: Rotations between joints of the source that are shared by some parts; None without such parts.
+        spread: Shares of rotations between joints of the source, which some parts get; None without such parts.
     """
 
     def __init__(

@@ -67,11 +67,11 @@ class Unpacked:
     body: memoryview
 
     def array(self, place: list[int], width: int) -> Array:
-        """Return an array of float64, (n, width)."""
+        """Return the array of float64 at a place (offset, length) in ``body``, (n, width)."""
         return self.numbers(place, np.float64).reshape(-1, width)
 
     def numbers(self, place: list[int], kind: type[np.generic]) -> Any:
-        """Return an array of a given type, (n,)."""
+        """Return the array of a given type at a place in ``body``, (n,)."""
         start, length = place
         return np.frombuffer(self.body[start : start + length], kind)
 

@@ -53,7 +53,7 @@ def bound(skin: Skin, skeleton: Skeleton, scale: float) -> list[Bound]:
     Args:
         skin: The skin. All its joints are in the skeleton, by name.
         skeleton: The skeleton.
-        scale: How many units of the new file one unit of the skeleton is.
+        scale: Number of file units per skeleton unit.
     """
     rows = skin.rows_in(skeleton.joint_names) or {}
     rest = frames_to_transforms(skeleton.rest_pose().frames)

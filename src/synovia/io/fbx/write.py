@@ -237,7 +237,7 @@ def _tracks(
         motion: The motion.
         nodes: The nodes of the file.
         rows: Which nodes are joints.
-        scale: How many file units one skeleton unit is.
+        scale: Number of file units per skeleton unit.
         axes: Rotation from the axes of the skeleton to those of the file, (3, 3).
     """
     frames = motion.frames()
@@ -370,7 +370,7 @@ def _add_surface(
 
 
 def _scale(document: Document, skeleton: Skeleton, nodes: list[Node], rows: _Rows) -> float:
-    """Return how many file units one skeleton unit is; estimate it from bone lengths if the skeleton has no unit.
+    """Return the number of file units per skeleton unit; estimate it from bone lengths if the skeleton has no unit.
 
     Args:
         document: The file.
@@ -417,7 +417,7 @@ def add_bones(document: Document, skeleton: Skeleton, scale: float) -> Body:
     Args:
         document: The file.
         skeleton: The skeleton.
-        scale: How many file units one skeleton unit is.
+        scale: Number of file units per skeleton unit.
     """
     roots = sum(parent < 0 for parent in skeleton.parents)
     first = int(roots > 1)

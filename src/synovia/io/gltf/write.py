@@ -154,7 +154,7 @@ def write_gltf_pose(
     skin: Skin | None = None,
     force: bool = False,
 ) -> tuple[str, ...]:
-    """Write a pose of the nodes into a copy of its skeleton's glTF or GLB file, or into a new file (``fresh.py``).
+    """Write a pose, as transforms of nodes, into a copy of its skeleton's glTF or GLB, or a new file (``fresh.py``).
 
     The clips of the file stay unchanged; programs that play no clip show the pose.
 

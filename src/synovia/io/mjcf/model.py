@@ -185,7 +185,7 @@ def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *
 
 
 class _Reader:
-    """Convert a compiled model to joints."""
+    """Converts a compiled model to joints."""
 
     def __init__(self, mujoco: _Mujoco, compiled: _Compiled, where: str) -> None:
         self.mujoco = mujoco

@@ -211,7 +211,7 @@ def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> 
 
 
 def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: str, aliases: Sequence[str]) -> None:
-    """Add a central part by name: the topmost joint of each body with such a name."""
+    """Add a central part by name: in each body, the topmost joint with such a name."""
     rows = [row for row, word in enumerate(words) if word and not word.side and word.word in aliases]
     if rows and part not in found:
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]

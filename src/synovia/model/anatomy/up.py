@@ -186,7 +186,7 @@ def _of_file(skeleton: Skeleton) -> Up:
 
 
 def _without_clip(skeleton: Skeleton, lines: Lines) -> Up:
-    """Return the axis that the file states, or else that along which its rest pose stands, or else y."""
+    """Return the axis that the file states, else the axis along which its rest pose stands, else y."""
     if skeleton.up is not None:
         return Up(skeleton.up, axis_vector(skeleton.up), 1.0, "file")
     stands = lines.stands
@@ -210,7 +210,7 @@ class Lines:
         feet: Row of each ankle, or of the end of a leg.
         tops: Rows whose midpoint is at the upper end of the trunk; empty for a body on four legs.
         others: Rows whose midpoint is above the feet of a body with unknown hips; empty if the hips are known.
-        arms: Rows of the begin and end of each arm: upper arm and elbow.
+        arms: Rows of the beginning and the end of each arm: upper arm and elbow.
         ends: Row of the toes of each foot, or of its ankle without toes.
         rest: Positions of all joints, (n, 3), in the pose of the file and in that of its skin; empty for a point set.
     """
@@ -283,8 +283,8 @@ class Lines:
     def stands(self) -> str | None:
         """The axis along which the body stands in its file's rest or skin pose; None if it does not stand.
 
-        Trunk and legs continue each other along this axis. In some files the zero pose folds the legs up along the
-        trunk, or both arms point in the same direction, because all bones lie along one axis.
+        Trunk and legs are in line along this axis. In some files the zero pose folds the legs up along the trunk, or
+        both arms point in the same direction, because all bones lie along one axis.
         """
         return next((axis for places in self.rest if (axis := self.axis_at(places))), None)
 

@@ -32,7 +32,7 @@ _STRAIGHT: Final = 0.1  # radians, summed over the four fingers: fingers that be
 
 
 def palm_of(points: Any, side: str | None = None) -> Array:
-    """Return the frame of the palm of 21 landmarks in each frame, with the axes of ``Hand.frame``.
+    """Return the palm's frame for 21 landmarks at each time, with the axes of ``Hand.frame``.
 
     The origin is the mean of the four knuckles, y points from the wrist to the origin, and z out of the palm: normal to
     y and to the line of the knuckles. x = y × z, which is on the thumb's side of a right hand.
@@ -81,7 +81,7 @@ def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
 
 
 def side_of(points: Any) -> str:
-    """Return the side of the hand of 21 landmarks, which shows because fingers bend to the side of the palm.
+    """Return which hand 21 landmarks show, left or right: fingers bend to the side of the palm.
 
     The sum over all frames of the sines of bends of the four fingers determines the side. For straight fingers, it is
     determined by the thumb's tip, which is on the palm's side as well.
