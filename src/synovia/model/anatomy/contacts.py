@@ -88,7 +88,7 @@ def find_contacts(places: Array, up: Array, fps: float, leg: float | None = None
         fps: Frames per second.
         leg: Length of a leg, which limits speeds and heights; None for feet that may slide at any speed, and touch the
             ground for a moment.
-        causal: Whether to find each contact from earlier frames only; see ``ContactWatch``.
+        causal: Whether to find contacts frame by frame, without later frames; see ``ContactWatch``.
     """
     if causal and leg is not None:
         watch = ContactWatch(np.percentile(places @ up, LOW, axis=0), up, leg, fps)
