@@ -45,8 +45,9 @@ def takes(group: type) -> Callable[[_F], _F]:
     """Return a decorator that shows a group of options in the signature of a function with ``**options``.
 
     Args:
-        group: A ``TypedDict`` whose annotations have the type of each option, and its default or its name in
-            ``synovia.options``: ``Annotated[bool, HOLD_FEET]``. Functions share it. Its module postpones annotations.
+        group: A ``TypedDict``, which several functions may use. Its annotations have the type of each option, and its
+            default or its name in ``synovia.options``, such as ``Annotated[bool, HOLD_FEET]``. Its module imports
+            ``annotations`` from ``__future__``.
     """
 
     def decorate(function: _F) -> _F:

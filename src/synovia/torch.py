@@ -58,7 +58,7 @@ def forward(skeleton: Skeleton, q: Any, joints: Sequence[str | int] | None = Non
 
 
 def _given(value: Any) -> Tensor:
-    """Return a tensor, or a copy of an array as one: PyTorch warns of arrays that are read-only, as answers are."""
+    """Return a value as a tensor. Arrays are copied, because PyTorch warns of read-only arrays, such as answers."""
     return value if torch.is_tensor(value) else torch.as_tensor(np.array(value))
 
 
@@ -96,7 +96,7 @@ def _folded(info: Any, tensors: Sequence[Tensor | None], dims: Sequence[int | No
 
 
 def _refuse_mapped(dims: Sequence[int | None], what: str, function: str) -> None:
-    """Refuse values that differ in a batch of batches.
+    """Refuse values that differ between the batches of a ``vmap``.
 
     Raises:
         UnsupportedError: If an axis is mapped.

@@ -32,11 +32,11 @@ from synovia.retargeting.body import Body
 from synovia.retargeting.joint_map import check_map
 from synovia.retargeting.options import RetargetOptions, checked_options
 
-_EMPTY: Final = {str: None, int: 0, float: float("nan")}  # figures of a row that failed
+_EMPTY: Final = {str: None, int: 0, float: float("nan")}  # figures of a failed row, by type
 
 
 class _ClipFunction(ABC):
-    """A function of rows that are clips; it returns status, error, notes, joint values, frame rate and figures."""
+    """A function of a batch with a clip in each row; it adds status, error, notes, joint values, rate and figures."""
 
     _figures: ClassVar[Mapping[str, type]]  # columns of figures, with their types
     _needed: ClassVar[str]  # name of the required column
@@ -72,7 +72,7 @@ class _ClipFunction(ABC):
         """Return the columns of the answer to batches with these columns.
 
         Raises:
-            InputError: If a column is missing, or has a name that the answer needs.
+            InputError: If the required column is missing, or a kept column has the name of an added one.
         """
         return [*self._kept(names), *self._new_columns()]
 

@@ -295,7 +295,7 @@ class TargetColumns:
             only: Key of the goal whose name may be left out; None if there are several goals.
 
         Raises:
-            InputError: If columns of a goal are missing, or two give the same part.
+            InputError: If columns of a goal are missing, or its position or rotation is given twice.
         """
         found: dict[str, dict[str, str]] = {}
         for name in names:
@@ -311,7 +311,7 @@ class TargetColumns:
         return {name for parts in self.parts.values() for part in parts for name in part.columns}
 
     def takes(self, key: str) -> int:
-        """Return the parts of a target that the columns of a goal give: ``POSITION``, ``ROTATION``."""
+        """Return whether a goal's columns give ``POSITION``, ``ROTATION`` or both, as flags."""
         bits = {"x": POSITION, "position": POSITION, "transform": POSITION | ROTATION}
         out = 0
         for part in self.parts[key]:
@@ -378,7 +378,12 @@ class TargetColumns:
 
 
 def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
-    """Return the parts that the columns of a goal give; ``words`` maps the last word of each column name to it."""
+    """Return the columns of a goal, grouped into position and rotation.
+
+    Args:
+        key: Name of the goal.
+        words: Names of its columns, by the last word of the name.
+    """
     where = f"columns of {key!r}" if key else "columns"
     parts: list[_Part] = []
     for group in (_PLACE, _TURN):

@@ -32,7 +32,7 @@ _STARTS: Final = 20  # largest number of starts of a process, which may be kille
 _FROM_OUTSIDE: Final = (-9, -15)  # exit codes of processes that the system killed, for example when memory is short
 _LISTEN: Final = 0.2  # seconds between checks for Ctrl-C
 _READY: Final = "ready"
-_LAST_WORDS: Final = 4000  # number of last bytes of stderr that are reported for a process that died
+_LAST_WORDS: Final = 4000  # bytes at the end of stderr that are reported if a process dies
 # a task uses one thread: the pool has a process for each core
 _ALONE: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -230,10 +230,10 @@ class Worker(threading.Thread):
 
 
 def serve(asked: Iterator[bytes], answers: BinaryIO) -> None:
-    """Prepare the task, which comes first, then work on portions.
+    """Read and prepare the task, then work on portions.
 
     Args:
-        asked: Pickles of the task and the portions.
+        asked: Pickles: first the task, then the portions.
         answers: Gets pickles of ``_READY`` or an error, then of the results.
     """
     try:

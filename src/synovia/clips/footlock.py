@@ -28,7 +28,7 @@ from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
 STILL: Final = 2e4  # weight of the slide of a foot in contact; that of the change of the joints' accelerations is 1
-FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, relative to the same change
+FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, on the same scale as ``STILL``
 PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
 CLEAR: Final = 2e-4  # fraction of the length scale: clearance between feet and floor, which absorbs rounding errors
 ROUNDS: Final = (1e-2, 1.0)  # factors of STILL and FLOOR, one for each round
@@ -187,7 +187,7 @@ def foot_lock(
 
 
 class _Put(NamedTuple):
-    """A clip on a world: joint values (T, nq), footholds of each foot, and the frames that miss a foothold."""
+    """A clip with its feet on a world: joint values (T, nq), footholds of each foot, frames that miss a foothold."""
 
     q: Array
     footholds: tuple[tuple[Foothold, ...], ...]
@@ -197,7 +197,7 @@ class _Put(NamedTuple):
 def _put_on(
     world: World, motion: Motion, feet: Sequence[tuple[Foot, Bools]], up: Array, floor: float, threads: int | None
 ) -> _Put | None:
-    """Put the planted feet of a clip, each given with its contact, on a world. None if the world is level there.
+    """Put the planted feet of a clip on a world; return None if the world is level below them.
 
     Raises:
         UnsupportedError: If no free joint can raise the root.

@@ -15,7 +15,7 @@ from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
 # Fraction of the skeleton's size: much shorter bones keep their rest orientation, because noise would rotate them
 NOISY: Final = 0.01
-CLEAN: Final = 1e-4  # the same length for points without noise
+CLEAN: Final = 1e-4  # value in place of ``NOISY`` for points without noise
 _NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size: a nearer point does not determine a rotation
 
 

@@ -54,10 +54,10 @@ class Measured:
 
 
 def roles_of(skeleton: Skeleton) -> dict[str, int]:
-    """Return the rows of the parts of a body.
+    """Return the row of each role of a body.
 
     Raises:
-        InputError: If the row of a part that landmarks need is unknown.
+        InputError: If no joint has a role that is needed to measure the body.
     """
     rows = dict(skeleton.role_rows)
     if missing := [role for role in NEEDED if role not in rows]:
@@ -234,7 +234,7 @@ def _head(
 def _hand(
     body: Skeleton, rows: Mapping[str, int], rest: Array, axes: Array, marks: Landmarks, side: str
 ) -> list[tuple[Array, Array, Array]]:
-    """Return points of a hand as ``_head`` does: the knuckles of index and little finger, or the middle of the hand.
+    """Return points of a hand in the form of ``_head``: index and little knuckles, or the middle of the hand.
 
     At rest, the index finger is in front: arms are stretched to the sides with palms down, or hang with the palms to
     the body.

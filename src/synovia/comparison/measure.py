@@ -32,7 +32,7 @@ class Row:
 
     Args:
         solver: Name of the solver.
-        refused: Reason why the solver does not support these goals on this model; the other fields are then empty.
+        refused: Reason why the solver does not support these goals on this model; the other values are then empty.
         reached: Fraction of the problems that were reached.
         count: Number of attempted problems; smaller than requested if the time limit was reached.
         steps: Median number of steps, summed over all attempts.

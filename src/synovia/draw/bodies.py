@@ -57,8 +57,8 @@ class Light:
         up: Unit vector towards the sky, world coordinates.
         haze: Haze colour, into which distant objects fade.
         depth: Fraction of the haze colour in the farthest object, 0 to 1.
-        extent: Size of the body and its surroundings, length units; upper bound of the size that sets the radius of
-            ambient occlusion, for larger surfaces such as a floor.
+        extent: Size of the body and its surroundings, length units; it limits the radius of ambient occlusion on larger
+            surfaces, such as a floor.
     """
 
     direction: Array

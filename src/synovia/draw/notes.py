@@ -55,7 +55,7 @@ class Notes:
     """
 
     def __init__(self, canvas: Canvas, camera: Camera, placer: Placer, theme: Theme, scale: float) -> None:
-        """Store the parts."""
+        """Store the arguments."""
         self._canvas, self._camera, self._placer, self._theme = canvas, camera, placer, theme
         self._scale = scale
 

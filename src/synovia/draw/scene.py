@@ -301,7 +301,7 @@ def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
 
     Joints with bars of loops are drawn, too. If no joint qualifies, all are drawn.
     """
-    top = list(range(len(skeleton)))  # row of the topmost joint of the connected bones that each joint belongs to
+    top = list(range(len(skeleton)))  # for each joint, the row of the topmost joint of its connected bones
     solid: set[int] = set()
     for row in bones_of(skeleton):
         top[row] = top[skeleton.parents[row]]

@@ -49,7 +49,7 @@ class AimGoal(Goal):
         offset: Point on the joint that the axis passes through, (3,), in its frame.
         cone: Half-angle in radians by which the axis may deviate from the direction of the point; None for 0. The roll
             is not affected.
-        ancestors: How many joints above its own may move for it; None for all.
+        ancestors: Number of joints above the goal's own that may move for the goal; None for all.
 
     Raises:
         InputError: If a value cannot be used.

@@ -170,14 +170,14 @@ class Goal(_Immutable):
     # number of ancestors of the goal's joint that may move for the goal; None for all
     ancestors: int | None = field(default=None, init=False)
     target: Array | None = field(default=None, init=False)  # transform (4, 4)
-    needs: str = field(default="", init=False)  # ability that a solver needs; "rows": any residual that has a kernel
+    needs: str = field(default="", init=False)  # what a solver must support; "rows": any residual that has a kernel
     preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
     )  # of a resolved rest goal: weight of each joint (n,), reference joint values, (nq,) or for each frame of a clip
     # (T, nq), and the weight of joints that a moving root adds
     places: tuple[Array, ...] = field(
         default=(), init=False
-    )  # of a resolved goal on a site: frame (4, 4) of each of its joints on the joint row that carries it
+    )  # of a resolved goal on sites: frame (4, 4) of each of its joints and sites on the row that moves it
     given: int = field(
         default=0, init=False
     )  # parts of the target that the goal itself gives; the start gives the others
@@ -323,7 +323,7 @@ class Goal(_Immutable):
 
     @property
     def usual_parts(self) -> int:
-        """Parts that targets usually have; arrays of the shape for these parts are written without checks."""
+        """Parts that targets usually have; target arrays of this shape are written without checks."""
         return self.takes
 
     @property

@@ -91,7 +91,7 @@ class BoundedGoal(Goal):
 
     Args:
         bounds: Bounds by axis, first of the position, then of the rotation; None for none.
-        bounds_frame: ``"target"`` or ``"tool"``: the axes of the bounds.
+        bounds_frame: Axes of the bounds: ``"target"`` or ``"tool"``.
     """
 
     bounds: Any = field(default=None, kw_only=True)

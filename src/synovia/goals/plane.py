@@ -97,9 +97,9 @@ class PlaneGoal(Goal):
             pose: The pose, such as the start.
             obstacle: Name of the obstacle; None for the one nearest to the point.
             offset: Point on the joint, (3,), in its frame.
-            weight: As of every goal.
-            priority: As of every goal.
-            name: As of every goal.
+            weight: As for every goal.
+            priority: As for every goal.
+            name: As for every goal.
 
         Raises:
             InputError: If the world has no obstacles.

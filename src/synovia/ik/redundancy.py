@@ -22,7 +22,7 @@ from synovia.solver import Segments, SixJoints
 _JOINTS: Final = 7
 _STEPS: Final = 256  # steps over the range of the joint in which the number of branches is counted
 _NARROW: Final = 1e-7  # fraction of the range: accuracy of the ends of intervals
-_GOOD: Final = 2.0  # cost of the splits (see ``CompiledProblem.split_cost``) of a joint that is taken at once
+_GOOD: Final = 2.0  # largest ``CompiledProblem.split_cost`` at which a joint is chosen without trying the others
 
 
 class Span(NamedTuple):
@@ -147,7 +147,7 @@ def redundancy_of(
     given = lister.default_start if start is None else lister.as_start(start)
     first = given.inside if given.ready is None else given.ready
     low, high = held.low, held.high
-    if _turns(lister, held.row) and high - low > 2.0 * math.pi:  # a whole turn has all
+    if _turns(lister, held.row) and high - low > 2.0 * math.pi:  # one whole turn has all branches
         low = max(low, min(-math.pi, high - 2.0 * math.pi))
         high = low + 2.0 * math.pi
     if not math.isfinite(high - low):
@@ -159,7 +159,7 @@ def redundancy_of(
         return len(lister.listed(targets, held.start(first, value))[0])
 
     def changes(a: float, before: int, b: float, after: int) -> Iterator[tuple[float, int]]:
-        """Yield the places at which the number changes, with the number after each."""
+        """Yield the values at which the number of branches changes, with the number after each."""
         if before == after:
             return
         middle = 0.5 * (a + b)

@@ -77,7 +77,7 @@ class Clear:
             host: Gets the notes of the world.
 
         Raises:
-            InputError: If the body has no shapes and may get none.
+            InputError: If the goals need shapes, the body has none, and the option ``shapes`` is not set.
         """
         wanted = [*goals, *self.clearance_goals(goals)]
         return self._fit_for(skeleton, wanted, host), wanted
@@ -95,7 +95,7 @@ class Clear:
             host: Gets the notes of the world.
 
         Raises:
-            InputError: If the body has no shapes and may get none.
+            InputError: If the goals need shapes, the body has none, and the option ``shapes`` is not set.
         """
         from synovia.layers import Layer
 

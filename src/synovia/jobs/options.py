@@ -194,7 +194,7 @@ class Option:
         rank: Order in the help: options with a rank below 0 come first, above 0 last.
         needs: Field name of a flag that must be given, too; "" for none.
         hidden: Whether the command line lacks the option.
-        of: The option of functions that this is; it has the default.
+        of: The option of functions that this option sets, which has the default; None if there is none.
     """
 
     help: str

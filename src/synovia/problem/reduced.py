@@ -178,8 +178,7 @@ def reduce(
 ) -> Reduced:
     """Reduce a skeleton to the part that moves its goals.
 
-    A free joint does not translate, and at the root does not rotate either, unless ``free_root`` is set, or a loop ties
-    the joint.
+    By default, a free joint only rotates, and a free root is fixed. A free joint that a loop ties moves freely.
 
     Args:
         skeleton: The skeleton.

@@ -78,7 +78,7 @@ class Aim(ClosedForm):
                 )  # fmt: skip
 
     def resolved(self, goal: Goal, skeleton: Skeleton) -> Goal:
-        """Return a goal as ``Goal.resolved`` does.
+        """Return a goal completed by values that depend on the skeleton, as ``Goal.resolved`` does.
 
         A head or an eye stays level only if the goal has no explicit axis and the settings have no ``up``.
 

@@ -139,7 +139,7 @@ class Solver(ChecksArguments, ABC):
             tied: Whether the joints open or close loops.
 
         Raises:
-            UnsupportedError: If loops would open.
+            UnsupportedError: If ``tied`` is set, but this algorithm does not keep loops closed.
         """
         if tied:
             raise self.opens_loops()
@@ -193,9 +193,10 @@ class Solver(ChecksArguments, ABC):
         )
 
     def proof_of_branches(self, reduced: Reduced) -> tuple[int | None, float]:
-        """Return a place in the memory of ``extra_scratch``, and its value if the last list of branches is complete.
+        """Return an index in the memory of ``extra_scratch``, and the value there if the last list is complete.
 
-        None for the place if the algorithm never knows. Singular branches are not considered.
+        The index is None if the algorithm never knows whether a list of branches is complete. Singular branches are not
+        considered.
         """
         return None, 0.0
 

@@ -140,8 +140,8 @@ class JacobianMethod(IteratingSolver):
     the joint again.
 
     With a ``ClearanceGoal``, ``lm``, ``dls`` and ``pinv`` use the steps of ``FullBody`` with their own damping and
-    search: the clearance first, then all other goals together. A ``CustomGoal``, ``null_space``, and other than default
-    ``jacobian`` and ``largest_error`` are then refused, and only ``largest_turn`` bounds a step.
+    search: the clearance first, then all other goals together. Then a ``CustomGoal``, ``null_space``, and values of
+    ``jacobian`` and ``largest_error`` other than the default are refused, and only ``largest_turn`` bounds a step.
 
     Args:
         max_steps: Largest number of steps of one attempt; motion in the null space may take as many again.

@@ -131,7 +131,7 @@ class Chain:
         return HingeClip(base, self._joints, np.array([term.numbers for term in terms]), wanted, settings)
 
     def residuals(self, base: Array, x: Array, terms: Sequence[Term]) -> tuple[Array, Array]:
-        """Return weighted residuals (T, rows), target minus actual, and the derivative of the actual (T, rows, hinges).
+        """Return weighted residuals (target - value), (T, rows), and the derivative of the values, (T, rows, hinges).
 
         Args:
             base: (T, 12) world frames of the joint above the chain.

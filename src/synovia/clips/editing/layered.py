@@ -50,7 +50,7 @@ _TIPS: Final = float(np.radians(20.0))  # radians: largest rotation of hips that
 _LEAD: Final = 8  # largest number of steps from the clip to the targets of the first frame; fewer for a weight below 1
 _JERK: Final = 1.8  # largest allowed acceleration of a joint, relative to that of a smooth fade and of the clip
 _WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds: half widths of the averages that smooth jerks, one for each pass
-_UNEVEN: Final = 1.2  # the same ratio; frames with a larger ratio are smoothed together with frames that jerk
+_UNEVEN: Final = 1.2  # ratio as for ``_JERK``; frames above it are smoothed together with frames that jerk
 # ratio of the jerk after a pass to the jerk before it; above this ratio, no further pass is made
 _SMOOTHER: Final = 0.97
 _STILL_MET: Final = 2.0  # number of tolerances within which a goal of a layer below still counts as met
@@ -240,7 +240,7 @@ class LayerOnClip:
         return replace(stage, only=self._allowed) if stage.last else None
 
     def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[TooNear]) -> None:
-        """Set changes of poses (n, nq) that are only rounding errors to zero, if the layer has only clearance goals.
+        """If the layer has only clearance goals, undo changes of poses (n, nq) that are only rounding errors.
 
         Args:
             asked: The goals of the layer.
@@ -354,7 +354,7 @@ class LayerOnClip:
         return world_frames(self._skeleton, self._keyed)
 
     def _asked(self) -> list[Asked]:
-        """Return the goals of the layer with targets, and goals that keep the end positions of limbs with poles."""
+        """Return the layer's goals with their targets, and goals that hold the ends of limbs with pole goals."""
         if not (self._layer.goals or self._layer.targets):
             return []
         frames = self._worlds
@@ -393,7 +393,7 @@ class LayerOnClip:
             share = weights[at] * np.arange(1, steps + 1) / (steps + 1)
             still = [one[at : at + 1].repeat(steps, axis=0) for one in (now, *others, wanted)]
             lead = goal.part_way(still[0], still[1:-1], still[-1], share)
-            # ``pose`` needs no targets of the fades; a goal has a lead if it has intermediate targets
+            # ``pose`` needs no targets in fades; a goal with a lead has intermediate targets
             faded = (
                 wanted if self._fixed and full[at] and lead is not None else goal.part_way(now, others, wanted, weights)
             )
@@ -408,7 +408,7 @@ class LayerOnClip:
         return Asked(goal, rows, wanted, lead, faded is not None or bool(full.all()))
 
     def _keep_lying(self, wanted: Array, own: Array | None) -> None:
-        """Replace rotations in targets (n, 4, 4) of a head by those of the clip if the head lies in most frames."""
+        """If a head lies in most frames, replace the rotations in its targets (n, 4, 4) by those of the clip."""
         if own is not None and float(np.median(np.sum(wanted[:, :3, 2] * own[:, :3, 2], axis=1))) < _UPRIGHT:
             wanted[:, :3, :3] = own[:, :3, :3]
 
@@ -423,7 +423,7 @@ class LayerOnClip:
         return now, [frames_to_transforms(frames[:, row]) @ goal.place(k) for k, row in enumerate(rows[1:], 1)]
 
     def _full_targets(self, goal: Goal, target: LayerTarget | None, now: Array, others: list[Array]) -> Array:
-        """Return targets of a goal at weight 1, (n, 4, 4): of the layer, or else of the goal, or else of the clip."""
+        """Return a goal's targets at weight 1, (n, 4, 4): the layer's, else the goal's own, else poses of the clip."""
         own = goal.met_at(now, others)
         if own is None:
             if target is not None:
@@ -490,7 +490,7 @@ class LayerOnClip:
         )
 
     def _aim(self, own: Array, one: Asked, result: LayerResult) -> None:
-        """Replace own poses (n, 4, 4) of a goal by its targets in frames that meet them; errors then do not add up."""
+        """Replace a goal's poses ``own`` (n, 4, 4) by its targets where they are met, so that errors do not add up."""
         met = result.aimed & ~result.missed
         _, here, there = np.intersect1d(self._frames, result.frames[met], return_indices=True)
         if not len(here):

@@ -257,7 +257,7 @@ class Problems:
 
 
 def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[int]:
-    """Return the joints at a limit of a pose, among the legs whose feet keep their places.
+    """Return the leg joints that are at a limit in a pose, for legs whose feet keep their places.
 
     Args:
         body: The body of the clip.

@@ -47,7 +47,7 @@ class Moved:
         return float(self.jerks(own, new, blend).max(initial=0.0))
 
     def jerks(self, own: Array, new: Array, blend: int) -> Array:
-        """Return the ratios of ``jerk`` for each frame but the first and the last, and each value, (m - 2, values)."""
+        """Return the ratio of ``jerk`` for each value in all frames but the first and the last, (m - 2, values)."""
         smoothest = 6.0 / blend**2 * self._size  # the largest acceleration of 3 p² - 2 p³
         before = self._accelerations(own).max(axis=0, initial=0.0)
         if len(self._frees):  # joints other than those of the layer may move the body in the clip
