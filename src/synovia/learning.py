@@ -200,7 +200,7 @@ class _Learning:
 
         Args:
             drawn: All samples.
-            part: Samples of some leaves, (n, LEAF).
+            part: Samples of n leaves, (n, LEAF).
             proposals: Proposals of these leaves, (n, LEAF, values); the first CANDIDATES of each leaf are tried.
 
         Returns:
@@ -232,7 +232,7 @@ class _Learning:
         """Return proposals with slopes: linear functions of the features, fitted to corrections by least squares.
 
         Args:
-            features: Features of the targets of some leaves, (n, LEAF, features).
+            features: Features of the targets of n leaves, (n, LEAF, features).
             proposals: Proposals without slopes, (n, LEAF, values); untried proposals keep their poses.
             corrections: Corrections from ``_try``.
         """

@@ -292,7 +292,7 @@ def batch_shape(shapes: Sequence[tuple[int, ...]], solves: Solves) -> tuple[int,
 
 
 def by_matrix(w: Array, R: Array) -> Array:
-    """Return gradients by matrices (B, 3, 3) near rotations R, given those by rotation vectors in the world, (B, 3).
+    """Return gradients by rotation matrices, (B, 3, 3), given the gradients by world rotation vectors, (B, 3).
 
     The solvers make matrices orthonormal by Gram-Schmidt. So column 0 turns the frame about y and z, column 1 about x.
     """
@@ -304,7 +304,7 @@ def by_matrix(w: Array, R: Array) -> Array:
 
 
 class Joints:
-    """Converts gradients by joint values to those by velocities, and back."""
+    """Converts gradients by joint values to gradients by velocities, and back."""
 
     def __init__(self, skeleton: Skeleton) -> None:
         """Find the scalars and the quaternions."""
@@ -322,7 +322,7 @@ class Joints:
         self.scalars_only = self._scalars == [(k, k) for k in range(self.nq)] and self.nq == self.nv
 
     def to_velocities(self, q: Array, gradient: Array) -> Array:
-        """Return gradients by velocities (B, nv), given those by joint values (B, nq)."""
+        """Return gradients by velocities, (B, nv), given gradients by joint values, (B, nq)."""
         if self.scalars_only:
             return gradient
         out = np.zeros((len(q), self.nv))
@@ -334,7 +334,7 @@ class Joints:
         return out
 
     def to_values(self, q: Array, v: Array) -> Array:
-        """Return gradients by joint values (B, nq), given those by velocities (B, nv)."""
+        """Return gradients by joint values, (B, nq), given gradients by velocities, (B, nv)."""
         out = np.zeros((len(q), self.nq))
         for a, b in self._scalars:
             out[:, a] = v[:, b]

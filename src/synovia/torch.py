@@ -236,7 +236,7 @@ class _ForwardBack(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, kinematics: Kinematics, q: Any, offsets: Any, gradient: Any) -> Any:
-        """Return the gradients of a batch of batches; those by the offsets are not mapped."""
+        """Return the gradients of a batch of batches; gradients by the offsets are not mapped."""
         if offsets is not None:
             raise UnsupportedError("offsets cannot be mapped", where="synovia.torch.forward", expected="one for all")
         folded = _folded(info, [q, gradient], (in_dims[1], in_dims[3]))

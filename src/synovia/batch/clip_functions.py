@@ -48,7 +48,7 @@ class _ClipFunction(ABC):
         """Return the motion of a row, its figures, and notes for the user."""
 
     def _used(self, names: Sequence[str]) -> list[str]:
-        """Return the columns that are read.
+        """Return the names of the columns that the function reads.
 
         Raises:
             InputError: If the required column is missing.
@@ -58,7 +58,7 @@ class _ClipFunction(ABC):
         return [name for name in (self._needed, *self._further) if name in names]
 
     def _kept(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of a batch that the answer keeps."""
+        """Return the names of the columns of a batch that the answer keeps."""
         used = self._used(names)
         keep = [name for name in names if name not in used or name == "path"]
         check_names(keep, self._new_columns())
@@ -69,7 +69,7 @@ class _ClipFunction(ABC):
         return {STATUS: str, ERROR: str, "notes": str, "frames": int, "fps": float, "q": list, **self._figures}
 
     def answer_columns(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of the answer to batches with these columns.
+        """Return the names of the answer's columns for batches with these columns.
 
         Raises:
             InputError: If the required column is missing, or a kept column has the name of an added one.
@@ -96,7 +96,7 @@ class _ClipFunction(ABC):
         return rows.answer(keep, new)
 
     def _row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the new columns of a row."""
+        """Return the values of the new columns for a row."""
         values: dict[str, Any]
         found: Mapping[str, Any] = {}
         notes: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""Clips of rows and items: read target bodies, and collect notes and figures of results."""
+"""Helpers for many clips: read target bodies, and collect notes and figures of results."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Texts(NamedTuple):
 
 
 def _plain(value: Any, method: str) -> Any:
-    """Return a column for a data frame (``texts``) or a dict (``array``)."""
+    """Return a column as plain values; ``method`` converts ``Texts``: "texts" for a data frame, "array" for a dict."""
     if isinstance(value, Values):
         return value.plain()
     return getattr(value, method)() if isinstance(value, Texts) else value

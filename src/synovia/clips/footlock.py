@@ -269,9 +269,17 @@ def _floor(heights: Array, feet: Sequence[Foot], stands: Bools) -> float:
 
 
 def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: Array, fade: float) -> Terms:
-    """Return the least-squares terms, from contacts (T, points) and lowest heights (points,) of the points.
+    """Return the terms of the least squares.
 
     The change of a column decays over (smooth / pull)^¼ frames, which equals the fade.
+
+    Args:
+        model: The problem of each frame.
+        motion: The clip.
+        standing: Contacts of the points, (T, points).
+        up: Upward direction, (3,).
+        ground: Lowest allowed height of each point, (points,).
+        fade: Seconds in which a correction begins or ends.
     """
     count, points = standing.shape
     axis = int(np.argmax(np.abs(up)))

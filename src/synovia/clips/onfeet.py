@@ -93,7 +93,7 @@ def on_feet(
 
 
 def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Array:
-    """Return joint values (T, nq) in which a free joint is raised by lengths (T,).
+    """Return joint values, (T, nq), with a free joint raised by ``rise``.
 
     Args:
         skeleton: The skeleton.
@@ -111,5 +111,5 @@ def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Ar
 
 
 def point_of(frames: Array, local: Array) -> Array:
-    """Return the positions (T, 3) of a point fixed in the frame of a joint, for world frames (T, 12) of the joint."""
+    """Return the world positions, (T, 3), of a point fixed on a joint, given the joint's world frames, (T, 12)."""
     return frames[:, 9:] + frames[:, :9].reshape(-1, 3, 3) @ local

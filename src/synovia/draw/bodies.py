@@ -78,7 +78,7 @@ class _Buffer:
         self.owner: NDArray[np.int32] = np.full((height, width), -1, np.int32)
 
     def grid(self, box: tuple[int, int, int, int]) -> tuple[_Float, _Float]:
-        """Return x (1, w) and y (h, 1) of the samples in a box of the buffer, in samples of the image."""
+        """Return columns, (1, w), and rows, (h, 1), in the samples of the image, of a box of the buffer."""
         x0, y0, x1, y1 = box
         x = np.arange(x0, x1, dtype=np.float32)[None, :] + np.float32(self.left + 0.5)
         y = np.arange(y0, y1, dtype=np.float32)[:, None] + np.float32(self.top + 0.5)

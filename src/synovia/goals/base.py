@@ -52,7 +52,7 @@ _G = TypeVar("_G", bound="Goal")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
-    """A further residual of a goal, in addition to that of a world pose, in the form that kernels read.
+    """A residual of a goal in addition to the residual of a world pose, in the form that kernels read.
 
     Args:
         kind: Name of the residual among the ``TERMS`` of ``kernels.goals.general``.
@@ -227,7 +227,7 @@ class Goal(_Immutable):
             object.__setattr__(self, name, value)
 
     def _with(self, **values: Any) -> Self:
-        """Return a copy of the goal with other values of some attributes."""
+        """Return a copy of the goal with other values of the named attributes."""
         return _restore(type(self), {**self._values(), **values})
 
     def changed(self, **values: Any) -> Self:
@@ -246,7 +246,7 @@ class Goal(_Immutable):
         return self._with(priority=priority)
 
     def lowered(self, levels: int) -> Self:
-        """Return the same goal with its priority lowered by some levels; a constraint keeps its precedence."""
+        """Return the same goal with its priority lowered by ``levels``; a constraint keeps its precedence."""
         return self if self.rank < 0 else self._with(priority=self.priority + levels)
 
     @property
@@ -265,7 +265,7 @@ class Goal(_Immutable):
 
     @property
     def label(self) -> str:
-        """Name of the goal in messages and tables of targets."""
+        """Name of the goal in messages, and its key among targets."""
         if self.name is not None:
             return self.name
         return self.kind if self.joint is None else str(self.joint)
@@ -310,7 +310,7 @@ class Goal(_Immutable):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Further residuals of the goal, in addition to that of a world pose."""
+        """Residuals of the goal in addition to the residual of a world pose."""
         return ()
 
     @property

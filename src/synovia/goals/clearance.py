@@ -175,7 +175,7 @@ class ClearanceGoal(Goal):
 
     @property
     def avoids_itself(self) -> bool:
-        """Whether the goal keeps colliding pairs of links apart; pairs of rows are such pairs, see ``on_rows``."""
+        """Whether the goal keeps apart all pairs of links that can collide, also if ``on_rows`` lists them by row."""
         return self.pairs is None or any(one == SELF or _is_of_rows(one) for one in self.pairs)
 
     @property
@@ -271,7 +271,7 @@ class ClearanceGoal(Goal):
 
 
 def _subjects(skeleton: Skeleton, pairs: Sequence[Any], world: World | None) -> set[int]:
-    """Return the rows of the links in ``pairs``, all rows for a word; pairs of rows are ignored."""
+    """Return the rows of the links named in ``pairs``, or all rows if an item is a word. Pairs of rows are ignored."""
     if any(isinstance(pair, str) for pair in pairs):
         return set(range(len(skeleton)))
     names = [name for pair in pairs for name in pair if isinstance(name, str)]

@@ -311,7 +311,7 @@ class CompiledProblem(ChecksArguments):
 
     @property
     def has_reasons(self) -> bool:
-        """Whether causes of a miss can be found by solving variations of the problem by levels with the same joints."""
+        """Whether reasons of a miss can be found: full-body can solve variations of the problem with these joints."""
         return self.method.supports_priorities and not self.solver.closed
 
     @property
@@ -369,7 +369,7 @@ class CompiledProblem(ChecksArguments):
             solver: Other settings; None for the default of the goals.
             skeleton: Another skeleton with the same joints, without those that ``root`` adds.
             tolerance: Another tolerance; None for the default.
-            reach: Another length scale; None for that of the skeleton.
+            reach: Another length scale; None for the length scale of the skeleton.
         """
         goals = self.goals if goals is None else goals
         given = self.given if skeleton is None else skeleton
@@ -461,7 +461,7 @@ class CompiledProblem(ChecksArguments):
         return ik, others, table
 
     def error_of_targets(self, b: int, goal: int, targets: Any, others: Any) -> SynoviaError:
-        """Return the error of problem b of a batch: of its obstacle places if unusable, else of a goal's target."""
+        """Return the error for problem b of a batch: about its obstacle places if unusable, else a goal's target."""
         error = None if self.obstacles is None else self.obstacles.error_of(targets, b)
         return error or self.writer.error_of(b, goal, others, many=True)
 
@@ -934,7 +934,7 @@ class CompiledProblem(ChecksArguments):
         return InputError(f"starts[{row}]", value=starts[row], expected=f"{self.skeleton.nq} joint values")
 
     def _without_followers(self, values: JointValues) -> JointValues:
-        """Check joint names and return values by joint row, without those of mimic joints, which follow a leader."""
+        """Check joint names and return values by joint row. Mimic joints are left out, because they follow a leader."""
         rows, joints = self.skeleton.by_row(values, "start"), self.skeleton.joints
         return {row: value for row, value in rows.items() if joints[row].mimic is None}
 

@@ -55,9 +55,9 @@ class FrameSolver:
 
     Args:
         problem: The problem.
-        attempts: Attempts of a frame; None for those of the solver.
-        steps: Largest number of steps of an attempt; None for that of the solver.
-        patience: Number of steps without progress after which an attempt ends; None for that of the solver.
+        attempts: Attempts of a frame; None for the setting of the solver.
+        steps: Largest number of steps of an attempt; None for the setting of the solver.
+        patience: Number of steps without progress after which an attempt ends; None for the setting of the solver.
         all_work: Whether to remove the solver's limit of the work for a frame.
 
     Attributes:

@@ -57,7 +57,7 @@ class Places:
         return self.moved[:1, :, layout.MOVED_OBSTACLE].ravel().astype(np.int64)
 
     def __getitem__(self, some: Any) -> Places:
-        """Return the places in some of the problems; ``some`` is a slice, an array of indices or one index."""
+        """Return the places for selected problems; ``some`` is a slice, an array of indices or one index."""
         at = slice(some, some + 1) if isinstance(some, int) else some
         return replace(self, moved=np.ascontiguousarray(self.moved[at]))
 

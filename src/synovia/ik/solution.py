@@ -223,7 +223,7 @@ class Solution(Pictured):
     def targets(self) -> Array:
         """Target transforms of the goals, (goals, 4, 4), in the world or in the other joint's frame.
 
-        The normal of a target plane is the z axis. Parts without a target are those of the identity.
+        The normal of a target plane is the z axis. A position or rotation without a target is zero or the identity.
         """
         return self.ik.targets_in(self._row[None]).reshape(-1, 4, 4).copy()
 
@@ -307,7 +307,7 @@ class Solution(Pictured):
         Returns:
             An array with the attributes ``parameters``, the name of each column, and ``kink``: True if the answer rests
             on a limit, clearance or bound that nothing presses it against, is singular, or is no minimum. Then the
-            derivative is that of one side, or may be inaccurate.
+            derivative is one-sided, or may be inaccurate.
 
         Raises:
             InputError: If ``of`` is unknown, or the problem was skipped.
@@ -392,7 +392,7 @@ class Solution(Pictured):
 
     @property
     def conflict(self) -> Conflict | None:
-        """The conflict of the goals of a miss, as ``find_conflict`` returns it; searched for when it is first used."""
+        """The conflict of the goals of a miss; the first use searches for it with ``find_conflict``."""
         return self._conflict if hasattr(self, "_conflict") else self.find_conflict()
 
     @property

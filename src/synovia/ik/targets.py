@@ -573,7 +573,7 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> Bools:
 
 
 def _with_regular_rows(value: Any) -> tuple[Any, Bools | bool]:
-    """Replace rows whose form differs from that of most rows by NaN; return the targets and a mask of these rows.
+    """Replace targets of another form than most targets by NaN; return the targets and a mask of the replaced ones.
 
     If all rows have the same form, or no row can be used, the targets are returned unchanged.
     """

@@ -111,7 +111,7 @@ class Clear:
         return self._fit_for(skeleton, goals, host), wanted
 
     def _fit_for(self, skeleton: Skeleton, goals: Iterable[Goal], host: Host) -> Skeleton:
-        """Return the body, with shapes if some goals need them, and report the notes of the world."""
+        """Return the body, with shapes if a goal needs them, and report the notes of the world."""
         if self.obstacles is not None:
             host.note_model(self.obstacles.notes)
         return self.covered(skeleton, host) if any(goal.takes_world for goal in goals) else skeleton

@@ -32,7 +32,7 @@ _MOST_WORK: Final = 1e7  # in the unit of work of the kernels; takes about half 
 
 
 class Search(NamedTuple):
-    """Limits of the search for a solution. The defaults are those of a closed form."""
+    """Limits of the search for a solution. The defaults suit closed forms."""
 
     max_steps: int = 1  # largest number of steps of one attempt
     attempts: int = 1

@@ -214,7 +214,7 @@ class _Track:
         return at + 1, self._bend_frame(bends, at, (shares[k : k + 1] < _ASIDE).astype(np.float64), missed)
 
     def _bend_frame(self, bends: Bends, at: int, limbs: Array, missed: bool) -> bool:
-        """Solve a frame again with some limbs bent at its start, and return whether it is a miss.
+        """Solve a frame again with the given limbs bent at its start, and return whether it is a miss.
 
         Args:
             bends: The limbs of the problem.

@@ -52,7 +52,7 @@ _FLIP: Final = 0.7  # radians: smallest rotation of a joint in one frame that ca
 _ALONE: Final = 5.0  # smallest ratio of a leap to the rotations of the joint in the adjacent frames
 # smallest ratio of a hop of a goal's point to the motion of targets; a hop is also larger than the tolerance
 _HOP: Final = 3.0
-_SEEN: Final = 0.15  # smallest change of some joint value in a flip; quaternions change by at least 0.17
+_SEEN: Final = 0.15  # smallest change of a joint value in a flip; quaternions change by at least 0.17
 # smallest ratio of a flip's rotation to that of its targets; for a limb that begins to bend, it is about 4
 _MORE: Final = 10.0
 _SWING: Final = 1.2  # radians: smallest swing of a limb that is a flip if its pole crosses the limb
@@ -172,7 +172,7 @@ def _crossings(ik: CompiledProblem, rows: Array) -> Bools:
 
 
 def _carried(v: Array, a: Array, b: Array) -> Array:
-    """Return vectors (T, 3) after the smallest rotation from directions a to directions b, (T, 3)."""
+    """Return vectors v, (T, 3), after the smallest rotations from directions a to directions b, (T, 3) each."""
     axis = np.cross(a, b)
     cosine = np.sum(a * b, axis=1, keepdims=True)
     along = np.sum(axis * v, axis=1, keepdims=True) / np.maximum(1.0 + cosine, _STRAIGHT)

@@ -69,7 +69,7 @@ class Tracked(Solutions):
         self._held = held
 
     def _start(self, b: int) -> Pose:
-        """Return the start of frame b: the pose of the previous frame, or that of the clip."""
+        """Return the start of frame b: the pose of the previous frame, or the pose of the clip in this frame."""
         return super()._start(b) if b == 0 or self._many_starts else Solution(self.ik, self._rows, b=b - 1).pose
 
     def _frame(self, b: int) -> Frame:

@@ -242,7 +242,7 @@ class EditStack:
     def edited(
         self, layers: Sequence[Layer], *, deadline: float | None = None, progress: Progress | None = None
     ) -> Edited:
-        """Return the clip with layers, as ``edit`` does."""
+        """Return the result of ``edit`` for these layers."""
         motion, count, watch = self._motion, len(self._motion), Watch(deadline_of(deadline))
         with self._lock:
             applied = self._apply(layers, watch, progress)
@@ -272,7 +272,7 @@ class EditStack:
         return Edited(edited, reached, acts, tuple(findings), changes, body.up, tuple(kept))
 
     def values(self, layers: Sequence[Layer]) -> Array:
-        """Return the joint values of the clip with layers, (T, nq); not to be changed."""
+        """Return the joint values of the clip with layers, (T, nq); callers must not change them."""
         with self._lock:
             applied = self._apply(layers, Watch(), None)
             return applied[-1].result.q if applied else self._motion.q
@@ -444,7 +444,7 @@ def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> 
 
 
 def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
-    """Return quaternions (n, 4) and positions (n, 3) of a joint in its parent's frame, from frames (n, joints, 12)."""
+    """Return a joint's quaternions, (n, 4), and positions, (n, 3), in its parent's frame, given world frames."""
     turn, place = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
     if parent < 0:
         return matrix_to_quat(turn), place

@@ -272,7 +272,7 @@ class LayerOnClip:
         return LayerResult(q, self._frames, tuple(asked), missed, aimed, feet, self._cut, tuple(cleared), acts)
 
     def _with_held(self, poses: Array, keyed: Array) -> Array:
-        """Return poses (n, nq) in which joints that may not move have exactly the values of the keyed clip (n, nq)."""
+        """Return poses, (n, nq), with joints that may not move reset to their values in the keyed clip, ``keyed``."""
         if self._allowed is None:
             return poses
         moves = columns_of(self._skeleton, tuple(self._allowed))
@@ -463,7 +463,7 @@ class LayerOnClip:
     # --- solving ------------------------------------------------------------------------------------------------------
 
     def _kept(self, asked: Sequence[Asked]) -> list[Asked]:
-        """Return the goals of layers below, with priorities after those of the goals of this layer."""
+        """Return goals that keep what the layers below have reached, with lower priorities than this layer's goals."""
         about, out = {one.end for one in asked if not one.clears}, list[Asked]()
         frames = world_frames(self._skeleton, self._below)
         lowest = max(one.goal.rank for one in asked) + 1
@@ -653,7 +653,7 @@ class LayerOnClip:
         return best
 
     def _jerks_of(self, poses: Array, places: Ints) -> tuple[Array, Ints]:
-        """Return the jerks, (m,), of poses (n, nq) at the frames ``places``, and the index in ``places`` of each, (m,).
+        """Return the jerks of poses (n, nq) in the frames ``places``, (m,), and the index in ``places`` of each, (m,).
 
         Jumps at the first and the last frame of a layer without fades are left out.
         """
@@ -668,11 +668,11 @@ class LayerOnClip:
         return found.max(axis=1, initial=0.0), np.arange(1, len(places) - 1)
 
     def _jerk(self, out: Array, side: Ints) -> float:
-        """Return the largest jerk of the changed clip in some frames of the layer and in the adjacent frames."""
+        """Return the largest jerk of the changed clip in the frames ``side`` and in the adjacent frames."""
         return float(self._jerks(out, side)[0].max(initial=0.0))
 
     def _jerks(self, out: Array, side: Ints) -> tuple[Array, Ints]:
-        """Return the jerks of the changed clip in some frames of the layer and in the adjacent frames.
+        """Return the jerks of the changed clip in the frames ``side`` and in the adjacent frames.
 
         Args:
             out: The clip with the layer.
@@ -697,7 +697,7 @@ def _shares_near(places: Ints, count: int, width: int) -> Array:
 
 
 def _centers_of_mass(skeleton: Skeleton, frames: Array) -> Array:
-    """Return the centre of mass for each of the frames (n, joints, 12), as (n, 3)."""
+    """Return the centres of mass, (n, 3), of poses with the world frames ``frames``, (n, joints, 12)."""
     masses = np.array([joint.mass for joint in skeleton.joints])
     local = np.array([joint.com for joint in skeleton.joints])
     rotations = frames[..., :9].reshape(*frames.shape[:2], 3, 3)

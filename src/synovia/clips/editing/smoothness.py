@@ -40,7 +40,7 @@ class Moved:
         """Return the largest acceleration of a joint, relative to that of the clip and of a smooth fade.
 
         Args:
-            own: Joint values of the clip in some frames, (m, nq).
+            own: Joint values of the clip in consecutive frames, (m, nq).
             new: Joint values of the edited clip, (m, nq).
             blend: Length of a fade in frames.
         """

@@ -214,7 +214,7 @@ class Solve(_Solves):
         return skeleton, goals if given is not None or goals else None
 
     def function(self, threads: int | None = 1) -> SolveRows:
-        """Return the function that solves a block of rows on some threads."""
+        """Return the function that solves a block of rows on the given number of threads."""
         from synovia.batch.functions import Solve as SolveRows
 
         skeleton, goals = self._problem
