@@ -452,7 +452,7 @@ def _solve_usable(
 def _refusal(
     problem: CompiledProblem, starts: Any, targets: Any, others: Any, bad: Mapping[int, int], b: int
 ) -> SynoviaError:
-    """Return the error for which problem b of a batch was skipped: of an invalid target or start."""
+    """Return the error that made problem b of a batch invalid: the error of its target or of its start."""
     if b in bad:
         return problem.error_of_targets(b, bad[b], targets, others)
     return problem.error_of_start(b, starts)

@@ -305,7 +305,7 @@ def is_movable(layer: Layer) -> bool:
 
 
 def moved_along(layer: Layer, pose: Pose, relative: bool) -> Layer:
-    """Convert the targets of a layer between changes of the clip and absolute targets, equal at a given pose.
+    """Convert the targets of a layer to changes of the clip, or to absolute targets; both agree at a given pose.
 
     Args:
         layer: The layer, for which ``is_movable`` is True.

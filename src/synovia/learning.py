@@ -289,8 +289,8 @@ def mean_worth(worth: Array) -> Array:
 def best_of(worth: Array, fits: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Choose the proposals of leaves, in the order in which solves try them.
 
-    A solve starts from the first pose that fits its target. So later poses only matter for targets that earlier poses
-    do not fit or from which they miss.
+    A solve starts from the first pose that fits its target. So later poses only matter for targets that no earlier pose
+    fits, or that solves from earlier poses miss.
 
     Args:
         worth: Worth of a pose as a start for a target, (n, poses, targets); NaN if the pose does not fit.

@@ -163,7 +163,7 @@ class Solves:
         if kind == "offsets":
             return self._by_offsets(many, found, many.pull_back(v, "tools", threads=threads)[0], value)
         out = np.zeros((len(found), *value.shape))
-        for k, g in enumerate(tool_goals(problem)):  # the frame moves in its own axes, after the rotation
+        for k, g in enumerate(tool_goals(problem)):  # from the axes of the moved frame to the original ones
             out[:, g, :3] = found[:, 6 * k : 6 * k + 3] @ exp_matrix(value[g, 3:]).T
             out[:, g, 3:] = found[:, 6 * k + 3 : 6 * k + 6] @ left_jacobian(value[g, 3:]).T
         return out

@@ -288,7 +288,7 @@ class TargetColumns:
 
     @staticmethod
     def find(names: Sequence[str], only: str | None) -> TargetColumns:
-        """Return the columns of targets among the names of all columns.
+        """Find the columns that give targets.
 
         Args:
             names: All columns.
@@ -371,7 +371,7 @@ class TargetColumns:
 
     @staticmethod
     def _values(batch: Batch, part: _Part) -> Array:
-        """Return the numbers of a part, (B, width)."""
+        """Return the numbers in the columns of a position or a rotation, (B, width)."""
         if part.word in _LISTS:
             return batch.numbers(part.columns[0], _LISTS[part.word])
         return np.stack([batch.numbers(name) for name in part.columns], axis=1)
@@ -414,7 +414,7 @@ class StartColumns:
 
     @staticmethod
     def find(names: Sequence[str], skeleton: Skeleton) -> StartColumns:
-        """Return the columns of starts among the names of columns.
+        """Find the columns that give joint values of the start.
 
         Raises:
             InputError: If two columns give the same joint value.

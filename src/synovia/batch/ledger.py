@@ -285,7 +285,7 @@ class Ledger:
             self._foreign.discard(row.output)
 
     def _forget(self, output: str, seen: _Seen) -> bool:
-        """Remove the row of an output, unless a later event is known; return whether no later event is known."""
+        """Remove the row of an output after an event, and return True; do nothing if a later event is known."""
         if seen.when < self._seen.get(output, _Seen()).when:
             return False
         self.rows.pop(output, None)

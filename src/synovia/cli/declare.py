@@ -51,7 +51,7 @@ def command_of(name: str, verb: Verb) -> click.Command:
 
 
 def with_options(kind: type[_K]) -> Callable[[Callable[[_K], int | None]], click.Command]:
-    """Return a decorator that turns a function of one object with all options into a command.
+    """Return a decorator that makes a command of a function whose only argument holds all options.
 
     Args:
         kind: Class of the object; its fields describe the options.

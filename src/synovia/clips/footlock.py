@@ -27,7 +27,7 @@ from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
-STILL: Final = 2e4  # weight of the slide of a foot in contact; that of the change of the joints' accelerations is 1
+STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
 FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, on the same scale as ``STILL``
 PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
 CLEAR: Final = 2e-4  # fraction of the length scale: clearance between feet and floor, which absorbs rounding errors
@@ -247,7 +247,7 @@ def _toe(skeleton: Skeleton, foot: Foot) -> int:
 
 
 def _depth(points: Array, below: Array, up: Array, floor: float, world: World | None) -> float:
-    """Return the largest depth in the ground of the soles, which lie below the points (T, n, 3)."""
+    """Return how deep the soles, which lie ``below`` the points (T, n, 3), sink into the ground at most."""
     heights = np.full(points.shape[:2], floor)
     if world is not None:
         found = world.ground(points.reshape(-1, 3), up).heights.reshape(heights.shape)
@@ -308,7 +308,7 @@ def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: Arr
 
 
 def _slide(places: Array, contact: Bools, fps: float) -> float:
-    """Return the mean speed of points between two frames in which both frames have contact."""
+    """Return the mean speed of points between adjacent frames that both have contact."""
     way = np.linalg.norm(np.diff(places, axis=0), axis=-1) * fps
     both = contact[1:] & contact[:-1]
     return float(way[both].mean()) if both.any() else 0.0

@@ -54,7 +54,7 @@ _TURN: Final = np.cos(np.radians(110.0))  # cosine of an angle larger than the r
 # degrees per second that no body reaches; at low frame rates, a flip must rotate by at least this speed
 _FASTEST: Final = 1000.0
 _WIDE: Final = 0.05  # fraction of the body's length: shoulders or hips that are closer do not determine a direction
-# cosine of left × up to face and toes: frames below its negative are mirrored, if the median frame is above it
+# cosine of left × up to face and toes: if the median is above this, frames below the negative of it are flipped
 _MIRRORED: Final = 0.5
 ONE_HAND: Final = "hand"  # name of the preset of 21 landmarks of one hand
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
@@ -447,7 +447,7 @@ def _resting(body: Skeleton, q: Array, rest: Pose | None, limbs: Sequence[str]) 
 
 
 def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -> Array:
-    """Return joint values (T, nq) with the median height of the hips as at rest; ``centred`` hips stay at rest."""
+    """Return joint values, (T, nq), with the hips at rest height in the median; ``centred`` hips are at rest always."""
     rest, now = middle_of_hips(body, rest_q[None]), middle_of_hips(body, q)
     if centred:
         return _shifted(body, q, rest - now)

@@ -94,7 +94,7 @@ def read_trc(path: Path) -> Markers:
 def read_c3d(path: Path) -> Markers:
     """Read the labelled markers of a C3D file; analog channels, computed results and unlabelled points are ignored.
 
-    The package runs in a separate process, because damaged files can crash it.
+    The package ``ezc3d`` runs in a separate process, because damaged files can crash it.
 
     Raises:
         FileError: If the file cannot be read.

@@ -131,7 +131,7 @@ def measured(skeleton: Skeleton, marks: Landmarks) -> Measured:
 def _ratios(
     skeleton: Skeleton, rows: Mapping[str, int], rest: Array, marks: Landmarks, axes: Array, ratio: float
 ) -> tuple[Array, Array]:
-    """Return the scale factors (n,) of each joint's offset: along the body, and of its sideways component."""
+    """Return two scale factors of each joint's offset, (n,) each: along the body, and sideways."""
     own: dict[int, float] = {0: ratio}
     wide: dict[int, float] = {}
     legs, arms = (
@@ -269,7 +269,7 @@ def _hand(
 
 
 def _bounded(value: float, ratio: float) -> float:
-    """Return the ratio of a bone, clamped to a range about the ratio of the whole body, which replaces NaN."""
+    """Return the ratio of a bone, clamped to a range about the ratio of the whole body; that ratio for NaN."""
     return float(np.clip(value, ratio / WIDEST, ratio * WIDEST)) if np.isfinite(value) else ratio
 
 

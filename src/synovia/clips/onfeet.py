@@ -16,8 +16,8 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
-_STANDS: Final = 1e5  # weight of a point of a planted foot; that of the change of the joints' accelerations is 1
-_SWINGS: Final = 1e3  # weight of a point of a foot without contact, on the same scale
+_STANDS: Final = 1e5  # weight of a point of a planted foot, relative to the change of the joints' accelerations
+_SWINGS: Final = 1e3  # weight of a point of a foot without contact, on the same scale as ``_STANDS``
 HEEL_SHARE: Final = 0.05  # weight of the ankle of a planted foot, relative to that of its toes
 _PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
 _BLEND: Final = 0.06  # seconds in which a correction begins or ends

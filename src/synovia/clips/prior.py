@@ -209,7 +209,11 @@ def _variances(before: Array, squares: Array, numbers: Array, groups: tuple[NDAr
 
 
 def _value_counts(prior: Prior, count: int) -> tuple[Array, Array]:
-    """Return effective numbers of values: deviations from the mean, (columns,), and bends, (T - 2, columns)."""
+    """Return the effective number of values of each column under the prior.
+
+    The first array counts deviations from the mean, (columns,); the second counts second differences in each frame,
+    (T - 2, columns).
+    """
     bend = np.diff(np.eye(count), 2, axis=0)
     bend /= np.sqrt(prior.lively)[:, None]
     curvature, modes = np.linalg.eigh(bend.T @ bend)  # all columns have the same modes

@@ -291,7 +291,7 @@ def _heights(floor: Array, flights: Sequence[Flight], fps: float) -> Array:
 
 
 def _noise(values: Array) -> float:
-    """Return the standard deviation of the noise of values (T,), from fourth differences, to avoid motion."""
+    """Return the standard deviation of the noise in values (T,); fourth differences remove the motion."""
     bends = np.abs(np.diff(values, 4))
     return float(1.4826 * np.median(bends) / np.sqrt(70.0)) if len(bends) else 0.0
 

@@ -19,7 +19,7 @@ from synovia.draw.theme import Colour
 from synovia.model.geometry import Array
 
 SAMPLES: Final = 3  # samples per pixel in each direction
-_SLAB: Final = 48  # number of rows of samples drawn at a time; a slanted rod fills a larger part of a smaller box
+_SLAB: Final = 48  # number of rows of samples drawn at a time; slanted rods fill more of a small box than of a big one
 _SMALLEST: Final = 0.6  # smallest radius, pixels; thinner objects would fall between the samples
 
 Pixels = NDArray[np.uint8]

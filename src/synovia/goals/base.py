@@ -368,16 +368,16 @@ class Goal(_Immutable):
         return self.constrained_parts > 0
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return the targets that poses meet, (n, 4, 4); None if the pose does not determine the target of the goal.
+        """Return the targets that n given poses meet, (n, 4, 4); None if a pose does not determine a target.
 
         Args:
-            now: The goal's frame in the world, (n, 4, 4).
-            others: Frames of its other joints in the world, each (n, 4, 4).
+            now: World frames of the goal in these poses, (n, 4, 4).
+            others: World frames of the goal's other joints, each (n, 4, 4).
         """
         return now if self.takes else None
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Interpolate targets (n, 4, 4) between those that poses meet and given ones; None if this is not possible.
+        """Interpolate from the targets that poses meet to given targets, (n, 4, 4); None if this is not possible.
 
         Args:
             now: As in ``met_at``.

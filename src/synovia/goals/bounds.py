@@ -155,7 +155,7 @@ class BoundedGoal(Goal):
         if not self.bounded_parts & POSITION:
             return super().distances(target, point)
         low, high = self.ranges[:3].T
-        # any orientation of these axes is possible, so the positions are a shell about the target
+        # the axes of the bounds may have any orientation, so the positions form a shell about the target
         if self.bounds_frame == "tool":
             away = super().distances(target, point)[0]
             inner, outer = (float(np.linalg.norm(part)) for part in (np.clip(0.0, low, high), np.maximum(-low, high)))

@@ -232,7 +232,7 @@ class ClearanceGoal(Goal):
         return self._with(world=world, apart=found)
 
     def _chosen(self, skeleton: Skeleton) -> tuple[Any, ...]:
-        """Return the given pairs, or ``"self"`` and ``"world"`` as the default requires.
+        """Return the given pairs, or the default: ``"self"`` and, with a world, ``"world"``.
 
         Raises:
             InputError: If ``"self"`` and ``"world"`` are also names of links or obstacles.

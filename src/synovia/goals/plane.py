@@ -130,7 +130,7 @@ class PlaneGoal(Goal):
         return self._with(target=target, given=self.given | ROTATION)
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Interpolate parallel planes from the depth of the point to the target plane; in front, return the target."""
+        """Interpolate from the plane through the point to the target plane; for points in front, return the target."""
         normal = target[:, :3, 2]
         depth = np.minimum(np.sum((now[:, :3, 3] - target[:, :3, 3]) * normal, axis=1), 0.0)
         out = target.copy()
@@ -149,5 +149,5 @@ class PlaneGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the upward direction as the first normal."""
+        """Return the argument ``normal`` of a new goal: the upward direction."""
         return {"normal": tuple(up.tolist())}

@@ -72,7 +72,7 @@ class _One(NamedTuple):
 
 
 class ClearBranches:
-    """Kernels of a closed form with clearance goals, with the arguments of ``kernels.search.multistart``.
+    """Combines a closed form with clearance goals; its kernels have the arguments of ``kernels.search.multistart``.
 
     Args:
         listed: The problem of the other goals.

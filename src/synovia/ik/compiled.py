@@ -75,11 +75,11 @@ _TOLERANCE: Final = (1e-4, 1e-3)  # default: fraction of the length scale for po
 _ROUNDING: Final = 1e-9  # radians or length units: rounding error of a pose that a solve with bounded motion returned
 # size of the table of candidate branches, in joint values
 _MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")
-# The splits of a chain of six joints with the lowest cost on random poses are used. A pose costs 1 if it is found
-# without a proof, and more if no branch is equal to it.
-_TRIALS, _FEW = 8, 2  # number of random poses, and of those on which all splits are tried, not only the best
+# The elimination splits a chain of six joints; the splits with the lowest cost on random poses are used. A random pose
+# costs 1 if the list of branches has it without a proof that the list is complete, and more if the list lacks it.
+_TRIALS, _FEW = 8, 2  # number of random poses; the first ``_FEW`` of them try all splits, the others only the best
 _SAME: Final = 1e-4  # radians or length units: a branch within this distance of a pose is equal to it
-_LOST, _UNDECIDED = 5.0, 0.05  # cost of a pose that is not found, and of an undecided interval
+_LOST, _UNDECIDED = 5.0, 0.05  # cost of a pose that the list lacks; cost of an undecided interval
 _NOISE, _SMALLEST = 0.02, 1e-17  # cost of each factor of 10 of numerical noise; least noise that counts
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
@@ -621,7 +621,7 @@ class CompiledProblem(ChecksArguments):
     def checked_call(
         self, run: Callable[[], int], table: Array, targets: Targets | None, *, many: bool = False, first: int = 0
     ) -> int:
-        """Call a kernel and return its code; if it refuses rounded rotations, orthonormalize them and call it again.
+        """Call a kernel and return its code. If rotations have rounding errors, remove the errors and call it again.
 
         Args:
             run: Calls the kernel with the table of targets.

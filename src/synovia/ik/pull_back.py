@@ -115,7 +115,7 @@ def _pulled(ik: CompiledProblem, rows: Array, gradient: Array, threads: int) -> 
 
 
 def target_columns(ik: CompiledProblem) -> Ints:
-    """Return the columns, of six for each goal, that belong to the targets' parameters."""
+    """Return the indices of the columns, six for each goal, that belong to parameters of the targets."""
     parts = target_parts(ik)
     return np.array(
         [
@@ -206,7 +206,7 @@ class Wrenches:
         return out
 
     def turned(self, row: int) -> Array:
-        """Return the rotation from the axes of the parent to those of a joint at rest."""
+        """Return the rotation from the parent's axes to a joint's axes at rest."""
         turn: Array = exp_matrix(self.offsets[row, 3:]) @ self._skeleton.joints[row].rest[:3, :3]
         return turn
 

@@ -88,14 +88,14 @@ class Held(NamedTuple):
     high: float
 
     def start(self, start: Array, value: float) -> Array:
-        """Return a start (1, nq) with a value of the held joint."""
+        """Return a start, (1, nq), in which the held joint has a given value."""
         out = start.copy()
         out[0, self.at] = value
         return self.lister.skeleton.follow(out)
 
 
 def held_of(problem: CompiledProblem, joint: str | int | None) -> Held:
-    """Return the problem with one of its seven joints held; None for the default joint.
+    """Return the problem with one of its seven joints held; for None, the default joint.
 
     Raises:
         UnsupportedError: If the chain does not have seven joints, or has no such joint.

@@ -346,7 +346,7 @@ def is_changed(described: Any, name: str) -> bool:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(option, argument))
 def described(cls: type[_C]) -> type[_C]:
-    """Make a class a frozen dataclass that checks its options, and add their help texts to its docstring."""
+    """Make a class a frozen dataclass that checks its options, and add help texts of the options to its docstring."""
     if not hasattr(cls, "__post_init__"):
         setattr(cls, "__post_init__", checked)  # noqa: B010 - a type has no such attribute yet
     made = dataclass(frozen=True)(cls)

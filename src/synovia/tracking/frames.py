@@ -253,7 +253,6 @@ class _Track:
 
         Polish frames whose pose did not move: a straight limb with a target behind it has no first-order step, and
         polishing leaves such saddle points. Polish all frames of solvers whose own steps are too small to converge.
-        polished as well.
         """
         moved = np.abs(self._values(frame) - self._start(frame)).max(initial=0.0)
         moved_well = moved > _STILL and self._ik.solver.follow_finish is None

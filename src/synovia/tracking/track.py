@@ -28,7 +28,7 @@ from synovia.tracking.frames import solve_frames
 from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
 from synovia.tracking.postprocessing import check_smoothness, limit_velocity, smooth, velocity_limits
 
-_MISS: Final = 1e6  # cost of a miss, squared radians; larger than that of any motion
+_MISS: Final = 1e6  # cost of a miss, squared radians; larger than the cost of any motion
 _FAR: Final = 9.0  # smallest ratio of a jump between tracks to the change within a track, of squared changes
 
 

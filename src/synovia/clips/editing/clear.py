@@ -53,7 +53,7 @@ class EditClearance:
 
     @property
     def missed_frames(self) -> tuple[int, ...]:
-        """Frames in which some pair is too near."""
+        """Frames in which a pair is too near."""
         return tuple(sorted({frame for pair in self.too_near for frame in pair.frames}))
 
     def to_object(self) -> dict[str, Any]:

@@ -529,7 +529,7 @@ def _misses(
     tolerance: tuple[float, float] | None,
     reached: Bools,
 ) -> list[Finding]:
-    """Return a finding for each goal of a layer that the edited clip (T, nq) misses; clear ``reached`` there."""
+    """Return a finding for each goal of a layer that the edited clip misses; ``reached`` becomes False at misses."""
     asked, out = [one for one in result.asked if not one.clears], list[Finding]()
     if not asked:
         return out

@@ -130,7 +130,7 @@ def with_changes(
 ) -> tuple[Array, tuple[int, ...]]:
     """Return joint values with changes applied, (n, nq), and the rows of joints that do not fully reach their values.
 
-    Such joints would be outside their limits, or a loop could not be closed by the other joints.
+    A joint does not reach its value if the value is outside its limits, or prevents a loop from closing.
 
     Args:
         skeleton: The skeleton.

@@ -171,7 +171,7 @@ class LayerOnClip:
         return self._single
 
     def pose(self, layer: Layer) -> PoseOnClip:
-        """Return the pose of the only frame of a layer, as ``apply`` gives it to the clip.
+        """Return the pose that ``apply`` would give to the only frame of a layer.
 
         Args:
             layer: The layer of this object, or the same layer with other targets of its goals.
@@ -339,7 +339,7 @@ class LayerOnClip:
         return False
 
     def _moved_by_keys(self) -> tuple[Array, tuple[int, ...]]:
-        """Return the clip with the keys of the layer, (n, nq), and the joints whose keys are outside their limits."""
+        """Return the clip after the keys of the layer, (n, nq), and the joints whose keys are outside their limits."""
         if not self._layer.keys:
             return self._below, ()
         skeleton = self._skeleton
@@ -350,7 +350,7 @@ class LayerOnClip:
 
     @cached_property
     def _worlds(self) -> Array:
-        """World frames of all joints with the keys of the layer, (n, joints, 12)."""
+        """World frames of all joints after the keys of the layer, (n, joints, 12)."""
         return world_frames(self._skeleton, self._keyed)
 
     def _asked(self) -> list[Asked]:
@@ -393,7 +393,7 @@ class LayerOnClip:
             share = weights[at] * np.arange(1, steps + 1) / (steps + 1)
             still = [one[at : at + 1].repeat(steps, axis=0) for one in (now, *others, wanted)]
             lead = goal.part_way(still[0], still[1:-1], still[-1], share)
-            # ``pose`` needs no targets in fades; a goal with a lead has intermediate targets
+            # ``pose`` needs no intermediate targets for fades; ``lead`` shows that the goal has some
             faded = (
                 wanted if self._fixed and full[at] and lead is not None else goal.part_way(now, others, wanted, weights)
             )
@@ -504,7 +504,7 @@ class LayerOnClip:
     def _stages(
         self, asked: Sequence[Asked], every: Sequence[Asked], preferred: int, near: Sequence[int]
     ) -> Iterator[Stage]:
-        """Yield the stages of a solve. The result is that of the first stage that reaches all goals.
+        """Yield the stages of a solve. The first stage that reaches all goals gives the result.
 
         In the first stage, only limbs with goals move. Then the whole body moves, and feet keep their places. If goals
         of the trunk are missed, a further stage may lift feet that are not planted. Joints that the clip never moves,
@@ -556,7 +556,7 @@ class LayerOnClip:
         yield replace(body[-1], goals=more, last=True)
 
     def _feet_kept(self, asked: Sequence[Asked]) -> tuple[PlantedFoot, ...]:
-        """Return the feet that keep their places: feet without goals that some goal of the layer may move."""
+        """Return the feet that keep their places: feet without goals that a goal of the layer might move."""
         parents = self._skeleton.parents
         about = {one.end for one in asked}
         moving = {above for one in asked for row in one.rows for above in ancestors(parents, row)}

@@ -1,4 +1,4 @@
-"""How smoothly an edit changes a clip over time: accelerations of joints, and changes without their fast parts."""
+"""Smoothness of an edit over time: accelerations of joints, and changes averaged over time."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class _Solves(Looped, Clear, Job):
         return None
 
     def _algorithm(self, goals: Sequence[Goal]) -> SolverSettings:
-        """Return the settings of the solver for some goals.
+        """Return the settings of the solver for given goals.
 
         Raises:
             UsageError: If the solver has no setting for a given option.
