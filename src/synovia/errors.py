@@ -67,7 +67,7 @@ class SynoviaError(Exception):
         expected: str | None = None,
         hint: str | None = None,
     ) -> None:
-        """Store the parts and build the message from them."""
+        """Store the arguments, and build the message from them."""
         self.what = _cut(what)
         self.where = where
         self.value = value

@@ -224,7 +224,7 @@ def _held_back(body: Skeleton, points: Points, q: Array, pieces: list[tuple[int,
         body: The skeleton.
         points: The points.
         q: Joint values of the fit, (T, nq).
-        pieces: Frames of the pieces between cuts.
+        pieces: (first, end) of the pieces between cuts.
     """
     known = np.zeros((len(q), len(body)), bool)
     for row, offset, weights in zip(points.rows, points.offsets, points.weights.T, strict=True):
@@ -262,7 +262,7 @@ def _start(
     Args:
         model: The problem of each frame.
         points: The points.
-        pieces: Frames of the pieces between cuts.
+        pieces: (first, end) of the pieces between cuts.
         rate: Frames per second.
         weight: Requested smoothness; None to learn it.
     """

@@ -420,7 +420,7 @@ class Goal(_Immutable):
 
         Args:
             skeleton: The skeleton.
-            row: Row of the goal's joint; other joints among the arguments are rows, too.
+            row: Row of the goal's joint. Other joints in the returned arguments are also given by row.
             up: Upward direction, (3,).
         """
         return {}
@@ -521,7 +521,7 @@ class GoalList(list[Goal]):
 
     Args:
         goals: The goals.
-        moving: The joints, as in ``IK``, which uses them by default; None for all.
+        moving: The joints that may move, as in ``IK``; None for all.
     """
 
     def __init__(self, goals: Iterable[Goal] = (), moving: Sequence[str | int] | None = None) -> None:

@@ -157,7 +157,7 @@ def degrees(angle: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """State of a goal in a pose, from which its marks in a picture follow.
+    """State of a goal in a pose; determines the goal's marks in a picture.
 
     Args:
         at: World frame of the goal's point, (4, 4).

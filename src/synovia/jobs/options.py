@@ -47,7 +47,7 @@ class Flag(Kind):
     """A flag, True or False.
 
     Args:
-        both: Whether the command line has names for both, such as ``--hold-feet`` and ``--no-hold-feet``.
+        both: Whether the command line has a name for each value, such as ``--hold-feet`` and ``--no-hold-feet``.
     """
 
     def __init__(self, *, both: bool = False) -> None:
@@ -382,7 +382,7 @@ def numbers_of(text: str, least: int, most: int, whole: str | None = None) -> tu
         text: The list.
         least: Least count of numbers.
         most: Largest count of numbers.
-        whole: The complete text of the option, for the message; None if it is the list.
+        whole: The complete text of the option, for the message; None if the list is the complete text.
 
     Raises:
         InputError: If the text is not a list of finite numbers, or their count is wrong.

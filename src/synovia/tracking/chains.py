@@ -30,7 +30,7 @@ class Direction:
 
     Args:
         start: Index in the chain of the joint where the direction begins.
-        end: Index in the chain of the joint that carries the end point.
+        end: Index in the chain of the joint on which the end point is fixed.
         offset: Position of the end point in the frame of that joint, (3,).
         wanted: Target unit vectors, (T, 3), world axes.
         weight: Weight of the residual, radians.
