@@ -21,7 +21,7 @@ _NAMED: Final = 3  # largest number of labelled pairs that are too near
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gap:
-    """A pair in a picture.
+    """Two nearby objects in a picture.
 
     Args:
         points: The nearest points of both objects, (2, 3).

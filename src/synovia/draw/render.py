@@ -218,7 +218,7 @@ class _Content:
 
     @classmethod
     def of(cls, clip: Clip, times: Sequence[float], theme: Theme, shown: Appearance) -> _Content:
-        """Return the content of a film: the scenes of a clip at some times, seconds."""
+        """Return the content of a film: the scenes of a clip at ``times``, seconds."""
         motion = _motion(clip)
         frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
         scenes: list[Scene] = []

@@ -29,7 +29,7 @@ class UsageError(InputError):
     """
 
     def __init__(self, message: str, option: str = "") -> None:
-        """Store the parts."""
+        """Store the option, and build the message."""
         super().__init__(message, where=option or None)
         self.option = option
 
