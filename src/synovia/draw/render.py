@@ -37,7 +37,7 @@ Clip = Motion | Tracked
 _STRIP: Final = 0.13  # height of the error strip, as a fraction of the film's height
 # fraction of the body's size: if the path of the body has a smaller range, the camera does not move
 _STAYS: Final = 0.6
-_STANDS: Final = 0.1  # fraction of the frames that may be below the floor
+_STANDS: Final = 0.1  # fraction of the frames in which the body may go below the floor
 _LAG: Final = 0.35  # seconds before and after a frame over which the camera path is smoothed
 _DECADES: Final = (-2.0, 3.0)  # range of the error strip: decimal logarithms of the error in tolerances
 
