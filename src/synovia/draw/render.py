@@ -61,8 +61,8 @@ def render(
     """Write a clip as an animated GIF, an MP4, or a sheet of stills (PNG); works without a display or a graphics card.
 
     Args:
-        clip: A motion, or the result of ``IK.track``. For the latter, targets are rings (green if reached, red and
-            joined to their joint if missed), and a strip at the bottom shows the errors of all frames.
+        clip: A motion, or the result of ``IK.track``. Targets of a track are rings (green if reached, red and joined
+            to their joint if missed), and a strip at the bottom shows the errors of all frames.
         path: ``.gif``, ``.mp4`` or ``.png``.
         next_to: Another clip, shown on the left: for example, the original of a solved clip. Two clips of the same body
             are drawn at the same scale on the same floor.
