@@ -406,7 +406,7 @@ class StartColumns:
 
     Args:
         skeleton: The skeleton to solve for.
-        places: Name of the column by index in q.
+        places: By index in q, the name of the column that gives this value.
     """
 
     skeleton: Skeleton

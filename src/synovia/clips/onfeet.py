@@ -36,8 +36,7 @@ class FootPoint:
         stands: Mask of the frames in which the foot is planted, (T,).
         swings: Whether the point also follows its path in frames without contact; otherwise, the ankle determines the
             foot's orientation.
-        share: Weight relative to that of other points. Where the ankle is at its limits, points of less weight deviate
-            more.
+        share: Weight relative to other points. Where the ankle is at its limits, points of less weight deviate more.
     """
 
     row: int

@@ -47,7 +47,7 @@ def check_film(path: Path, *, force: bool) -> None:
 
 
 def write_film(frames: Iterator[Image.Image], fps: float, path: Path, *, force: bool) -> None:
-    """Write frames of one size.
+    """Write a film from frames of equal size.
 
     Args:
         frames: The frames; all are drawn before ``path`` exists.

@@ -63,7 +63,7 @@ class Gaps:
 
     @classmethod
     def of_body(cls, skeleton: Skeleton, clearance: float, world: World | None) -> Gaps:
-        """Return the pairs of links that can collide, and of links and obstacles.
+        """Return the pairs of links, and of a link and an obstacle, that can collide.
 
         Args:
             skeleton: The body.

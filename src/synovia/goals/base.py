@@ -173,8 +173,8 @@ class Goal(_Immutable):
     needs: str = field(default="", init=False)  # what a solver must support; "rows": any residual that has a kernel
     preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
-    )  # of a resolved rest goal: weight of each joint (n,), reference joint values, (nq,) or for each frame of a clip
-    # (T, nq), and the weight of joints that a moving root adds
+    )  # of a resolved rest goal: weights of the joints (n,), reference joint values (nq,), or (T, nq) for the frames
+    # of a clip, and the weight of joints that a moving root adds
     places: tuple[Array, ...] = field(
         default=(), init=False
     )  # of a resolved goal on sites: frame (4, 4) of each of its joints and sites on the row that moves it

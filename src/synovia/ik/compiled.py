@@ -669,7 +669,7 @@ class CompiledProblem(ChecksArguments):
         return out
 
     def floats_of(self, given: Array, inside: Array) -> Array:
-        """Return the packed floats for one start. The distance that clamping moved the start reduces its largest moves.
+        """Return the packed floats for one start. Distances that clamping moved joints count towards ``largest_move``.
 
         Args:
             given: Joint values, (1, nq).

@@ -68,7 +68,7 @@ class WatchedPairs:
         skeleton: The body.
         goal: The goal, resolved.
         moving: Rows of the joints whose links must avoid all obstacles; None for all links that a joint moves.
-        before: Number of joints of ``skeleton`` that precede those of the skeleton that the goal was resolved for.
+        before: Number of joints that ``skeleton`` has in front of the joints for which the goal was resolved.
         close: Whether to watch the goal's close pairs, for which only contact is excluded; else its other pairs.
 
     Attributes:

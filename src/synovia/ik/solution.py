@@ -404,7 +404,7 @@ class Solution(Pictured):
         """Find a smallest set of goals and limits that cannot hold together, and changes that resolve it.
 
         The search leaves out one goal or limit after another and solves again, in some tenths of a second for each. The
-        search for the proof takes up to about five seconds more. Of several priorities, the first that fails counts.
+        search for the proof takes up to about five seconds more. With several priorities, the first that fails counts.
         After a proof, the status is ``CONFLICT``, or ``UNREACHABLE`` if one goal alone cannot be met.
 
         Args:

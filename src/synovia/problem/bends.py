@@ -88,7 +88,7 @@ class Bends:
         Args:
             q: Joint values, inside the limits.
             size: Angle of the bend, radians.
-            which: 1 for the limbs to bend, else 0, (T, k).
+            which: 1 for each limb to bend, else 0, (T, k).
         """
         out, t = np.empty(q.shape), self.skeleton.tables
         bend = _loaded("bend_straight")
