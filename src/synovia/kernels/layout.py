@@ -6,8 +6,8 @@ a flat array, or values where the comment says so.
 
 The tables are declared at the end: ``PROBLEM`` (a packed problem), ``WORK`` (scratch memory), ``ANSWER`` (a row of the
 answer), and the scratch memory of single solvers. Only the declaration of a table gives its size.
-``problem.pack`` computes where each table of a problem begins and takes its values by its name. Kernels read it as the
-field of that name, in the named tuple that ``compiler.records`` makes of the declarations.
+``problem.pack`` computes where each table of a problem begins and takes its values by its name. Kernels read the table
+as the field of that name, in the named tuple that ``compiler.records`` makes of the declarations.
 """
 
 import math
@@ -241,7 +241,7 @@ AXIS_LOWER, AXIS_UPPER = 0, 1  # position limits; infinite for components of a r
 TOP_SPEED, TOP_ACCELERATION, TOP_JERK = 2, 3, 4  # TOP_JERK is infinite without a limit
 AXIS_VELOCITY, AXIS_ACCELERATION = 5, 6  # divided differences of the last samples
 GAP, GAP_BEFORE = 7, 8  # seconds from the second last sample to the last, and from the third last to the second last
-AXIS_TARGET = 9  # position of the target at the end of the tick, relative to the axis
+AXIS_TARGET = 9  # displacement from the axis's position to its target at the end of the tick
 FEED, FEED_ACCELERATION = 10, 11  # velocity and acceleration of the target, as the axis uses them
 RAW_FEED, RAW_FEED_ACCELERATION = 12, 13  # velocity and acceleration of the target, as last measured
 NEXT_LOWER, NEXT_UPPER = 14, 15  # bounds of the next velocity that keep the limits
@@ -449,11 +449,11 @@ PROBLEM: Final = (
     Table("followers", ("followers", FOLLOWER_WIDTH), integers=True),  # all mimic joints of the skeleton
     Table("coupling", ("followers", COUPLING_WIDTH)),
     Table("preferences", ("variables", PREFERENCE_WIDTH)),  # a ball prefers its rest rotation
-    # first residual row of each level, 0 the highest, then the number of rows; the rows of a level are contiguous
+    # first residual row of each level, the highest first, then the number of rows; the rows of a level are contiguous
     Table("levels", ("boundaries",), integers=True),
     Table("posture", ("variables", REST_WIDTH)),
     Table("moves", ("variables",)),  # largest move in one solve (radians, length scales), for solvers that bound motion
-    # general goals, which are more than a position and a rotation in the world; see ``goals.general``
+    # general goals: all goals except positions and rotations in the world; see ``goals.general``
     Table("general.ints", ("terms", GENERAL_WIDTH), integers=True),
     Table("general.data", ("terms", GENERAL_DATA_WIDTH)),
     # mass that row i carries rigidly, in the frame of row i; last, the mass that no joint moves; empty if unused
@@ -580,7 +580,7 @@ WAYS: Final = (
     Table("levers", ("pairs", "axes")),  # largest decrease of each pair's distance per unit of motion of each axis
     Table("left", ("pairs",)),  # lower bound of the remaining clearance of each pair at the last pose
     Table("least", ("pairs",)),  # smallest allowed clearance of each pair on the path
-    Table("offset", ("axes",)),  # displacement of the robot from its commands
+    Table("offset", ("axes",)),  # displacement of the robot from its commanded pose
     Table("begin", ("nq",)),  # pose where the path begins
     Table("end", ("nq",)),  # pose where the path ends
     # scratch memory

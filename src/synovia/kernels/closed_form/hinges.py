@@ -44,7 +44,7 @@ def best_angle(A, B, lower, upper):
 
 @inline
 def best_turn(z, p, t, lower, upper):
-    """Return the rotation angle about z within [lower, upper] that brings p nearest to t; the smallest if all do."""
+    """Return the angle about z within [lower, upper] that brings p nearest to t; the smallest angle if all do."""
     A, B = harmonic(add_direction(zero_covariance(), F(1), p, t), z)  # t·(p turned by x) = A cos x + B sin x + const
     if abs(A) + abs(B) <= FLAT * (dot(p, p) + dot(t, t)):
         return min(max(F(0), lower), upper)
@@ -172,7 +172,7 @@ def two_hinges(problem, work, targets, q, first, second):
 
 @device
 def two_slides(problem, work, targets, q, first, second):
-    """Write all candidates of two slides: the least-squares solution, and each at its limits with the best other."""
+    """Write all candidates of two slides: the least-squares solution, and one slide at a limit, the other at its best."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
     d = sub(t, p)

@@ -214,7 +214,7 @@ def of_ordered(solids, i, j, enough, memory):
 
 @device
 def put_contact(solids, i, j, enough, contacts, row, memory):
-    """Write the contact of shapes i and j to a row; a distance larger than ``enough`` is only known to be larger.
+    """Write the contact of shapes i and j to a row; a distance larger than ``enough`` may be overestimated.
 
     Returns:
         The work, see ``watch``.

@@ -1,8 +1,8 @@
 """Distance between the cores of two separate shapes: the algorithm of Gilbert, Johnson and Keerthi.
 
 The distance between A and B is that of the origin from A - B, the set of all a - b. In each step, a simplex of points
-of A - B comes nearer to the origin. Let v be its point nearest to the origin. The next simplex is the part with v, and
-the point w of A - B that is farthest along -v. v·w / |v| is a lower bound of the distance, and |v| is an upper bound.
+of A - B comes nearer to the origin. Let v be its point nearest to the origin. The next simplex has the corners of the
+part with v, and the point w of A - B that is farthest along -v. Bounds of the distance are v·w / |v| and |v|.
 
 The nearest point of a simplex is that of one of its parts. Of all parts with the newest point, the nearest is used.
 Each candidate is a point of the simplex, so rounding makes it no nearer than the sets are.

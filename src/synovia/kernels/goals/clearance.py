@@ -1,9 +1,9 @@
 """Clearance goals: links of the body stay apart from each other, and from obstacles.
 
 The error of a goal is its distance plus the tolerance, minus the gap of the nearest pair of shapes. So a goal that is
-met within the tolerance keeps its whole distance. A pair adds a residual row only if it is near. Each row has a slot.
-The nearest pairs have the slots, and a pair keeps its slot as long as it is one of the nearest. So a row belongs to the
-same pair from one pose to the next.
+met within the tolerance keeps its whole distance. Each residual row of a goal has a slot, which stores the contact of a
+pair. Of the pairs that are near, the nearest get the slots, and a pair keeps its slot as long as it is one of the
+nearest. So a row belongs to the same pair from one pose to the next.
 
 Links are compared by their bounding spheres, then the shapes of near links by the spheres of the shapes. The bounded
 shapes of obstacles are the leaves of a binary tree of boxes, which is stored as a heap: node k has the children 2k and

@@ -31,7 +31,7 @@ _open_tables = opener(Tables, "clear")
 
 @inline
 def open_tables(ints, floats):
-    """Open only the tables of clearance goals."""
+    """Return only the tables of clearance goals."""
     return _open_tables(ints, floats, ())
 
 

@@ -122,7 +122,7 @@ def nearer(levers, u, sizes):
 
 @inline
 def open_ways(clear, nq, axes, memory):
-    """Open the tables of paths, see ``layout.WAYS``."""
+    """Return the tables of paths in ``memory``, see ``layout.WAYS``."""
     count = 0
     for t in range(clear.ints.shape[0]):
         count += clear.ints[t, LINK_PAIRS] + clear.ints[t, AVOIDING]

@@ -79,7 +79,7 @@ def turns_freely(problem, a, b):
 
 @inline
 def has_fixed_place(problem, points, j):
-    """Return whether point j is a goal, or a row whose only child is a goal that determines the row's position."""
+    """Return whether point j is a goal, or a joint whose only child is a goal that fixes the joint's position."""
     n = problem.tree.ints.shape[0]
     if j >= n:
         return True

@@ -23,7 +23,7 @@ STEPS = 25  # largest number of steps of a descent without clearance; 97 % of th
 HOPELESS = 16  # after this many successive draws that missed other goals, a restart has only one draw
 MISSED_DRAWS = OTHERS + 1  # index in the watch of the number of these draws, after the number of the next restart
 MISSED = F(1e30)  # clearance error (tolerances) of a pose that misses another goal
-GIVEN, CLEAREST = 1, 2  # rows of the stored poses, free until misses are finished: start of the problem, best pose
+GIVEN, CLEAREST = 1, 2  # rows of the stored poses, unused until misses are finished: start, best pose
 
 
 @apart

@@ -385,7 +385,7 @@ def polish_again(problem, work, targets, q, row):
 
 @apart
 def search_upper_levels(problem, work, out, search):
-    """Polish the rows that the work limit cut short; with ``search``, look elsewhere for the missed upper levels.
+    """Polish the rows that the work limit cut short; with ``search``, seek better poses for the missed upper levels.
 
     The search uses random starts. It compares poses by the missed upper levels only.
     """

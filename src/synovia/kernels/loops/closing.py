@@ -116,7 +116,7 @@ def close(loops, problem, q, limited, steps):
 
 @apart
 def remember_start(loops, problem, q):
-    """Store the pose from which largest moves are measured."""
+    """Store the pose from which joint moves are limited."""
     if loops is None:
         return
     if loops.ints.shape[0] > 0:

@@ -112,7 +112,7 @@ def restarts_left(problem, row, again):
 
 @device
 def least_rounds(general):
-    """Return the number of rounds that a missed problem gets at least."""
+    """Return the least number of rounds for a missed problem."""
     if general is not None:
         for term in range(general.ints.shape[0]):
             if general.ints[term, KIND] == WITHIN or general.ints[term, KIND] == CONE:

@@ -48,7 +48,7 @@ def apply_stiffness(step, x, preferred, stiffness):
 
 @inline
 def zero_covariance():
-    """Return M = 0."""
+    """Return a covariance M of zeros."""
     return F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0)
 
 
