@@ -172,7 +172,7 @@ def two_hinges(problem, work, targets, q, first, second):
 
 @device
 def two_slides(problem, work, targets, q, first, second):
-    """Write all candidates of two slides: the least-squares solution, and one slide at a limit, the other at its best."""
+    """Write all candidates of two slides: the least-squares solution, and one at a limit, the other at its best."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
     d = sub(t, p)

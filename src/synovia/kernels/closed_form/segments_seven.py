@@ -1,8 +1,8 @@
 """Arms of seven hinges whose first three axes meet in a shoulder S, and the fifth and sixth in a wrist W.
 
 Examples are the arms of Franka, and those with a spherical shoulder and a spherical wrist. One turn is free: the last,
-g. If E1 ... E7 are the turns about the axes, and D moves the goal's frame to its target, then E1 ... E7 = D. For a given
-g (He & Liu 2021):
+g. If E1 ... E7 are the turns about the axes, and D moves the goal's frame to its target, then E1 ... E7 = D. For a
+given g (He & Liu 2021):
 
 - |E4 W - S| = |D E7⁻¹ W - S| gives the fourth turn,
 - z5·E4⁻¹S = z5·E6 (E7 D⁻¹ S), seen from W, the sixth, and then the fifth follows,

@@ -58,7 +58,7 @@ def listen() -> None:
         from numba.core import event
 
         event.Listener.register(_Listener)
-        event.register("numba:compile", _Listener())  # pyright: ignore[reportArgumentType]  # a listener by the line above
+        event.register("numba:compile", _Listener())  # pyright: ignore[reportArgumentType]  # registered above
 
 
 class _Listener:

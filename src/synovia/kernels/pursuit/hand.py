@@ -103,7 +103,7 @@ def unit_of(a):
 
 @device
 def palm_of(landmarks, side):
-    """Return the frame (R, p) of the palm, as ``landmarks.palm_of``; NaN if wrist and knuckles are in line."""
+    """Return the frame (R, p) of the palm, equal to ``landmarks.palm_of``; NaN if wrist and knuckles are in line."""
     first, second = load(landmarks, INDEX, 0), load(landmarks, MIDDLE, 0)
     third, last = load(landmarks, RING, 0), load(landmarks, LITTLE, 0)
     mean = scale(F(0.25), add(add(first, second), add(third, last)))
@@ -135,7 +135,7 @@ def laid(landmarks, hand):
 
 @device
 def aim(landmarks, confidence, hand, fingers, targets, weights):
-    """Write the targets of a frame and their weights, without pinches; return whether the points have a palm.
+    """Write the targets of a frame and their weights, without pinches; return whether the points define a palm.
 
     A finger that is not seen keeps its last target, so that it holds its pose.
     """
@@ -280,7 +280,7 @@ def farthest(a, b):
 
 @inline
 def open_hand(problem, count, hand):
-    """Open the packed hand of ``count`` fingers."""
+    """Return the tables of the packed hand of ``count`` fingers."""
     return _open(hand, (count, problem.goals.shape[0], problem.nq))
 
 

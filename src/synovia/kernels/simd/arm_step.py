@@ -198,8 +198,8 @@ def lane_normal(problem, Q, P, axes, E, J, S):
 def lane_step(problem, Q, E, J, S, Y):
     """Take the step dq = Jᵀ (J Jᵀ + λ)⁻¹ e in every lane, and clamp; Y is scratch memory.
 
-    Unlike ``jacobian.arm`` this step does not follow the curvature: doing so saved about a seventh of the steps, but
-    made each step take about a seventh longer.
+    Unlike in ``jacobian.arm``, a step has no geodesic acceleration: it saved about a seventh of the steps, but each
+    step took about a seventh longer.
     """
     K = Q.dtype.type
     for l in range(LANES):

@@ -41,7 +41,7 @@ def pull(P, V, i, length):
 
 @inline
 def iterate_lanes(points, n, P, V, root, goal):
-    """Move the points of every lane once backward, from its target, and once forward, from the root; V is the tip."""
+    """Move the points of every lane once backward, from its target, and once forward, from the root; V gets the tip."""
     K = P.dtype.type
     for l in range(LANES):
         put_vector(V, 0, l, lane_vector(goal, 0, l))
