@@ -142,7 +142,7 @@ NO_GAIN = -1.0  # the last attempt gained nothing, so more steps would not help
 COLD, WARM = False, True  # values of ``warm``: with WARM each row starts at the answer of the row before, as in a track
 # ``first``: the first row to solve. For a kernel that treats missed rows, ``first`` is one of these instead: polish and
 # classify the rows; only classify them; or polish them for their positions and rotations only. With WARM the kernel
-# does not search elsewhere.
+# does not search from random starts.
 POLISH, CLASSIFY, POLISH_POSES = -1, -2, -3
 LIST = -4  # value of ``first`` to list the branches of one problem, see ``closed_form.selection``
 # The code that a solver returns: the number of finished rows << ROWS_AT, and the bit MISSED if one of them misses its
@@ -495,7 +495,7 @@ WORK: Final = (
     Table("work.H", ("curved", "curved")),  # the Hessian minus JᵀJ
     Table("work.K", ("curved", "curved")),  # factor of the Hessian
     Table("work.box", ("columns", BOX_WIDTH)),  # bounds of a step and directions of ball joints, see ``tree.chart``
-    Table("work.solver_scratch", ("solver",)),  # scratch memory of the solver alone, see ``Solver.extra_scratch``
+    Table("work.solver_scratch", ("solver",)),  # scratch memory that only the solver uses, see ``Solver.extra_scratch``
     # only for clearance goals
     Table("meeting.contacts", ("slots", KEPT_CONTACT_WIDTH)),  # the nearest contacts of each goal at the last pose
     Table("meeting.found", ("found", KEPT_CONTACT_WIDTH)),  # contacts of a goal at this pose, before they are sorted
@@ -544,7 +544,7 @@ LEVELS: Final = (
     Table("damping_floors", ("levels",)),  # lower bounds of ``dampings``
     # 1 if a row constrains the levels below; 0 if its level constrains them only by R
     Table("constrains", ("levels",)),
-    Table("saved_errors", ("levels",)),  # errors to compare with later
+    Table("saved_errors", ("levels",)),  # errors at the saved pose
     Table("edges", ("levels",)),  # edge of the support polygon of each slack column (see ``hierarchy.inequalities``)
     Table("saved_pose", ("columns", 4)),  # values of each variable at the saved pose
     Table("active_bounds", ("columns",)),  # bound at which the last step of a level ended: -1, 1, or 0
@@ -609,7 +609,7 @@ TICK: Final = (
     Table("least", ("columns",)),  # bounds of ``shift``
     Table("most", ("columns",)),
     Table("first", ("residuals",)),  # value of each residual row where a stop begins
-    Table("line", ("residuals",)),  # linear decrease of each row until the end, if its goal continues straight
+    Table("line", ("residuals",)),  # decrease of each row from the begin of a stop to its end, to first order
     Table("gains", ("residuals", "columns")),  # derivatives of each row where a stop begins
     Table("chosen", ("axes",)),  # velocity of each axis that the levels choose
     Table("base", ("axes",)),  # velocity of each axis that the levels above far goals choose

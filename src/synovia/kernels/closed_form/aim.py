@@ -71,7 +71,7 @@ def aim_error(z, e, a, d, angle):
 
 @device
 def aim_hinge(problem, q, row, z, e, a, d, share):
-    """Rotate a hinge by its share of the angle that aims the axis, seen along the hinge, or to its better limit."""
+    """Rotate a hinge by the fraction ``share`` of the angle that aims the axis, seen along the hinge, within limits."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
     level = reject(d, z)

@@ -68,7 +68,7 @@ def blend(problem, q, values, weight):
 
 @device
 def load_start(problem, work, q):
-    """Load the last answer of a track to q, or save the start."""
+    """Write the last answer of a track to q; in its first frame, or without a track, save the start instead."""
     values = open_values(problem, work)
     if values.motion[0] < np.inf:
         load_values(problem, q, values.last)

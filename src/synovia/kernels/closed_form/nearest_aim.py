@@ -42,7 +42,7 @@ class Sight(NamedTuple):
     axis: tuple[float, float, float]  # unit vector
     eye: tuple[float, float, float]  # a point of the axis, from the joint's centre
     target: tuple[float, float, float]  # vector from the joint's centre to the target
-    twist: float  # radians; used if all twists are equal
+    twist: float  # radians; used if all twists aim equally well
 
 
 class Candidate(NamedTuple):
@@ -119,7 +119,7 @@ def best_twist(limit, k, sight, d):
 
 @device
 def best_of_column(limit, k, sight, j):
-    """Return the best candidate in one direction of the disc."""
+    """Return the best of the samples in direction j of the disc."""
     s, c = sincos(F(2) * PI * F(j) / F(COLUMNS))
     best = Candidate(F(0), F(0), F(0), F(math.inf))
     for i in range(RINGS + 1):

@@ -55,7 +55,7 @@ class SevenHinges(NamedTuple):
     back: tuple[float, float, float]  # the first axis, rotated by D⁻¹
     shoulder: tuple[float, float, float]  # vector from the fourth joint
     wrist: tuple[float, float, float]  # vector from the fourth joint
-    elbow: tuple[float, float, float]  # cosine of the fourth turn minus ``middle``: factors of 1, cos g and sin g
+    elbow: tuple[float, float, float]  # cosine of (fourth turn - ``middle``): factors of 1, cos g and sin g
     middle: float  # middle of the two solutions for the fourth turn (radians)
     seen: tuple[tuple[float, float, float], ...]  # E7 D⁻¹ S from W: factors of 1, cos g and sin g
     second: Turn

@@ -1,7 +1,7 @@
 """Further points of a flat contact: a face that lies on a face, an edge or a row of corners.
 
 The nearest points of such shapes jump from one corner to another when a shape tilts. So one pair of points does not
-show how a shape may move: a step that lifts one corner pushes the next one in. All corners of the contact area do.
+show how a shape may move: a step that lifts one corner pushes the next one in. All corners of the contact area show it.
 
 Let n be the normal of the contact, from B to A. For all points a of A and b of B, n·(a - b) is at least the distance.
 So the gap at a corner is never smaller than that of the nearest pair, and a bound for the corner excludes no pose that

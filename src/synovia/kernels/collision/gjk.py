@@ -21,7 +21,7 @@ from synovia.kernels.layout import CORNER, CORNER_FIRST
 from synovia.kernels.math.vectors import axpy, cross, dot, load, norm, scale, store, sub
 
 STEPS = 200  # largest number of steps, far more than pairs need
-EXACT = F(1e-15)  # fraction of the squared distance or of distance times size: bounds that differ less are equal
+EXACT = F(1e-15)  # fraction of distance plus size: bounds of the distance that differ by less are equal
 TOUCHING = F(1e-11)  # fraction of the size: nearer shapes count as overlapping, so that faces give the normal
 FLAT = F(1e-28)  # squared sine of the smallest angle of a triangle with an area
 

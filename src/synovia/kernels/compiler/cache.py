@@ -31,7 +31,7 @@ _warned: list[bool] = []  # whether the warning about an unusable cache was give
 
 
 def _usable() -> tuple[Path | None, bool]:
-    """Return (the cache folder, None if it cannot exist, and whether it can be written)."""
+    """Return the cache folder (None if it cannot exist), and whether it can be written."""
     folder = None
     with suppress(OSError, RuntimeError):  # RuntimeError: no home folder
         folder = cache_root()
@@ -127,7 +127,7 @@ try:
                 _warn(file.parent.parent, error)
 
         def lacks(self, sig, target_context) -> str:
-            """Return a name of the code for these types and this processor if the code is not stored, else ""."""
+            """Return the file name for the code of these types and this processor if the file is missing, else ""."""
             with global_compiler_lock:  # needed if threads first call kernels at the same time
                 target_context.refresh()
             file = self._file(self._index_key(sig, target_context.codegen()))

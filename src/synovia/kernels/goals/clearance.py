@@ -378,7 +378,7 @@ def ignore_contacts(clear, ignored):
 
 @inline
 def keeps_clear(clear):
-    """Return whether there are clearance goals; without them, a solve skips the calls that follow."""
+    """Return whether there are clearance goals; without them, a solve skips the functions below."""
     return clear.ints.shape[0] > 0
 
 

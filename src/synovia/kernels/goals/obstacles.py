@@ -2,8 +2,8 @@
 
 An obstacle is given by its frame in the world. All values that depend on this frame are written into the packed
 problem: the frames of its shapes, the boxes of these shapes in the tree of the goal, up to the top, and the sphere
-around the obstacle if a pair names it. The tree is not rebuilt. So a box that has moved away from its neighbours in the
-tree costs time, but no contact is missed.
+around the obstacle if a pair names it. These shapes and spheres are the pieces of the obstacle. The tree is not
+rebuilt. So a box that has moved away from its neighbours in the tree costs time, but no contact is missed.
 """
 
 from synovia.kernels.compiler.jit import F, device, entry, inline

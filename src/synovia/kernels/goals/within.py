@@ -105,9 +105,9 @@ def error(problem, frames, targets, term):
 def gradient(general, term, at, i):
     """Return the derivatives of value i by the velocity v of p, and by the angular velocity ω.
 
-    With a = A e_i, n, u, s and m as above, and b = m × n: a position has a·v, the twist (u + n)·ω / (1 + n·u), and
-    another value a·ds, ds = m (m·ω) - (α / sin α) b ((u × m)·ω). If the axes move with the frame, a × (p - t)·ω or
-    a × s·ω is added.
+    Let a = A e_i, n, u, s and m as above, and b = m × n. Then a position changes at the rate a·v, the twist at
+    (u + n)·ω / (1 + n·u), and another value at a·ds, ds = m (m·ω) - (α / sin α) b ((u × m)·ω). If the axes move with
+    the frame, a × (p - t)·ω or a × s·ω is added.
     """
     T, t, R, p = at
     moves = general.data[term, IN_FRAME] > F(0)

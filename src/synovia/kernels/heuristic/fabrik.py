@@ -99,8 +99,8 @@ def has_fixed_place(problem, points, j):
 def carrier_place(problem, frames, points, j, place, length):
     """Return the position that point j proposes for its parent joint.
 
-    It is on the line from the place of j to the joint. If the joint is between an immobile joint and a point with a
-    fixed place, it is on the circle about both.
+    It is on the line from ``place``, the new position of j, to the joint. If the joint is between an immobile joint and
+    a point with a fixed position, it is on the circle about both.
     """
     tree = problem.tree
     n = tree.ints.shape[0]

@@ -59,7 +59,7 @@ FORCE_NOISE = F(1e-10)  # if no gradient is left: smaller multipliers, relative 
 def constraint_forces(h, first, last):
     """Write to s the constraint forces of the rows above that balance the residual of a level: Gᵀ s = 0.
 
-    The level has rows ``first`` to ``last``, whose residual s must hold before the call. Entries of levels below become
+    The level has rows ``first`` to ``last``; before the call, s holds their residual. Entries of levels below become
     zero; ``A`` and ``c`` are overwritten.
     """
     free = int(h.state[FREE_COUNT])

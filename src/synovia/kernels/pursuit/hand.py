@@ -103,7 +103,7 @@ def unit_of(a):
 
 @device
 def palm_of(landmarks, side):
-    """Return the frame (R, p) of the palm, equal to ``landmarks.palm_of``; NaN if wrist and knuckles are in line."""
+    """Return the frame (R, p) of the palm as in ``hands.landmarks``; NaN if wrist and knuckles are in line."""
     first, second = load(landmarks, INDEX, 0), load(landmarks, MIDDLE, 0)
     third, last = load(landmarks, RING, 0), load(landmarks, LITTLE, 0)
     mean = scale(F(0.25), add(add(first, second), add(third, last)))
@@ -338,7 +338,7 @@ def follow_hand(ints, floats, count, hand, memory, scratch, table, states):
     """Follow the targets of a clip frame by frame, with pinches whose closed shares are known.
 
     Args:
-        ints: As in ``step_hand``, and so are the next five arguments.
+        ints: See ``step_hand``, also for the next five arguments.
         floats: Values of the problem.
         count: Number of fingers.
         hand: The packed hand.

@@ -37,7 +37,7 @@ ERROR_WIDTH = 9
 
 @inline
 def lane_sincos(K, x):
-    """Return (sin x, cos x) as ``sincos`` does, in the type K and without a branch."""
+    """Return (sin x, cos x) by the method of ``sincos``, in the type K and without a branch."""
     t = x * K(0.6366197723675814)
     n = np.int32(t + (K(0.5) if t >= K(0) else K(-0.5)))
     s, c = near_quarter(K, x, n)

@@ -38,7 +38,7 @@ STRAIGHT_LIMB = F(0.02)  # sine of the angle between the bones below which a lim
 
 @inline
 def lower_bone(places, shapes, k, q):
-    """Return the direction of the lower bone of limb k before the motion of its joint."""
+    """Return the direction of the lower bone of limb k at q, in the frame of its joint before the joint's motion."""
     at, v = places[k, ELEMENT], load(shapes, k, LOWER_BONE)
     if places[k, IS_HINGE] == 0:
         return quat_apply(load_quat(q, at), v)
@@ -49,7 +49,7 @@ def lower_bone(places, shapes, k, q):
 
 @device
 def bend_of(places, shapes, k, q, straight):
-    """Return the bend of limb k about its axis and about any axis, as sines, and whether it is below ``straight``."""
+    """Return the bend of limb k about its axis and about any axis, as sines, and whether the limb is straight."""
     u, w = load(shapes, k, UPPER_BONE), lower_bone(places, shapes, k, q)
     n = cross(u, w)
     size = norm(n)

@@ -52,7 +52,7 @@ TABLES = (
     Table("trial_slopes", ("frames_count", "hinges")),
     Table("trial", ("frames_count", "hinges")),
     Table("side", ("frames_count", "hinges")),  # 1 or -1 for an angle at the upper or lower bound of its box
-    Table("far", ("frames_count", "hinges")),  # 1 or -1 for a step to a frame above or below its bounds
+    Table("far", ("frames_count", "hinges")),  # 1 or -1 for a step from the frame before above or below its bound
     Table("damped", ("frames_count", "hinges")),
     Table("right", ("frames_count", "hinges")),
     Table("band", ("unknowns", "width")),
@@ -66,7 +66,8 @@ STEPS = 30  # largest number of least-squares steps
 ENOUGH = F(1e-4)  # fraction of the cost: the descent stops if a step lowers the cost by less
 FINE = F(1e-5)  # cost per frame, squared radians: the descent also stops if a step lowers the cost by less
 LARGEST = F(0.7)  # radians: largest step, because the linear model is poor for larger ones
-DAMPING, AFTER_FAILURE, MOST_DAMPING = F(1e-6), F(1e-2), F(1e4)  # fractions of the curvature
+# damping, as fractions of the curvature of each angle: smallest, after a failed step, largest
+DAMPING, AFTER_FAILURE, MOST_DAMPING = F(1e-6), F(1e-2), F(1e4)
 LEAST = F(0.02)  # smallest curvature that damping uses, for angles that no term determines
 SETS = 8  # largest number of solves that search for the angles and steps at their bounds
 HELD = F(1e9)  # curvature that keeps an angle at its bound
@@ -189,7 +190,7 @@ def evaluate(m, clip, x, blocks, slopes):
 
 @device
 def solve_band(band, y):
-    """Solve A y = y in place for a positive definite band matrix: row i holds A[i, i - n], ..., A[i, i]."""
+    """Replace y by A⁻¹ y for a positive definite band matrix A: row i of ``band`` holds A[i, i - n], ..., A[i, i]."""
     n = band.shape[1] - 1
     for i in range(band.shape[0]):
         first = max(0, i - n)

@@ -62,9 +62,9 @@ REALS = {
     "most_work": MOST_WORK,  # work limit of one row of the answer, see ``watch``
 }
 GeneralGoals = record("GeneralGoals", tables_of("general"))
-# The tables of clearance goals, then their scratch memory: as one value, both are passed with the problem.
+# The tables of clearance goals, then their scratch memory, so that one field of ``Problem`` holds both.
 ClearanceGoals = record("ClearanceGoals", (*tables_of("clear"), *tables_of("meeting")))
-# Likewise the tables of loops, then the scratch memory of closing them.
+# Likewise the tables of loops, then the scratch memory for closing them.
 Loops = record("Loops", (*tables_of("loops"), *tables_of("closing")))
 Problem = record("Problem", tables_of(""), *INTEGERS, *REALS, "tree", "general", "clear", "loops")
 Work = record("Work", tables_of("work"))
