@@ -45,7 +45,7 @@ def save_values(problem, q, values):
 
 @inline
 def load_values(problem, q, values):
-    """Write the variables back to q."""
+    """Write the rows of ``values`` (variables, 4) to the variables in q."""
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
         for c in range(block_size(problem.variables, k)):

@@ -67,7 +67,7 @@ def circle(z, w, b, c, t, y):
 
 @device
 def polished(z, w, b, c, t, y):
-    """Return the root of f' = 2 (P - ρ_t S / ρ_q) near y, by the secant method."""
+    """Return the root near y of the derivative f' = 2 (P - ρ_t S / ρ_q), see ``circle``, by the secant method."""
     tz = dot(t, z)
     rho_t = math.sqrt(max(dot(t, t) - tz * tz, F(0)))
     x0 = y - F(1e-4)
@@ -97,7 +97,7 @@ class Joint(NamedTuple):
 
 @inline
 def joint_of(problem, frames, q, row):
-    """Return the joint of a row."""
+    """Return the ``Joint`` of a row of the tree."""
     k = problem.tree.ints[row, VARIABLE]
     x = q[problem.variables[k, BLOCK_Q]]
     z, o = column(rotation_of(frames, row), 2), origin_of(frames, row)

@@ -71,7 +71,7 @@ def lever(e, a, d):
 
 @inline
 def swing_at(limit, k, u, v):
-    """Return the swing vector of a point of the disc."""
+    """Return the swing vector of the point (u, v) of the unit disc."""
     a, b = half_angles(limit, k, u, v)
     return a * u, b * v
 

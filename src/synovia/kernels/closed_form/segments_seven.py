@@ -70,7 +70,7 @@ def circle(z, r):
 
 @device
 def seven_of(problem, frames, targets):
-    """Return the arm in the start pose."""
+    """Return the ``SevenHinges`` of an arm whose start pose has these frames."""
     G, p = goal_frame(problem, frames, 0)
     T, t = target_frame(targets, 0)
     R = matmul_t(T, G)

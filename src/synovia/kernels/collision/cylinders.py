@@ -40,7 +40,7 @@ def rim(a, n):
 
 @inline
 def extent(a, b, s, n):
-    """Return f(n)."""
+    """Return f(n), the extent of A - B along n."""
     return rim(a, n)[0] + rim(b, n)[0] + dot(n, s)
 
 

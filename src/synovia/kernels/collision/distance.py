@@ -41,7 +41,7 @@ from synovia.kernels.math.rotations import apply, apply_t, column, load_rotation
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
 
 PARALLEL = F(1e-20)  # squared sine of the angle between segments that count as parallel
-CLOSE = F(1e-9)  # fraction of the size: nearer segments use the normal of both axes, because their points are rounded
+CLOSE = F(1e-9)  # fraction of the size: nearer segments use the normal of both axes, as their difference is rounding
 # Work in the units of ``watch``: for a formula; for a step of separate shapes, and for each point of a hull; for the
 # depth of cylinders; for a corner of a polytope inside overlapping shapes, and for each earlier corner. The values are
 # ratios of measured times, which are similar for all shapes of a kind: 3.3 is 65 ns.

@@ -47,7 +47,7 @@ ALIGNED = F(0.99)  # smallest cosine between the normal of the contact and the n
 LEVEL = F(1e-9)  # fraction of the size of a hull: corners at most this deep belong to its face
 TILT = F(0.15)  # largest slope from the farthest corner of a hull to another corner that takes part in a contact
 BORDER = F(1e-9)  # fraction of an edge's length: a point less far beyond the edge counts as over the face
-STEEP = F(0.3)  # cosine between the normal and a face below which the face does not carry points
+STEEP = F(0.3)  # cosine between the normals of contact and face below which the face carries no points
 SAME = F(1e-6)  # fraction of the size of the area: nearer points count as one
 SECOND, FOUND = MOST_SIDES, 2 * MOST_SIDES  # first rows of the corners of B and of the points in the scratch memory
 

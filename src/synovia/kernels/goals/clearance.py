@@ -271,7 +271,7 @@ def point_of(frames, row, p):
 
 @device
 def carry(contacts, k, frames, side, p, n):
-    """Attach the point p to a side of contact k, and the normal n to the other side."""
+    """Store p in the frame of one shape of contact k (``side``), and the normal n in the frame of the other shape."""
     row, other = int(contacts[k, CONTACT_ROWS + side]), int(contacts[k, CONTACT_ROWS + 1 - side])
     contacts[k, CONTACT_CARRIER] = F(side)
     store(contacts, k, CARRIED_POINT, point_of(frames, row, p))
@@ -280,7 +280,7 @@ def carry(contacts, k, frames, side, p, n):
 
 @device
 def put_carried(contacts, k, frames):
-    """Write the normal and both points of contact k at other frames, with both points at the carried point."""
+    """Write contact k at other frames: its normal, and the carried point as the point of both shapes."""
     side = int(contacts[k, CONTACT_CARRIER])
     row, other = int(contacts[k, CONTACT_ROWS + side]), int(contacts[k, CONTACT_ROWS + 1 - side])
     p, n = point_on(frames, row, load(contacts, k, CARRIED_POINT)), load(contacts, k, CARRIED_NORMAL)

@@ -37,7 +37,7 @@ def open_tables(ints, floats):
 
 @device
 def enclose(clear, shape, node):
-    """Write the box of a shape to its node."""
+    """Write the bounding box of a shape to its node in the tree of boxes."""
     R, p = load_rotation(clear.shapes, shape, ORIENTATION), load(clear.shapes, shape, ORIGIN)
     sizes, round_ = load(clear.shapes, shape, HALF_SIZES), clear.shapes[shape, RADIUS]
     for k in range(3):
@@ -64,7 +64,7 @@ def enclose_upwards(clear, top, node):
 
 @inline
 def put_piece(clear, pieces, k, R, p):
-    """Place a piece of an obstacle with the frame (R, p)."""
+    """Place one shape or sphere of an obstacle whose frame is (R, p)."""
     row, node = int(pieces[k, PIECE_ROW]), int(pieces[k, PIECE_NODE])
     turn, place = frame_of(pieces, k)
     place = add(p, apply(R, place))

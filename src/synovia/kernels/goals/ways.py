@@ -113,7 +113,7 @@ def displace(body, q, to, way, sizes):
 
 @device_dot
 def nearer(levers, u, sizes):
-    """Return an upper bound of the decrease of the distance of pair u if each axis moves by at most its size."""
+    """Return by how much the distance of pair u decreases at most if each axis moves by its size or less."""
     length = F(0)
     for i in range(sizes.shape[0]):
         length += levers[u, i] * sizes[i]

@@ -28,7 +28,7 @@ GIVEN, CLEAREST = 1, 2  # rows of the stored poses, unused until misses are fini
 
 @apart
 def begin_draws(work):
-    """Reset the count of draws that missed other goals."""
+    """Reset the number of successive random poses from which the other goals were missed."""
     work.watch[MISSED_DRAWS] = F(0)
 
 

@@ -154,7 +154,7 @@ def improve_upper_levels(problem, work, targets, q, h):
     levels = problem.levels.shape[0] - 1
     for k in range(1, levels + 1):
         h.state[NO_POSTURE] = F(k < levels)
-        found = try_longer_steps(problem, work, targets, q, h, k if k < levels else levels + 1)  # last with the posture
+        found = try_longer_steps(problem, work, targets, q, h, k if k < levels else levels + 1)  # posture last
         h.state[NO_POSTURE] = F(0)
         if found:
             return True

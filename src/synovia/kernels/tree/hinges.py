@@ -149,13 +149,13 @@ def terms_of(m, joints, terms, wanted, t, length):
 
 @inline
 def set_three(e, at, v):
-    """Write a vector to three entries."""
+    """Write a vector to the three entries of e from ``at`` on."""
     e[at], e[at + 1], e[at + 2] = v
 
 
 @inline
 def set_column(J, at, h, v):
-    """Write a vector to three rows of a column."""
+    """Write a vector to column h of J, in the three rows from ``at`` on."""
     J[at, h], J[at + 1, h], J[at + 2, h] = v
 
 
@@ -210,13 +210,13 @@ def solve_band(band, y):
 
 @inline
 def lowest(settings, x, t, a):
-    """Return the lower bound of an angle in a step."""
+    """Return the lower bound of angle a of frame t in a step."""
     return max(settings[LIMITS + a], x[t, a] - LARGEST)
 
 
 @inline
 def highest(settings, x, t, a):
-    """Return the upper bound of an angle in a step."""
+    """Return the upper bound of angle a of frame t in a step."""
     return min(settings[LIMITS + x.shape[1] + a], x[t, a] + LARGEST)
 
 
