@@ -176,7 +176,7 @@ def angle_of(gap):
 
 @device
 def current(limit, k, sight, q):
-    """Return a rotation within the limits as a candidate."""
+    """Return the rotation q, brought within the limits, as a ``Candidate``."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     a, b = half_angles(limit, k, sx, sy)
     u, v = sx / a, sy / b

@@ -77,7 +77,7 @@ try:
 
         @classmethod
         def from_function(cls, py_func, py_file):
-            """Return the folder, even if it cannot be written."""
+            """Return the locator of the folder, even if the folder cannot be written."""
             return cls(py_func, py_file)
 
         def get_source_stamp(self) -> Any:

@@ -175,7 +175,7 @@ def load_origin(hand):
 
 @inline
 def set_place(targets, g, p):
-    """Write the position of a target."""
+    """Write the target position of goal g."""
     t = targets[g]
     t[3], t[7], t[11] = p
 

@@ -54,7 +54,7 @@ POSE_WIDTH = 5
 
 @inline
 def wrapped(angle):
-    """Return an angle in [-pi, pi]."""
+    """Return an angle plus a multiple of 2 pi, in [-pi, pi]."""
     return angle - F(2.0 * math.pi) * np.round(angle / F(2.0 * math.pi))
 
 
