@@ -51,7 +51,7 @@ TINY = F(1e-12)
 IDLE_FORCE = F(1e-7)  # force of a contact, relative to the largest; with a smaller force, its stiffness is rounding
 REGULARIZATION = F(1e-12)  # added to the diagonal of G Gᵀ, which dependent rows make singular
 MAX_CHANGES = 40  # largest number of changes of the active set; the first set is that of the level without C
-STRONG_MULTIPLIER = F(1e-7)  # multiplier, relative to the largest gradient: lower levels may not release a bound with more
+STRONG_MULTIPLIER = F(1e-7)  # multiplier, relative to the largest gradient, above which lower levels keep a bound
 FORCE_NOISE = F(1e-10)  # if no gradient is left: smaller multipliers, relative to the force, are rounding
 
 
