@@ -155,7 +155,7 @@ def parallel_cylinders(p, h, r, k, t):
 
 @device
 def of_ordered(solids, i, j, enough, memory):
-    """Return signed distance, normal, and point of shape i relative to its origin; kind of i <= kind of j.
+    """Return signed distance, normal, and nearest point of shape i relative to its origin; kind of i <= kind of j.
 
     A distance larger than ``enough`` may be overestimated. ``memory`` is scratch memory: corners, faces and edges. The
     last value is the work, see ``watch``.

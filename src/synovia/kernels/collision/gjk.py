@@ -2,7 +2,8 @@
 
 The distance between A and B is that of the origin from A - B, the set of all a - b. In each step, a simplex of points
 of A - B comes nearer to the origin. Let v be its point nearest to the origin. The next simplex has the corners of the
-part with v, and the point w of A - B that is farthest along -v. Bounds of the distance are v·w / |v| and |v|.
+part with v, and the point w of A - B that is farthest along -v. Then v·w / |v| is a lower bound of the distance, and
+|v| is an upper bound.
 
 The nearest point of a simplex is that of one of its parts. Of all parts with the newest point, the nearest is used.
 Each candidate is a point of the simplex, so rounding makes it no nearer than the sets are.
