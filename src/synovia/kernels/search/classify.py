@@ -49,7 +49,7 @@ CANCELS = F(1e-3)  # sum of gradients, relative to the largest gradient, below w
 
 @apart
 def level_gradient(work, first, last, slack):
-    """Compute the gradient of residual rows ``first`` to before ``last`` from J, e and the box in work.
+    """Compute the gradient of the residual rows ``first`` to ``last`` - 1 from J, e and the box in work.
 
     Returns:
         (largest entry that no limit holds back, largest entry that a limit holds back).
