@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -101,6 +102,9 @@ class Page:
         self._tabs: list[Tab] = []
         self.actions = Actions(self, session.history, session.body, session.animation, session.poses)
         self._panel(tabs(self))
+        labels = list(self.joint_labels)
+        names = safe(json.dumps([labels[row] for row in self.scene.balls]))
+        client.gui.add_html(f'<div hidden class="synovia-joints" data-names="{names}"></div>')
         self.keys = keys(self)
         self.worker = Worker(session.state, self._show, host.background, self._next_update)
 

@@ -79,6 +79,10 @@ class ClipTab(Tab):
         scene = self.page.scene
         path = gui.add_checkbox("Path", False, hint="Show where the selected joint goes in the clip, and its keys.")
         self._path = self._sets(path, scene.path, "shown")
+        contacts = gui.add_checkbox("Foot contacts", False, hint="Show where feet stand in the clip.")
+        self._contacts = self._sets(contacts, scene.path, "contacts")
+        follow = gui.add_checkbox("Camera follows", True, hint="The camera goes along when the body leaves its place.")
+        self._follow = self._sets(follow, scene.leash, "on")
         original = gui.add_checkbox("Original", False, hint="Show the clip without layers and keys, as a ghost.")
         self._original = self._sets(original, scene.original, "shown")
         hint = "Show two poses before (orange) and after (blue), some frames away or keyed (H)."
@@ -156,7 +160,7 @@ class ClipTab(Tab):
         self._every.visible = chosen and onion.mode == "frames"
         for control in (
             self._speed, self._weight, self._key, self._auto, self._path, self._reach, self._onion, self._help,
-            self._original,
+            self._original, self._contacts, self._follow,
         ):  # fmt: skip
             control.visible = chosen
         self._speed.value, self._weight.value = play.speed, play.weight
