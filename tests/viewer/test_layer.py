@@ -7,6 +7,7 @@ import pytest
 
 import synovia as sy
 from cli_runs import run
+from conftest import REPO
 from panels import Line, make_page, settled
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
@@ -55,6 +56,49 @@ def _keyed(session, frame=20):
     place = session.body.pose.position("left_hand").copy()
     assert session.animation.key().frame == frame
     return place
+
+
+def test_a_walk_is_mirrored_and_looped_with_its_layers_and_taken_home(monkeypatch, tmp_path):
+    walk = sy.load_motion(REPO / "examples" / "walk.bvh")
+    session = Session(walk.skeleton, [walk], mode="free")
+    session.animation.set_clip(0)
+    page, at, step = make_page(session, monkeypatch)
+    hand = session.body.given.roles["left_hand"]
+    key, drag = next(iter(session.goals.editors), None) or session.goals.add("position", hand), 40
+    session.animation.set_play(time=drag / walk.fps, playing=False)
+    settled(session)
+    session.goals.move(key.key, key.position + np.array([0.0, 0.2, 0.1]) * session.body.size / 1.7)
+    settled(session)
+    session.animation.finish_edit()
+    session.state.finish()
+    edited = session.animation.play.top
+    assert np.abs(edited.q - walk.q).max() > 0.01
+    at["Make a clip"].type("Mirrored")
+    mirrored = session.animation.play.motion
+    np.testing.assert_allclose(mirrored.q, edited.mirrored().q, atol=1e-9)
+    assert not session.animation.play.all  # the layers are in the clip
+    at["Make a clip"].type("Looped")
+    looped = session.animation.play.motion
+    np.testing.assert_allclose(looped.q, edited.mirrored().looped().q, atol=1e-9)
+    step()
+    assert at["Clip"].value == at["Clip"].options[-1] == looped.name == "walk, mirrored, looped"
+    assert "former one" in page.message.text
+    sent = {}
+    page.client.send_file_download = lambda name, content, **_: sent.update({name: content})
+    at["Motion as"].value = next(label for label in at["Motion as"].options if ".fbx" in label)
+    at["Save motion"].type(True)
+    (tmp_path / "home.fbx").write_bytes(sent["walk_mirrored_looped.fbx"])
+    read = sy.load_motion(tmp_path / "home.fbx")
+    assert len(read) == len(looped)
+    far = lambda pose: np.linalg.norm(pose.position(hand) - pose.positions[0])  # noqa: E731
+    unit = (read.skeleton.meters_per_unit or 1.0) / (walk.skeleton.meters_per_unit or 1.0)
+    for frame in (0, len(looped) // 2):
+        assert far(read.pose(frame)) * unit == pytest.approx(far(looped.pose(frame)), rel=1e-4)
+    assert session.history.undo()
+    assert session.animation.play.motion is mirrored
+    session.animation.set_clip(None)
+    with pytest.raises(InputError, match="no clip is chosen"):
+        next(tab for tab in page._tabs if hasattr(tab, "_tools"))._make("Looped")
 
 
 def test_goals_that_were_there_first_do_not_pin_the_clip(session):

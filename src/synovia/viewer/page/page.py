@@ -290,7 +290,7 @@ def _compiling_note(words: str, spent: float, usual: float) -> str:
     if not words:
         return note("Preparing the solver.", WARN)
     share = min(spent / usual, 1.0) if usual else 0.0
-    text = f"Compiling {safe(words)}, once: {spent:.0f} s of about {usual:.0f} s. Limbs can be dragged already."
+    text = f"Compiling {safe(words)}, once: {spent:.0f} s of about {usual:.0f} s."
     return note(text, WARN) + f'<div class="synovia-bar"><div style="width:{100.0 * share:.0f}%"></div></div>'
 
 
