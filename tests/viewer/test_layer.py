@@ -101,6 +101,26 @@ def test_a_walk_is_mirrored_and_looped_with_its_layers_and_taken_home(monkeypatc
         next(tab for tab in page._tabs if hasattr(tab, "_tools"))._make("Looped")
 
 
+def test_the_page_says_that_a_held_hand_stays_behind(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
+    stack = next(tab for tab in page._tabs if hasattr(tab, "_stack"))._stack
+    session.animation.set_play(time=2.0, playing=False)
+    settled(session)
+    hand = next(editor for editor in session.goals.editors if editor.label == "left_hand")
+    session.goals.move(hand.key, hand.position + np.array((-0.1, 0.3, 0.1)))
+    settled(session)
+    session.animation.finish_edit()
+    session.state.finish()
+    step()
+    assert "stays in place" not in stack._shown_findings.content
+    at["Held frames"].type("15, 25")
+    step()
+    assert "stays in place while the body goes 500 mm" in stack._shown_findings.content
+    at["Goes along"].type(True)
+    step()
+    assert "stays in place" not in stack._shown_findings.content
+
+
 def test_goals_that_were_there_first_do_not_pin_the_clip(session):
     feet = [editor for editor in session.goals.editors if editor.label.endswith("_foot")]
     assert len(feet) == 2

@@ -127,8 +127,7 @@ class ClipTab(Tab):
         made = _TOOLS[tool](before)
         name = f"{before.name}, {tool.lower()}"
         self._animation.add_clip(Motion(made.skeleton, made.q, made.fps, name=name, notes=made.notes))
-        new = [text for text in made.notes if text not in before.notes]
-        self.page.notify(" ".join([f"This is a new clip, {tool.lower()}; the former one is in the list.", *new]))
+        self.page.notify(f"This is a new clip, {tool.lower()}; the former one is in the list.")
         self.page.refresh()
 
     def _labels(self) -> list[str]:
