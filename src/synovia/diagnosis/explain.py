@@ -111,7 +111,7 @@ def _undecided(solution: Solution) -> list[str]:
         error, goal = solution.errors[i].position, solution.goals[i]
         if goal.constrained_parts & POSITION and error > (goal.own_tolerance or solution.ik.tolerance[0]):
             gap = length_text(error, unit)
-            lines.append(f"Not decided for {goal.label!r}: between 0 and {gap} are missing, not proved.")
+            lines.append(f"Not decided for {goal.label!r}: the smallest miss is between 0 and {gap}.")
     return lines
 
 
