@@ -19,6 +19,7 @@ from synovia.options import (
     LIVE_APART,
     LIVE_REST,
     LIVE_ROOT,
+    LOOK_AHEAD,
     ORIGIN,
     REST,
     ROOT_MOTION,
@@ -72,6 +73,7 @@ class LiveOptions(FollowOptions, total=False):
     """Options of ``LiveRetarget``, with their defaults."""
 
     root: Annotated[Literal["free", "fixed"], "free"]
+    look_ahead: Annotated[float | None, LOOK_AHEAD]
 
 
 class HandOptions(TypedDict, total=False):
@@ -94,6 +96,7 @@ def checked_options(given: RetargetOptions) -> Any:
         UnknownNameError: If there is no such option.
     """
     options = completed(RetargetOptions, given, "retarget")
+    options.known = None
     options.clearance = checked_clearance(options.clearance)
     checked_idle(options.idle_hands)
     checked_root_motion(options.root_motion)

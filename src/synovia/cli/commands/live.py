@@ -65,6 +65,7 @@ class Live(Roles):
     )
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(default=..., like=options.LEARN, kind=Number(0), metavar="SECONDS")
+    look_ahead: float = option(default=..., like=options.LOOK_AHEAD, kind=Number(0), metavar="SECONDS")
     calibration: Path | None = option(default=..., like=options.CALIBRATION, kind=File(), metavar="FILE.toml")
     save_calibration: Path | None = option(
         default=None, help="Write the calibration that was learned, at the end.", kind=File(), metavar="FILE.toml"
@@ -150,7 +151,7 @@ def _live(given: Live, body: Skeleton | None, target: Skeleton, rate: float) -> 
         rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration,
         hold_feet=given.hold_feet, clearance=distance_of(given.clearance), idle_hands=given.idle_hands,
         root_motion=given.root_motion, root="fixed" if given.fixed else "free", calibration=given.calibration,
-        learn=given.learn,
+        learn=given.learn, look_ahead=given.look_ahead,
     )  # fmt: skip
 
 
