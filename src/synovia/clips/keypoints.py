@@ -54,7 +54,7 @@ _TURN: Final = np.cos(np.radians(110.0))  # cosine of an angle larger than the r
 # degrees per second that no body reaches; at low frame rates, a flip must rotate by at least this speed
 _FASTEST: Final = 1000.0
 _WIDE: Final = 0.05  # fraction of the body's length: shoulders or hips that are closer do not determine a direction
-# cosine between forward and the direction of face and toes; beyond its negative value, the cloud is a mirror image
+# cosine of left × up to face and toes: if the median is above this, frames below the negative of it are flipped
 _MIRRORED: Final = 0.5
 ONE_HAND: Final = "hand"  # name of the preset of 21 landmarks of one hand
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
@@ -251,7 +251,7 @@ def fit_keypoints(
 
 
 def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None, fit: FitHand, name: str) -> Fitted:
-    """Return the motion of a body whose fingers follow 21 landmarks of a hand; ``points`` has their confidence too."""
+    """Return the motion of a body whose fingers follow a hand's landmarks; ``points``: positions and confidence."""
     places, weights = points
     if places.shape[1] != COUNT:
         raise InputError(f"preset {ONE_HAND!r} has {COUNT} points", value=places.shape[1], expected=f"(T, {COUNT}, 3)")
@@ -453,7 +453,7 @@ def _resting(
 
 
 def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -> Array:
-    """Return joint values (T, nq) with the median height of the hips as at rest; ``centred`` hips stay at rest."""
+    """Return joint values, (T, nq), with the hips at rest height in the median; ``centred`` hips are at rest always."""
     rest, now = middle_of_hips(body, rest_q[None]), middle_of_hips(body, q)
     if centred:
         return _shifted(body, q, rest - now)
@@ -479,7 +479,7 @@ def _on_floor(body: Skeleton, q: Array, least: float) -> tuple[Array, float]:
 
 
 def find_flips(marks: Landmarks, fps: float) -> tuple[int, ...]:
-    """Return the frames in which the cloud is flipped relative to most other frames.
+    """Return the frames in which the landmarks are flipped relative to most other frames.
 
     Args:
         marks: The landmarks, with y up.

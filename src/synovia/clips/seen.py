@@ -17,10 +17,10 @@ from synovia.clips.landmarks import SIDES, Landmarks
 from synovia.errors import InputError
 from synovia.model.geometry import Array, Bools, axis_name, axis_vector, unit
 
-_HIGH: Final = 0.4  # fraction of the confidence of clearly seen points; from this confidence on, a point is seen
-_LOW: Final = 0.2  # the same fraction; below this confidence, a point is no longer seen
+_HIGH: Final = 0.4  # relative to the confidence of clearly seen points: above this, a point becomes seen
+_LOW: Final = 0.2  # relative to the confidence of clearly seen points: below this, a point is no longer seen
 _WELL: Final = 0.95  # quantile of all confidences that is the confidence of clearly seen points
-_NEVER: Final = 0.05  # share of the frames; a point that seems seen in fewer frames is never seen
+_NEVER: Final = 0.05  # share of the frames: a point that is seen in fewer frames counts as never seen
 _TRUNK: Final = 1.42  # length of an adult's trunk from hip to shoulder joints, in shoulder widths
 _WIDTH: Final = 0.5  # distance of the hip joints, in shoulder widths
 _DOUBTED: Final = 0.3  # weight of added hips or shoulders, relative to the points that determine them

@@ -105,7 +105,7 @@ class Proof:
     def claim(self) -> str:
         """The claim in a sentence, with figures."""
         unit = None if np.isnan(self.unit) else self.unit
-        least = _at_least(self.bound, unit, angle=self.measure in _CHORDS)
+        least = at_least(self.bound, unit, angle=self.measure in _CHORDS)
         claim = _CLAIMS[self.measure].format(repr(self.goal), least)
         text = f"No pose within the joint limits{self.given} {claim}{self.held}."
         if self.given or self.measure not in ("length", "bounds"):
@@ -206,7 +206,7 @@ class Proof:
         return f"<Proof by {self.kind}: {self.claim}>"
 
 
-def _at_least(value: float, unit: float | None, *, angle: bool) -> str:
+def at_least(value: float, unit: float | None, *, angle: bool) -> str:
     """Return a length or an angle as text, rounded down."""
     scale, digits = (math.degrees(1.0), 3) if angle else (1.0, 4) if unit is None else (unit, 3)
     shown = value * scale
