@@ -16,12 +16,12 @@ from synovia.model.change import blend, smooth
 from synovia.model.geometry import Array, Bools
 from synovia.model.tree import ancestors
 
-Unseen = str | Pose | os.PathLike[str]
+Rest = str | int | Pose | os.PathLike[str]  # a word, the number of a frame where a clip has some, a pose or its file
 _WAIT: Final = 0.3  # seconds in which a hidden limb stays where it was seen, because it is often seen again
 _OVER: Final = 0.5  # seconds in which it then moves over to its pose at rest, and back when it is seen
 
 
-def kept_values(rest: Unseen | None, body: Skeleton, to: Skeleton) -> tuple[Array, bool]:
+def kept_values(rest: Rest | None, body: Skeleton, to: Skeleton) -> tuple[Array, bool]:
     """Return the joint values (nq,) of limbs that rest, and whether a limb stays where it was seen instead.
 
     Args:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from synovia.arguments import check_kind, completed
+from synovia.clips.resting import Rest
 from synovia.model.shapes.world import World
 from synovia.options import (
     CALIBRATION,
@@ -17,7 +18,6 @@ from synovia.options import (
     LEARN,
     LIMBS_APART,
     LIVE_APART,
-    LIVE_REST,
     LIVE_ROOT,
     LOOK_AHEAD,
     ORIGIN,
@@ -34,7 +34,6 @@ from synovia.options import (
 )
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import IdleHands, checked_idle
-from synovia.retargeting.rest_pose import Rest
 from synovia.retargeting.root_motion import RootMotion, checked_root_motion
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class FollowOptions(MotionLimits, total=False):
     """Options of bodies that follow a live source, with their defaults; ``LiveRetarget`` describes them."""
 
     joint_map: Annotated[Mapping[str, tuple[Any, Any]] | None, JOINT_MAP]
-    rest: Annotated[Rest | None, LIVE_REST]
+    rest: Annotated[Rest | None, REST]
     hold_feet: Annotated[bool, HOLD_FEET]
     clearance: Annotated[float | None, LIVE_APART]
     idle_hands: Annotated[IdleHands, IDLE_HANDS]

@@ -52,7 +52,11 @@ class Live(Roles):
         metavar="MODEL", shown="33 landmarks of MediaPipe",
     )  # fmt: skip
     joint_map: Any = option(default=..., like=said_of(Retarget, "joint_map"))
-    rest: Any = option(default=..., like=options.LIVE_REST, kind=RestPose((*RESTS, *UNSEEN)), metavar="POSE")
+    rest: Any = option(
+        default=..., like=options.REST, help=f"{options.REST.help} With landmarks, what unseen arms and legs do: keep"
+        " (stay where they were seen), rest, or a pose file of DST.", kind=RestPose((*RESTS, *UNSEEN)), metavar="POSE",
+        shown="detected; keep",
+    )  # fmt: skip
     up: str | None = option(default=..., like=said_of(Retarget, "up"))
     velocity: Any = option(default=..., like=VELOCITY)
     acceleration: Any = option(default=..., like=ACCELERATION)
