@@ -115,7 +115,7 @@ class Proof:
     def check(self) -> bool:
         """Check the proof with a short program that shares no code with the search; see ``synovia.ik.proofs.check``.
 
-        It takes milliseconds; for a map up to some seconds.
+        It takes milliseconds; for a map or a long search some seconds.
 
         Returns:
             Whether the proof holds and is the one that was saved.

@@ -143,7 +143,7 @@ _OTHERS: Final = {
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 5, ("float64", 0),
         *(("int64", 0),) * 2, *(("float64", 2),) * 3, ("int32", 1), *(("float64", 1),) * 4,
     ),
-    "proofs.boxes.search_boxes": (*(("float64", 2),) * 5, ("int32", 2), ("float64", 1)),
+    "proofs.boxes.search_boxes": (*(("float64", 2),) * 7, ("int32", 2), ("float64", 1)),
     "proofs.maps.paint": (
         *(("float64", 2),) * 2, ("float64", 1), *(("float64", 2),) * 2, *(("int32", 2),) * 2, ("float64", 1),
     ),
