@@ -25,6 +25,7 @@ from synovia.kernels.layout import (
     EMERGENCY,
     FAR,
     GAP,
+    HELD_STILL,
     MEETS,
     MODE,
     PLAN_FIRST,
@@ -38,7 +39,6 @@ from synovia.kernels.layout import (
     TOP_ACCELERATION,
     TOP_JERK,
     TOP_SPEED,
-    TRANSFORM_WIDTH,
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
@@ -53,7 +53,7 @@ from synovia.servo.filter import OneEuro
 from synovia.servo.guard import Guard
 from synovia.servo.inputs import Inputs, News, seconds
 from synovia.servo.joints import Drives, Orders
-from synovia.servo.levels import TickLevels
+from synovia.servo.levels import NO_PATH, TickLevels
 from synovia.servo.limits import Axes, concerned_joints
 from synovia.servo.live import LiveTargets
 from synovia.servo.loops.branch import Branch
@@ -68,8 +68,6 @@ from synovia.servo.twist import Twist
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName, as_solver
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
-_PATIENCE: Final = 1.5  # multiple of the time to stop on a path; afterwards each joint brakes independently
-_MARGIN: Final = 10  # ticks
 _SLOW_LEAD: Final = 0.3  # fraction of the time that a twist may be ahead, with late="slow"
 _SMALL_PART: Final = 1e-4  # fraction of the displacement to a stop, over which goals move in a straight line
 _LONGEST_STOP: Final = 2000  # ticks
@@ -245,31 +243,22 @@ class Servo(ChecksArguments):
         self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
         self._places: Places | None = None
         self._obstacles = self.problem.obstacles
-        self._path = self._slow = None
+        self._path: Path | None = None  # the path of the targets, while the body follows it
+        self._leaves_path = False  # whether the body could not follow it, and goes to the targets
         self._guard = self._new_guard()
         self._choose_tick()
-        if self.late == "slow":
-            self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
 
     def _choose_tick(self) -> None:
-        """Make the ticks by priority levels (``_whole``); with late="slow", goals have levels while twists lead."""
+        """Make the ticks by priority levels."""
         ways = None if self._guard is None else self._guard.ways
-        self._whole = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
-        self._levels = None if self.late == "slow" else self._whole
+        self._levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
 
     @property
-    def _leads_twists(self) -> bool:
-        """Whether goals have levels while twists lead; with late="slow" and jerk, only for one goal of an arm."""
-        is_arm = len(self.axes.numbers) == len(self.axes.table) and len(self.ik.goals) == 1
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        return self._slow is None or not self._limits_jerk or (is_arm and not clear)
-
-    @property
     def _proves(self) -> bool:
         """Whether a tick needs a known stop of the whole body, whatever the goals do."""
-        return self._whole.above > 0 or (self._levels is not None and self._whole.limits_turns)
+        return self._levels.above > 0 or self._levels.limits_turns
 
     def _new_closed(self, late: str) -> Closure | None:
         """Return the loops of the body, None without loops.
@@ -377,21 +366,20 @@ class Servo(ChecksArguments):
             speeds = self.axes.table[:, AXIS_VELOCITY]
             self._replan()
         self._time = clock
-        self._held, self._hold_until = _UNDRIVEN if self._goalless else "", 0.0
+        self._held = _UNDRIVEN if self._goalless else ""
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._oldest = -np.inf  # time of the oldest target that still applies, or an earlier time
         self._inputs.reset()
         self._drives.reset()
         self._driven = False
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
-        self._whole.reset(self._live.table[0], self._q, rests=not speeds.any())
+        self._levels.reset(self._live.table[0], self._q, rests=not speeds.any())
         self._led, self._led_row = None, None
         self._answers.hold(None)
         self._answers.reset(self._stopped())
         if self._branch is not None:
             self._branch.reset(self._answers.q)
-        if self._slow is not None:
-            self._begin_path(self._slow, self._q)
+        self._path, self._leaves_path = None, False
         if self._guard is not None:
             self._guard.reset(self._q)
         self._last = self._command()
@@ -460,7 +448,7 @@ class Servo(ChecksArguments):
     def _adopt(self, ik: IK) -> None:
         """Switch to another problem of the same body, from the present state."""
         stop, answer, live, inputs = self._stopped(), self._answers.q, self._live, self._inputs
-        lost, whole, places, path = self._lost, self._whole, self._places, self._path
+        lost, whole, places, path = self._lost, self._levels, self._places, self._path
         pairs = same_goals(self.ik.goals, ik.goals)
         self.axes.let_move(ik.moving)
         self.ik, self._goalless = ik, False
@@ -482,12 +470,10 @@ class Servo(ChecksArguments):
             self._guard.reset(self._feedback.body(self._q))
         if places is not None and self._obstacles is not None:
             self._put(places.of(self._obstacles, [old for _, old in pairs]))
-        if self._slow is not None and (path is not None or not self._leads_twists):
-            self._path = self._slow
-        else:
-            self._levels = self._whole
         self._go_on()
-        self._whole.take_over(whole, pairs)
+        self._levels.take_over(whole, pairs)
+        if path is not None:
+            self._begin_path(stop)
 
     def _take_limits(self, **new: Any) -> None:
         """Change the limits that are not None, as soon as the body can satisfy them."""
@@ -501,9 +487,6 @@ class Servo(ChecksArguments):
         self._coming = table[:, _LIMITS]
         if new["jerk"] is not None and not self._limits_jerk:
             self._limits_jerk = True
-            if not self._leads_twists and self._path is None:
-                self._path, self._levels = self._slow, None
-                self._go_on()
         table[:, _LIMITS] = kept
 
     @property
@@ -572,8 +555,8 @@ class Servo(ChecksArguments):
                 self.check_targets(news.table)
             self._drive(orders, now, h, fresh)
             if table is not None and fresh is not None:
-                if self._slow is not None and self._leads_twists:
-                    self._choose_path(self._slow, fresh)
+                if self.late == "slow":
+                    self._choose_path(table, fresh)
                 self._answer(table)
                 self._live.table = table
                 if np.count_nonzero(fresh):
@@ -663,12 +646,9 @@ class Servo(ChecksArguments):
 
     def _go_on(self) -> None:
         """Let goals lead the body again, from its present state."""
-        if self._levels is not None:
-            rests = not self.axes.table[:, AXIS_VELOCITY].any()
-            self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._proves)
-            self._led, self._led_row = None, None
-        if self._path is not None and self._slow is not None:
-            self._begin_path(self._slow, self._stopped())
+        rests = not self.axes.table[:, AXIS_VELOCITY].any()
+        self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._proves)
+        self._led, self._led_row = None, None
 
     def hold(self, dt: float | None = None) -> Tick:
         """Take one tick in which the body brakes; it then stands still until a ``step`` has a target.
@@ -757,29 +737,41 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._whole, self._slow, self._branch):
+        for part in (self._levels, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
             self._guard.put(places, self._feedback.body(self._q))
 
-    def _begin_path(self, path: Path, q: Array) -> None:
+    def _begin_path(self, q: Array) -> None:
         """Lead the body along the path of its targets, which begins at joint values q (nq,), where the body stops."""
-        places = self.probe.places(self._feedback.body(q), self._live.unanchored(self._live.takes))
-        path.reset(self._live.placed(self._live.takes, places), self._feedback.body(q), 1.0 / self.rate)
-        self._path, self._levels = path, None
+        takes = self._live.takes
+        self._answers.stay(q)
+        self._path = path = Path(self.ik.reach)
+        path.begin(self._live.placed(takes, self.probe.places(q, self._live.unanchored(takes))))
+        path.extend(self._live.table)
 
-    def _choose_path(self, path: Path, fresh: Bools) -> None:
-        """Choose whether twists or the path lead a body with late="slow", by the goals that get new targets."""
-        twists = self._inputs.twisted()
-        others = (fresh & ~twists).any()
-        if self._path is None and others:
-            self._begin_path(path, self._stopped())
-        elif self._path is not None and fresh.any() and not others:
-            live = self._live.seen > -np.inf
-            if path.arrived or not (live & ~twists).any():
-                self._path, self._levels = None, self._whole
-                self._go_on()
+    def _end_path(self) -> None:
+        """Let goals lead the body to their targets, from its present state."""
+        self._path = None
+        self._answers.reset(self._feedback.body(self._q))
+        self._go_on()
+
+    def _choose_path(self, table: Array, fresh: Bools) -> None:
+        """Choose whether the body follows a path to new targets, (1, goals, 17); twists move targets by themselves."""
+        new = fresh & (table != self._live.table)[0].any(1)
+        others = (new & ~self._inputs.twisted()).any()
+        if self._path is None and others and not (self._leaves_path and not self._stands_at_goals):
+            self._leaves_path = False
+            self._begin_path(self._stopped())
+        elif self._path is not None and not (others or (~self._inputs.twisted() & (self._live.seen > -np.inf)).any()):
+            self._path = None
+            self._go_on()
+
+    @property
+    def _stands_at_goals(self) -> bool:
+        """Whether the body holds all goals at their targets."""
+        return self._answers.reaches and bool((self._levels.states[:, MODE] == HELD_STILL).all())
 
     def _hold(self, why: str) -> None:
         """Begin to brake, unless the body holds already."""
@@ -789,10 +781,10 @@ class Servo(ChecksArguments):
         if not self._held and self._driven:
             pass  # driven joints brake; no other joint moves
         elif not self._held and self._path is not None:
-            self._path.cut()
-            live = self._live.seen > -np.inf
-            self._live.keep(live, self._path.targets[0, :, :TRANSFORM_WIDTH])
-            self._hold_until = self._time + _PATIENCE * self._path.time_to_stop() + _MARGIN / self.rate
+            self._answers.stay(self._stopped())
+            places = self.probe.places(self._answers.q, self._live.unanchored(self._live.takes))
+            self._live.keep(self._live.seen > -np.inf, places)
+            self._path.cut(places)
         elif not self._held:
             self._answers.stay(self._stopped())
             live = self._live.seen > -np.inf
@@ -845,8 +837,6 @@ class Servo(ChecksArguments):
         If ``goes_on``, the targets go on moving: these are the places where the body would stop if they stood still.
         """
         table = self._live.unanchored(self._live.takes)
-        if self._levels is None:
-            return self.probe.places(self._stopped(), table)
         here = self._feedback.body(self._q)  # extrapolate a small part of the displacement to the stop
         near = self.axes.shifted(here, _SMALL_PART * self.axes.stop_together(follows=goes_on))
         places, others = self.probe.places(here, table), self.probe.places(near, table)
@@ -854,11 +844,6 @@ class Servo(ChecksArguments):
             place[:3, 3] += (other[:3, 3] - place[:3, 3]) / _SMALL_PART
             place[:3, :3] = exp_turn(log_turn(other[:3, :3] @ place[:3, :3].T) / _SMALL_PART) @ place[:3, :3]
         return places
-
-    @property
-    def stops_twists(self) -> bool:
-        """Whether the target of a twist that stops is put where the body can stop."""
-        return self._leads_twists
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
@@ -868,13 +853,13 @@ class Servo(ChecksArguments):
         """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or a part."""
         t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
         times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
-        share = _SLOW_LEAD if self._slow is not None and self._leads_twists else 1.0
+        share = _SLOW_LEAD if self.late == "slow" else 1.0
         return share * min(float(times.max(initial=0.0)), self.timeout)
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
         levels = self._levels
-        if levels is not None and self._proves and (levels.known or self._closed is not None):
+        if (self._proves or self._path is not None) and (levels.known or self._closed is not None):
             out = levels.end.copy() if levels.known else self._q.copy()
             self.skeleton.follow(out)
             return self._feedback.body(out) if self._leads_commands or not levels.known else out
@@ -889,7 +874,7 @@ class Servo(ChecksArguments):
 
         Loops and limited rotations keep their limits in commands: an offset would change these there.
         """
-        tied = self._closed is not None or (self._levels is not None and self._levels.limits_turns)
+        tied = self._closed is not None or self._levels.limits_turns
         return self._feedback.offset is not None and tied
 
     def _answer(self, table: Array) -> None:
@@ -920,7 +905,7 @@ class Servo(ChecksArguments):
             self._go(out, h, STOP)
         elif self._driven:
             self._go_driven(out, h)
-        elif self._path is not None and (not stop or self._time <= self._hold_until):
+        elif self._path is not None:
             self._follow_path(self._path, out, h, stop)
         else:
             self._go(out, h, stop)
@@ -947,7 +932,7 @@ class Servo(ChecksArguments):
     def _go_straight(self, out: Array, h: float, stop: int) -> None:
         """Take a tick in which joints move independently as ``_aim`` says, under the limits of the whole body."""
         if self._proves:
-            self._go_by_levels(out, h, stop, self._whole.above)
+            self._go_by_levels(out, h, stop, self._levels.above)
         else:
             self._tick(self._q, *self._aim, out, h, PROPOSE | ADVANCE | stop)
 
@@ -997,8 +982,8 @@ class Servo(ChecksArguments):
         takes = clear and not brakes
         self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
         table[:] = planned if takes else kept
-        if takes:
-            self._whole.forget()
+        if takes and (limits < kept[:, _LIMITS]).any():
+            self._levels.forget()
         if takes and able.all():
             self._coming = None
             if self._braked:
@@ -1010,21 +995,21 @@ class Servo(ChecksArguments):
     def _can_stop(self, out: Array, h: float) -> bool:
         """Return whether the body can stop under its present limits; ``out`` (nq,) is scratch memory."""
         kept = self._state
-        self._whole.forget()
+        self._levels.forget()
         self._aim = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._go_by_levels(out, h, STOP)
-        found = self._whole.known
+        found = self._levels.known
         self._put_back(kept)
         return found
 
     @property
     def _state(self) -> Any:
         """A copy of what a tick by levels changes."""
-        return self._whole.state, self.axes.table.copy(), None if self._guard is None else self._guard.state
+        return self._levels.state, self.axes.table.copy(), None if self._guard is None else self._guard.state
 
     def _put_back(self, kept: Any) -> None:
         """Restore a ``_state``."""
-        self._whole.state, self.axes.table[:] = kept[:2]
+        self._levels.state, self.axes.table[:] = kept[:2]
         if self._guard is not None:
             self._guard.state = kept[2]
 
@@ -1044,18 +1029,15 @@ class Servo(ChecksArguments):
         """Take a tick by levels, or one in which joints move independently to the solution; write ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._aim = there, before
-        if self._levels is not None:
-            self._go_by_levels(out, h, stop)
-            if self._closed is not None:
-                self._closed.watch(out, there, 0.0 if stop else h)
-        else:
-            self._go_straight(out, h, stop)
+        self._go_by_levels(out, h, stop)
+        if self._closed is not None:
+            self._closed.watch(out, there, 0.0 if stop else h)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
 
     def _go_by_levels(self, out: Array, h: float, stop: int, count: int | None = None) -> None:
         """Take a tick in which goals of the first ``count`` levels keep their priorities; write ``out`` (nq,)."""
-        levels = self._whole
+        levels = self._levels
         if self._led_row is not self._answers.row or self._leads_commands:
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
@@ -1072,7 +1054,7 @@ class Servo(ChecksArguments):
             self._put_back(kept)
             levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | STOP), count)
         if self._tools is not None:
-            self._tools.note_shares(*levels.tools, leads=self._path is not None)
+            self._tools.note_shares(*levels.tools, leads=False)
         if self._guard is not None:
             self._guard.blocked = bool(levels.touches[0])
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
@@ -1117,13 +1099,23 @@ class Servo(ChecksArguments):
 
     def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
         """Take a tick along the path of the targets; write ``out`` (nq,)."""
-        before = self._feedback.command(path.place)
-        self._answers.q, self._answers.drifts = path.advance(h, stop), False
-        there = self._feedback.command(self._answers.q)
-        self._aim = there, before
-        self._go_straight(out, h, 0)
-        path.pace.adapt(self.axes.way(out, there), h)
-        self._answers.row = path.row if path.arrived else None
+        levels = self._levels
+        if not levels.known:  # as after a change of limits: stop, and begin again
+            self._go(out, h, STOP)
+            if not self.axes.table[:, AXIS_VELOCITY].any():
+                self._go_on()
+                self._begin_path(self._feedback.body(out))
+            return
+        here = self._feedback.body(self._q)
+        levels.path = path.table, path.along
+        levels.step(self._live.table[0], (here, self._q), (self._q, self._q), out, (h, PROPOSE | ADVANCE | stop))
+        levels.path = NO_PATH
+        if self._tools is not None:
+            self._tools.note_shares(*levels.tools, leads=True)
+        if path.arrived or path.blocked:
+            self._leaves_path = not path.arrived
+            self._q = out
+            self._end_path()
 
     @property
     def _blocked(self) -> bool:
