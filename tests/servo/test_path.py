@@ -4,14 +4,20 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from servo.judge import differences, excesses
+from synovia.kernels.compiler.jit import entry
 from synovia.kernels.layout import GIVEN, TARGET_WIDTH
+from synovia.kernels.servo.path import write_path
 from synovia.servo.path import Path
-
-from .judge import differences, excesses
 
 REACH = 2.0
 MOVES = [((0.2, 0.0, 0.0), (0.0, 0.3, 0.0)), ((0.0, 0.2, 0.1), (0.2, 0.0, 0.1)), ((0.0, 0.2, 0.1), (0.2, 0.0, 0.1))]
 LIMITS = {"velocity": 1.5, "acceleration": 8.0}
+
+
+@entry
+def _write(path, s, out):
+    write_path(path, s, out)
 
 
 def targets(moves):
@@ -29,17 +35,14 @@ def targets(moves):
 
 def path_of(tables):
     """Return a path through tables of targets, and a function that returns its frame at a coordinate."""
-    from synovia.kernels.servo.path import write_path
-
     path = Path(REACH)
     path.begin(tables[0])
     for table in tables[1:]:
         path.extend(table)
-    function = getattr(write_path, "py_func", write_path)
 
     def at(s):
         out = np.zeros((1, TARGET_WIDTH))
-        function(path.table, s, out)
+        _write(path.table, s, out)
         return out[0, :16].reshape(4, 4)
 
     return path, at

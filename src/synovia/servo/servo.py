@@ -747,6 +747,7 @@ class Servo(ChecksArguments):
         """Lead the body along the path of its targets, which begins at joint values q (nq,), where the body stops."""
         takes = self._live.takes
         self._answers.stay(q)
+        self.axes.whole[-1] = 0.0  # the coordinate rests
         self._path = path = Path(self.ik.reach)
         path.begin(self._live.placed(takes, self.probe.places(q, self._live.unanchored(takes))))
         path.extend(self._live.table)

@@ -71,7 +71,7 @@ from synovia.kernels.servo.levels import (
     tool_part,
     write_stops,
 )
-from synovia.kernels.servo.path import go_to
+from synovia.kernels.servo.path import follows_path, go_to
 from synovia.kernels.servo.places import (
     ENDS_IN,
     HALVINGS,
@@ -690,7 +690,7 @@ def excess_of_sample(variables, axes, stop, tick, q, gaps):
 
 @apart
 def worst_sample(held, variables, axes, stop, q, h):
-    """Return the largest part of a limit that the closed samples of a stop use, by divided differences.
+    """Return the largest part of a limit that the samples of a stop use, with loops closed, by divided differences.
 
     It is infinite if a sample cannot be closed or leaves position limits. If ticks are even, the samples are ticks, up
     to EXACT of them. Otherwise they are evenly spaced, and a part of the limits is left for what is between them.
@@ -710,7 +710,7 @@ def worst_sample(held, variables, axes, stop, q, h):
         step = h if n <= first else rest
         t += step
         write_place(variables, stop, min(t, T), True, tick.sample)
-        if not close(problem.loops, problem, tick.sample, False, STEPS) <= NEARLY:
+        if is_tied(held) and not close(problem.loops, problem, tick.sample, False, STEPS) <= NEARLY:
             return F(math.inf)
         worst = max(worst, excess_of_sample(variables, axes, stop, tick, q, (step, gap, before)) / kept)
         if worst > MOST_LONGER:
@@ -778,7 +778,7 @@ def find_stop(held, body, axes, q, off, stop, h):
         closes = True
         if tied and not jerk:
             closes = stays_closed(held, variables, axes, stop, count, h)
-        elif tied and left <= closed and off <= OPEN * smallest:
+        elif (tied or follows_path(held)) and jerk and left <= closed and off <= OPEN * smallest:
             worst = worst_sample(held, variables, axes, stop, q, h)
             closes = worst <= F(1)
             if F(1) < worst < MOST_LONGER:
@@ -1131,9 +1131,6 @@ def go_along(held, body, axes, together, levels, stops, brakes, q, h):
         tick.plan[i] = axes[i, NEXT]
     solved = F(0)
     if not brakes and path[path.shape[0] - 1, PATH_PLACE] - along[ALONG_END] > AT_END:
-        for j in range(columns.shape[0]):
-            tick.choice[j] = axes[columns[j], NEXT]
-        write_stops(tick, axes, columns, together, h, F(-1))
         push_along(held, variables, axes, q, h)
         for i in range(n):
             tick.chosen[i] = axes[i, NEXT]
@@ -1152,6 +1149,9 @@ def go_along(held, body, axes, together, levels, stops, brakes, q, h):
         take_part(axes, tick.plan, tick.chosen, share)
         for i in range(n):
             tick.base[i] = axes[i, NEXT]
+        for j in range(columns.shape[0]):
+            tick.choice[j] = axes[columns[j], NEXT]
+        write_stops(tick, axes, columns, together, h, F(-1))
         if others_lead(problem, goal_of_row):
             for j in range(columns.shape[0]):
                 tick.reference[j] = axes[columns[j], NEXT]
@@ -1160,7 +1160,7 @@ def go_along(held, body, axes, together, levels, stops, brakes, q, h):
                 along[ALONG_WAITS] = F(0)
                 return solved
         share = F(1)
-        for _ in range(SHARES):
+        for _ in range(MORE_SHARES if known.clock[PASSED] >= known.clock[ENDS_IN] else SHARES):
             take_part(axes, tick.plan, tick.base, share)
             if axes[n - 1, NEXT] > tick.plan[n - 1] and keep_tick(held, body, axes, known, found, q, h):
                 along[ALONG_WAITS] = F(0)
