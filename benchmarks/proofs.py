@@ -23,7 +23,7 @@ import synovia as sy
 from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import chain_of
 from synovia.ik.proofs.maps import map_of
-from synovia.ik.proofs.search import search
+from synovia.ik.proofs.search import search, single
 from synovia.results import Proof
 
 DATA = Path(os.environ.get("SYNOVIA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "robot"
@@ -114,7 +114,7 @@ def main() -> None:
         painted = area is not None and area.paint(Watch())
         seconds = time.process_time() - begun
         for point in points:
-            false += search(chain, point, near, Watch(), SHORT).tokens is not None
+            false += search(single(chain, point, near), Watch(), SHORT).tokens is not None
             false += painted and area.excludes(point, near) is not None
         wrong += false
         rng, middle = np.random.default_rng(2), chain.fixed[0, :, 3]
@@ -130,7 +130,7 @@ def main() -> None:
             looked = proof is not None and len(rows) < options.checked
             held = proof.check() if looked else np.nan
             moved = damaged(proof, points[b % len(points)]) if looked else np.nan
-            share = 0.0 if proof is None else proof.near / proof.found
+            share = 0.0 if proof is None else proof.bound / proof.found
             rows.append((solution.errors[0].position / offset, proof is not None, took, share, held, moved))
         table = np.array(rows, float).reshape(-1, 6)
         shares = [
@@ -152,7 +152,7 @@ def damaged(proof: Proof, reachable: np.ndarray) -> bool:
     """Return whether the checker refuses the proof for a target that is reachable."""
     from dataclasses import replace
 
-    return not replace(proof, target=np.ascontiguousarray(reachable)).sealed().check()
+    return not replace(proof, targets=np.ascontiguousarray(reachable)[None]).sealed().check()
 
 
 if __name__ == "__main__":

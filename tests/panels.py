@@ -1,6 +1,9 @@
 """Controls without a browser: what a page would send, typed into stand-ins for viser's."""
 
 import asyncio
+import html
+import json
+import re
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -122,6 +125,32 @@ def make_page(session, monkeypatch):
         return frame
 
     return page, gui.by_label, step
+
+
+class Line:
+    """The time line of a page: what its browser is told, and what a person does there."""
+
+    def __init__(self, page, at):
+        self._bar = next(tab for tab in page._tabs if hasattr(tab, "_line"))._line if hasattr(page, "_tabs") else page
+        self._at, self._count = at, 0
+
+    @property
+    def data(self):
+        """What the browser shows."""
+        return json.loads(html.unescape(re.search('data-content="(.*?)"', self._bar._data.content)[1]))
+
+    @property
+    def now(self):
+        """The frame that the browser shows, and whether the clip plays."""
+        frame, playing = re.search('data-now="(.*?) (.)"', self._bar._now.content).groups()
+        return float(frame), playing == "1"
+
+    def act(self, name, *given):
+        """Do what a person does in the browser."""
+        self._count += 1
+        slow = name in re.search('data-slow="(.*?)"', self._bar._data.content)[1].split()
+        field = "Layers of the time line" if slow else "Time line"
+        self._at[field].type(json.dumps([self._count, name, *given]))
 
 
 def settled(session):

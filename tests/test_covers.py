@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+import mechanisms
 import synovia as sy
 from cli_runs import run
-from synovia.covers.fit import fit_capsules
+from synovia.covers.fit import fit_capsules, smallest_pill
 from synovia.covers.measure import measured
 from synovia.covers.points import area_of, distances_to, points_on
 from synovia.covers.skin import skin_of
-from synovia.covers.smallest import smallest_pill
 from synovia.errors import InputError
 from synovia.surface import Part, Surface, surface_of_skeleton
 
@@ -318,6 +318,14 @@ def robot(tmp_path, *links):
     )
     (tmp_path / "r.urdf").write_text(f'<robot name="r">{text}</robot>')
     return sy.load_skeleton(tmp_path / "r.urdf")
+
+
+def test_bones_lead_to_the_points_where_loops_close():
+    bars = mechanisms.four_bar(crank=1.0, coupler=3.0, rocker=2.0)
+    shapes = sy.with_shapes(bars).shapes
+    assert {name: float(np.linalg.norm(shapes[name][0].b)) for name in shapes} == {
+        "crank": 1.0, "coupler": 3.0, "rocker": 2.0,
+    }  # fmt: skip
 
 
 def test_links_whose_shapes_are_missing_are_covered_and_the_others_stay(tmp_path):

@@ -259,25 +259,7 @@ sy.save_motion(sy.load_motion("walk.bvh")[:40], "clips/walk.bvh", force=True)
 # What a page takes as given, before its first block.
 SETUP = {
     "guides/hands.md": """
-import dataclasses
-
-fingers = ("thumb", "index", "middle", "ring", "little")
 person = sy.bundled("humanoid_hands")
-turns = np.tile(person.rest_q, (60, 1))
-closed = 0.6 - 0.6 * np.cos(np.linspace(0.0, 2.0 * np.pi, 60))
-joints = []
-for row, joint in enumerate(person.joints):
-    if any(f"_{name}_" in joint.name for name in fingers) and not joint.name.endswith("tip"):
-        if joint.kind is sy.Kind.HINGE:
-            turns[:, person.q_slice(row)] = np.clip(closed, joint.limit.lower, joint.limit.upper)[:, None]
-        rest = joint.rest.copy()
-        rest[:3, :3] = rest[:3, :3] @ sy.Rotation.from_rotvec((0.3 * (row % 3 - 1), 0.2, -0.1)).as_matrix()
-        joint = dataclasses.replace(joint, rest=rest, kind=sy.Kind.BALL, limit=None, preferred=None)
-    joints.append(joint)
-closing = sy.Motion(person, turns, 30.0)
-sy.save_motion(closing, "grasp.npz", force=True)
-hero = sy.Skeleton(joints, name="hero", meters_per_unit=1.0, up="y", forward="z").with_root("free")
-sy.save_motion(sy.Motion(hero, [hero.rest_q], 30.0), "hero.bvh", force=True)
 own = sy.hands.hand_landmarks(person.rest_pose(), "right")
 np.savez("hand.npz", joints=np.repeat(own[None], 60, axis=0))  # for the commands: the page makes its own
 """,

@@ -15,7 +15,7 @@ from synovia.errors import FormatError
 from synovia.files.goals import entry_of
 from synovia.files.tracks import interpolate_positions, interpolate_rotations
 from synovia.io.bvh.text import Source, read_hierarchy
-from synovia.io.mjcf.budget import Budget
+from synovia.io.mjcf.files import Budget
 from synovia.io.npz import read_array, texts_of
 from synovia.io.xmltree import parse
 

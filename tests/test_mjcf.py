@@ -14,7 +14,7 @@ import pytest
 import synovia as sy
 from synovia.errors import FormatError, MissingExtraError, SynoviaError
 from synovia.io.load import load_skeleton
-from synovia.io.mjcf.budget import MOST_BODIES, MOST_POINTS, Budget
+from synovia.io.mjcf.files import MOST_BODIES, MOST_POINTS, Budget
 from synovia.io.xmltree import parse
 from synovia.model import Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist

@@ -1,8 +1,9 @@
 """Makes the pictures of guides/view.md: the live page in a headless Chromium, photographed.
 
-    python docs/pictures/view.py
+    python docs/pictures/view.py [layers]
 
-Needs Playwright and a Chromium; no graphics hardware.
+With ``layers``, only those of the time line; they are in the folder ``page`` at three widths, light and dark. Needs
+Playwright and a Chromium; no graphics hardware.
 """
 
 import sys
@@ -17,12 +18,16 @@ sys.path.insert(0, str(HERE.parents[1] / "tests"))
 from browsing import chromium  # noqa: E402
 
 SIZE = {"width": 1120, "height": 700}
+WIDTHS = {390: 844, 1280: 800, 2560: 1440}
 RACERS = ("lm", "sdls", "fabrik", "ccd")
 ASKED = {"left_hand": (0.62, 1.45, 0.42), "right_hand": (-0.75, 1.25, 0.5)}
 
 
 def main():
     with chromium() as browser:
+        if sys.argv[1:] == ["layers"]:
+            layers(browser)
+            return
         for file, dark in (("view.jpg", False), ("view_why.jpg", True)):
             goals = [sy.PositionGoal(joint) for joint in ASKED] if dark else None  # racers know no priorities
             with sy.view("humanoid", goals, root="fixed" if dark else None, port=0, dark=dark) as running:
@@ -94,34 +99,49 @@ def transferred(browser):
 
 
 def layers(browser):
-    """A walk with two layers on the time line, the ghost of the original, and the curves of an elbow."""
-    with sy.view("humanoid", clip=HERE.parents[1] / "examples" / "walk.bvh", port=0) as running:
-        tab = browser.new_page(viewport={"width": 1120, "height": 900})
-        tab.set_default_timeout(120_000)
-        tab.goto(running.url)
-        while not running.pages or next(iter(running.pages.values())).frame is None:
+    """A walk with two layers on the time line, and the curves of an elbow: at three widths, light and dark."""
+    (HERE / "page").mkdir(exist_ok=True)
+    for dark in (False, True):
+        with sy.view("humanoid", clip=HERE.parents[1] / "examples" / "walk.bvh", port=0, dark=dark) as running:
+            for width, height in WIDTHS.items():
+                mode = "dark" if dark else "light"
+                edited(browser, running, (width, height), HERE / "page" / f"{width}_{mode}.jpg")
+    (HERE / "view_layers.jpg").write_bytes((HERE / "page" / "1280_light.jpg").read_bytes())
+
+
+def edited(browser, running, size, path):
+    """The picture of a page of one size, with layers and a key."""
+    tab = browser.new_page(viewport=dict(zip(("width", "height"), size, strict=True)))
+    tab.set_default_timeout(120_000)
+    before = list(running.pages.values())
+    tab.goto(running.url)
+    while not (new := [page for page in running.pages.values() if page not in before]) or new[0].frame is None:
+        tab.wait_for_timeout(200)
+    page, session = new[0], new[0].session
+    for button in tab.locator(".mantine-Notification-closeButton").all():
+        button.dispatch_event("click")
+    for frame, label, way in ((40, "left_hand", (0.05, 0.45, 0.15)), (72, "right_hand", (-0.1, 0.3, 0.2))):
+        session.animation.set_play(time=frame / 30.0, playing=False)
+        tab.wait_for_timeout(2_000)
+        editor = next(one for one in session.goals.editors if one.label == label)
+        page.select(editor.key)
+        session.goals.move(editor.key, editor.position + way)
+        session.animation.finish_edit()
+        while session.animation.play.drag is not None:
             tab.wait_for_timeout(200)
-        page = next(iter(running.pages.values()))
-        session = page.session
-        tab.locator(".mantine-Notification-closeButton").first.click()
+    session.layers.change(0, frames=(36, 46), blend=12)
+    session.layers.change(1, frames=(60, 78), blend=8)
+    session.animation.set_play(time=42 / 30.0, playing=False)
+    page.select_joint(session.body.given.index("left_lower_arm"))
+    if size[0] < 640:
+        tab.get_by_role("button", name="Rows", exact=True).click()
+    else:
+        tab.get_by_role("button", name="Curves of the selected joint").click()
         tab.get_by_role("tab", name="Animation", exact=True).click()
-        for frame, label, way in ((40, "left_hand", (0.05, 0.45, 0.15)), (72, "right_hand", (-0.1, 0.3, 0.2))):
-            session.animation.set_play(time=frame / 30.0, playing=False)
-            tab.wait_for_timeout(2_000)
-            editor = next(one for one in session.goals.editors if one.label == label)
-            page.select(editor.key)
-            session.goals.move(editor.key, editor.position + way)
-            tab.wait_for_timeout(2_000)
-        session.layers.change(0, frames=(36, 46), blend=12)
-        session.layers.change(1, frames=(70, 78), blend=8)
-        session.animation.set_play(time=42 / 30.0, playing=False)
-        page.select_joint(session.body.given.index("left_lower_arm"))
-        tab.get_by_label("Original").check()
-        tab.get_by_label("Curves").check()
-        tab.mouse.move(5, 895)
-        tab.wait_for_timeout(10_000)  # drawn without graphics hardware
-        tab.screenshot(path=HERE / "view_layers.jpg", type="jpeg", quality=86)
-        tab.close()
+    tab.mouse.move(5, 5)
+    tab.wait_for_timeout(10_000)  # drawn without graphics hardware
+    tab.screenshot(path=path, type="jpeg", quality=60)
+    tab.close()
 
 
 if __name__ == "__main__":

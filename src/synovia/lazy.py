@@ -13,7 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-_NOW: Final = {"Command": "live.Tick", "HandPose": "live.Tick", "LivePose": "live.Tick"}  # names that have changed
+_NOW: Final = {
+    "Command": "live.Tick", "HandPose": "live.Tick", "LivePose": "live.Tick", "LiveReport": "results.Report",
+}  # names that have changed  # fmt: skip
 
 
 def declared(stub: Path) -> dict[str, str]:

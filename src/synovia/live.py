@@ -2,7 +2,6 @@
 
 import synovia.lazy as _lazy
 from synovia.retargeting import LiveCalibration as LiveCalibration
-from synovia.retargeting import LiveReport as LiveReport
 from synovia.servo import Clutch as Clutch
 from synovia.servo import OneEuro as OneEuro
 from synovia.servo import Tick as Tick

@@ -85,6 +85,7 @@ ROOT_MOTION: Final = Shared(
     "root", "What a root bone on the floor of DST gets: path and heading (root), or nothing (hips); with none, any body"
     " stays in place.",
 )  # fmt: skip
+LIVE_ROOT: Final = Shared(None, ROOT_MOTION.help, shown="the bone moves with the body")
 CALIBRATION: Final = Shared(None, "Known calibration of SRC and DST, instead of learning it.")
 LEARN: Final = Shared(1.0, "Time in which SRC is calibrated; 0 for only its first pose.")
 TIMEOUT: Final = Shared(0.5, "Time without a pose after which SRC is lost.", "s")

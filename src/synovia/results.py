@@ -10,6 +10,7 @@ from synovia.ik import Conflict as Conflict
 from synovia.ik import GoalError as GoalError
 from synovia.ik import Reason as Reason
 from synovia.ik import Redundancy as Redundancy
+from synovia.ik import Relaxation as Relaxation
 from synovia.ik import Relief as Relief
 from synovia.ik import Solutions as Solutions
 from synovia.ik import Span as Span
@@ -20,9 +21,9 @@ from synovia.ik.starts import LearnedStarts as LearnedStarts
 from synovia.model.clip_tools.additive import Additive as Additive
 from synovia.model.finding import Finding as Finding
 from synovia.model.motion import InPlace as InPlace
+from synovia.model.shapes.over_time import TooNear as TooNear
 from synovia.retargeting import Judgement as Judgement
 from synovia.retargeting import Retargeted as Retargeted
-from synovia.retargeting import TooNear as TooNear
 from synovia.text import Report as Report
 from synovia.tracking import Tracked as Tracked
 from synovia.viewer import View as View

@@ -11,7 +11,7 @@ import synovia as sy
 from beyond import beyond_limits
 from cli_runs import assert_refused, run
 from synovia.clips.fit import Fitted
-from synovia.clips.flips import find_flips
+from synovia.clips.keypoints import find_flips
 from synovia.clips.landmarks import PRESETS, as_landmarks, named_landmarks
 from synovia.clips.loosened import loosened
 from synovia.clips.markerfile import read_c3d

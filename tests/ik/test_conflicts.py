@@ -57,8 +57,10 @@ def test_hands_that_need_the_trunk_turned_both_ways_exclude_each_other(angle):
     proof = conflict.proof
     assert isinstance(proof, SharedProof)
     assert proof.check()
-    assert conflict.claim == "No pose within the joint limits meets 'left' and 'right' together."
-    meets = proof.aims[1]._replace(target=turned(angle).position("right").copy())
+    assert conflict.claim.startswith("No pose within the joint limits meets 'left' and 'right' together. The limit")
+    parts = proof.aims[1].parts
+    reachable = parts.parts[0]._replace(target=turned(angle).position("right").copy())
+    meets = proof.aims[1]._replace(parts=parts._replace(parts=(reachable,)))
     for aims, steps in (
         ((proof.aims[0], meets), proof.steps),
         (proof.aims, proof.steps[:-1]),
@@ -79,17 +81,124 @@ def test_goals_that_can_be_met_have_no_conflict():
     pose = turned(0.4)
     goals = [sy.PositionGoal(side, pose.position(side)) for side in ("left", "right")]
     assert sy.solve(two_arms(), goals, "full-body").find_conflict() is None
+    clip = sy.IK(two_arms(), goals, sy.FullBody(attempts=1, max_steps=1)).solve()
+    assert clip.conflict is None
     stopped = sy.IK(two_arms(), goals, sy.FullBody(attempts=1, max_steps=1)).solve()
     assert stopped.find_conflict() is None
 
 
-def test_what_no_proof_knows_is_said_to_be_unproved():
+def test_a_position_and_a_direction_exclude_each_other_and_a_stopped_search_says_so_without_proof():
     body = two_arms()
     goals = [
         sy.PositionGoal("left", turned(1.2).position("left")),
         sy.DirectionGoal("trunk", (1, 0, 0), (0, -1, 0)),
     ]
-    conflict = sy.solve(body, goals, "full-body").find_conflict()
-    assert len(conflict.goals) == 2
+    solution = sy.solve(body, goals, "full-body")
+    conflict = solution.find_conflict(deadline=0.0)
     assert conflict.proof is None
     assert "it is not proved" in conflict.claim
+    conflict = solution.find_conflict()
+    assert len(conflict.goals) == 2
+    assert conflict.proof.check()
+
+
+def narrow():
+    """Return an arm of three hinges and a body whose second hinge has narrower limits, and a pose outside of them."""
+    body = two_arms().with_limits({"trunk": (-0.3, 0.3)})
+    return body, sy.Pose(two_arms(), {"trunk": 0.9, "left_a": 1.1, "left_b": 1.1, "left_c": 0.1})
+
+
+def outside(skeleton, pose):
+    """Return the joints whose values in a pose are outside the limits."""
+    lower, upper = skeleton.limits
+    out = (pose.q < lower - 1e-9) | (pose.q > upper + 1e-9)
+    return {name.split(".")[0] for name, far in zip(skeleton.dof_names, out, strict=True) if far}
+
+
+def test_the_limits_of_a_conflict_are_each_needed_and_together_enough():
+    body, wanted = narrow()
+    target = wanted.position("left")
+    solution = sy.solve(body, [sy.PositionGoal("left", target)], "full-body")
+    conflict = solution.conflict
+    assert conflict is solution.conflict
+    assert conflict.limits
+    assert set(conflict.limit_poses) == set(conflict.limits)
+    for joint, pose in conflict.limit_poses.items():
+        assert np.linalg.norm(pose.position("left") - target) <= solution.ik.tolerance[0]
+        assert outside(body, pose) & set(conflict.limits) == {joint}
+    proof = conflict.limits_proof
+    assert proof.check()
+    for name, low, high in zip((*proof_names(solution, proof),), proof.low, proof.high, strict=True):
+        assert name in conflict.limits or high - low > 6.28
+    assert proof.near <= conflict.proof.near + 1e-9
+
+
+def proof_names(solution, proof):
+    """Return the names of the hinges of a proof of a goal on the left arm."""
+    names = [name for name in solution.pose.skeleton.joint_names if name == "trunk" or name.startswith("left_")]
+    return names[: len(proof.low)]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_each_change_that_resolves_a_conflict_does_so_when_it_is_made(alone):
+    body, wanted = narrow()
+    goals = [sy.PositionGoal("left", wanted.position("left"))]
+    if not alone:
+        goals.append(sy.PositionGoal("right", turned(-0.2).position("right")))
+    solution = sy.solve(body, goals, "full-body")
+    kinds = set()
+    for change in solution.conflict.relaxations:
+        targets = {goal.label: solution.targets[g, :3, 3] for g, goal in enumerate(solution.goals)}
+        changed, tolerance = body, None
+        if change.kind == "target":
+            targets[change.name] = targets[change.name] + change.move
+        elif change.kind == "tolerance":
+            tolerance = change.length, 1e-3
+        else:
+            limit = body.joints[body.joint_names.index(change.name)].limit
+            limits = limit.lower + min(change.angle, 0.0), limit.upper + max(change.angle, 0.0)
+            changed = body.with_limits({change.name: limits})
+        names = [goal for goal in targets if goal in solution.conflict.goals]
+        ik = sy.IK(changed, [sy.PositionGoal(name) for name in names], sy.FullBody(attempts=40), tolerance=tolerance)
+        start = sy.Pose(ik.skeleton, change.pose.q)
+        assert ik.solve({name: targets[name] for name in names}, start=start).reached, change
+        kinds.add(change.kind)
+    assert kinds == {"target", "tolerance", "limit"}
+
+
+def test_the_first_priority_that_fails_is_named():
+    body = two_arms()
+    free, far = turned(0.2).position("right"), (3.0, 0.0, 0.0)
+    goals = [sy.PositionGoal("right", free), sy.PositionGoal("left", far, priority=1)]
+    conflict = sy.solve(body, goals, "full-body").conflict
+    assert (conflict.goals, conflict.priority) == (("left",), 1)
+    goals = [sy.PositionGoal("left", far), sy.PositionGoal("right", (-3.0, 0.0, 0.0), priority=1)]
+    conflict = sy.solve(body, goals, "full-body").conflict
+    assert (conflict.goals, conflict.priority) == (("left",), 0)
+
+
+def test_an_explanation_with_a_proved_conflict_advises_no_further_attempts():
+    goals = [
+        sy.PositionGoal("left", turned(1.7).position("left")),
+        sy.PositionGoal("right", turned(-1.7).position("right")),
+    ]
+    solution = sy.solve(two_arms(), goals, "full-body")
+    assert solution.known_conflict is None
+    conflict = solution.conflict
+    solution.prove()
+    text = " ".join(solution.explain())
+    assert solution.status in (sy.Status.CONFLICT, sy.Status.UNREACHABLE)
+    assert "attempts or" not in text
+    assert "Not decided" not in text
+    assert conflict.claim in text
+    assert all(change.text(1.0) in text for change in conflict.relaxations)
+
+
+def test_a_search_that_is_stopped_leaves_out_no_goal():
+    goals = [
+        sy.PositionGoal("left", turned(1.2).position("left")),
+        sy.PositionGoal("right", turned(-1.2).position("right")),
+        sy.PositionGoal("trunk", (0.0, 0.0, 0.0)),
+    ]
+    conflict = sy.solve(two_arms(), goals, "full-body").find_conflict(deadline=0.0)
+    assert {"left", "right"} <= set(conflict.goals)

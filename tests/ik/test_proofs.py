@@ -10,8 +10,9 @@ from synovia.errors import FileError, FormatError, InputError
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.proofs.chain import chain_of
 from synovia.ik.proofs.check import excludes, out_of_lengths
+from synovia.ik.proofs.conditions import conditions_of, implied, join
 from synovia.ik.proofs.maps import MOST_PAINTED, ReachMap, axis_of, map_of
-from synovia.ik.proofs.search import search
+from synovia.ik.proofs.search import search, single
 from synovia.results import Proof
 
 QUICK = 2_000  # tokens
@@ -61,7 +62,7 @@ def test_no_pose_within_the_limits_is_excluded(seed):
         q[at] = np.where(rng.random(len(q)) < 0.5, low, high)[at]
         target = sy.Pose(body, q).position("tip").copy()
         assert found.gap(target) <= 1e-9
-        assert search(found, target, 1e-6, Watch(), QUICK).tokens is None
+        assert search(single(found, target, 1e-6), Watch(), QUICK).tokens is None
 
 
 @pytest.mark.compiled
@@ -73,21 +74,24 @@ def test_the_checker_accepts_what_the_search_proves_and_no_reachable_target(seed
     proved = 0
     for _ in range(10):
         target = body.rest_pose().position("tip") + rng.uniform(-1.5, 1.5, 3)
-        tokens = search(found, target, 1e-3, Watch()).tokens
+        tokens = search(single(found, target, 1e-3), Watch()).tokens
         if tokens is None:
             continue
         proved += 1
-        of_chain = found.fixed, found.slides, np.stack([found.low, found.high], axis=1)
-        assert excludes(*of_chain, target, 1e-3, tokens)
+
+        def accepts(point, tokens):
+            return excludes(*single(found, point, 1e-3).arrays(), tokens)
+
+        assert accepts(target, tokens)
         for k in range(5):
             reachable = body.random_pose(k).position("tip")
-            assert not excludes(*of_chain, reachable, 1e-3, tokens)
+            assert not accepts(reachable, tokens)
         damaged = tokens.copy()
         damaged[rng.integers(len(tokens))] = rng.integers(-3, 4 + 4**3)
         if not np.array_equal(damaged, tokens):  # another proof may hold, but then it proves the same
-            assert not excludes(*of_chain, body.random_pose(7).position("tip"), 1e-3, damaged)
-        assert not excludes(*of_chain, target, 1e-3, tokens[:-1])
-        assert not excludes(*of_chain, target, 1e-3, np.append(tokens, -1))
+            assert not accepts(body.random_pose(7).position("tip"), damaged)
+        assert not accepts(target, tokens[:-1])
+        assert not accepts(target, np.append(tokens, -1))
     assert proved
 
 
@@ -106,7 +110,7 @@ def test_a_far_target_is_proved_by_lengths_to_the_length_that_is_missing():
 def test_lengths_exclude_what_the_solver_calls_out_of_reach_and_no_reachable_target(seed):
     body = random_body(seed, 2 + seed % 5)
     found = chain(body)
-    lengths = found.fixed, found.slides, np.stack([found.low, found.high], axis=1)
+    lengths = found.fixed, found.kinds, np.stack([found.low, found.high], axis=1)
     for k in range(40):
         reachable = body.random_pose(k).position("tip")
         assert found.length_gap(reachable) <= found.length_rounding(reachable)
@@ -122,7 +126,7 @@ def test_lengths_exclude_what_the_solver_calls_out_of_reach_and_no_reachable_tar
             assert proof.check()
             assert proof.near <= solution.errors[0].position + 1e-9
             assert not replace(proof, near=proof.near + 1e-6 * ik.reach).sealed().check() or proof.kind != "length"
-            assert not replace(proof, target=body.random_pose(1).position("tip").copy()).sealed().check()
+            assert not replace(proof, targets=body.random_pose(1).position("tip")[None].copy()).sealed().check()
             said = " ".join(solution.explain())
             assert "Not decided" not in said
             assert proof.claim in said
@@ -187,9 +191,11 @@ def test_a_map_with_too_many_boxes_is_given_up_and_not_tried_again():
     assert map_of(chain(body).trimmed()) is area
 
 
-def test_a_closed_form_that_decides_is_named():
+def test_a_closed_form_that_decides_is_named_and_has_a_proof():
     solution = sy.solve(narrow(), sy.PositionGoal("tip", (-0.3, 0.5, 0.0)), "hinges")
     assert solution.status is sy.Status.UNREACHABLE
+    assert solution.proof.check()
+    solution = sy.solve(narrow(), sy.PositionGoal("tip", (-0.3, 0.5, 0.0)), "hinges")
     assert "The closed form of 'hinges' proves it." in solution.explain()
     assert "Not decided" not in " ".join(solution.explain())
 
@@ -231,8 +237,8 @@ def test_a_proof_is_saved_and_read_and_changes_are_noticed(tmp_path):
     assert read.check()
     assert read.claim == proof.claim
     changes = {
-        "target": proof.target * 0.5, "low": proof.low * 0.5, "high": proof.high * 2.0, "near": proof.near * 0.5,
-        "tokens": proof.tokens[:-1], "fixed": proof.fixed * 0.9, "found": 0.0, "goal": "b", "slides": ~proof.slides,
+        "targets": proof.targets * 0.5, "low": proof.low * 0.5, "high": proof.high * 2.0, "near": proof.near * 0.5,
+        "tokens": proof.tokens[:-1], "fixed": proof.fixed * 0.9, "found": 0.0, "goal": "b", "kinds": 1.0 - proof.kinds,
     }  # fmt: skip
     for name, value in changes.items():
         changed = replace(read, **{name: value})
@@ -240,7 +246,12 @@ def test_a_proof_is_saved_and_read_and_changes_are_noticed(tmp_path):
         changed.save(tmp_path / "changed.npz", force=True)
         assert not Proof.load(tmp_path / "changed.npz").check(), name
     tip = narrow().rest_pose().position("tip")
-    for name, value in {"target": tip, "near": 9.0, "tokens": proof.tokens[:0], "fixed": proof.fixed * np.nan}.items():
+    for name, value in {
+        "targets": tip[None],
+        "near": 9.0,
+        "tokens": proof.tokens[:0],
+        "fixed": proof.fixed * np.nan,
+    }.items():
         assert not replace(read, **{name: value}).sealed().check(), name  # refused even with a new hash
     with pytest.raises(FormatError, match="npz"):
         proof.save(tmp_path / "one.json")
@@ -279,9 +290,9 @@ def test_a_pose_is_proved_by_the_centre_of_its_wrist():
     target[:3, :3] = sy.Rotation.from_euler("y", -90, degrees=True).as_matrix()
     solution = ik.solve(target)  # the tool would have to point back to the base
     proof = solution.prove()
-    assert proof.slack > 0.0
     assert proof.check()
-    assert "that has the rotation of 'tool'" in proof.claim
+    assert "rotation" in proof.given
+    assert proof.claim.startswith(f"No pose within the joint limits{proof.given} brings 'tool' nearer than ")
     lazy = sy.IK(arm, sy.PoseGoal("tool"), sy.LevenbergMarquardt(attempts=1, max_steps=1))
     for k in range(40):
         pose = arm.random_pose(k)
@@ -289,6 +300,90 @@ def test_a_pose_is_proved_by_the_centre_of_its_wrist():
         reachable[:3, :3] = pose.rotation("tool").as_matrix()
         missed = lazy.solve(reachable)
         assert missed.reached or missed.prove(deadline=0.05) is None
+
+
+@pytest.mark.compiled
+def test_directions_and_cones_are_proved_together_with_a_position():
+    arm = sy.bundled("arm7")
+    tool = arm.random_pose(4)
+    back = -tool.matrix("tool")[:, 2]
+    place_goal = sy.PositionGoal("tool", (0.75, 0.0, 0.6))
+    goals = {
+        "direction": sy.DirectionGoal("tool", (0, 0, 1), (-1.0, 0.0, 0.0)),
+        "cone": sy.DirectionGoal("tool", (0, 0, 1), (-1.0, 0.0, 0.0), cone=0.3),
+        "aim": sy.AimGoal("tool", (-0.5, 0.0, 0.6), axis=(0, 0, 1)),
+    }
+    for name, goal in goals.items():
+        solution = sy.solve(arm, [place_goal, goal], "lm", proofs=True)
+        assert solution.status is sy.Status.UNREACHABLE, name
+        proof = solution.proof
+        assert proof.check()
+        assert "'tool'" in proof.claim
+        wrong = {
+            "margins": proof.margins + 2.5,
+            "near": 9.0,
+            "tokens": proof.tokens[:-1],
+            "targets": 0.1 * proof.targets,
+        }
+        for key, value in wrong.items():
+            changed = replace(proof, **{key: value})
+            assert not changed.check(), key
+            assert not changed.sealed().check(), key
+    met = [sy.PositionGoal("tool", tool.position("tool")), sy.DirectionGoal("tool", (0, 0, 1), back, cone=3.1)]
+    lazy = sy.IK(arm, met, sy.LevenbergMarquardt(attempts=1, max_steps=1))
+    assert lazy.solve().prove() is None
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(6))
+def test_no_conditions_that_a_pose_meets_are_excluded(seed):
+    body, rng = random_body(seed, 3 + seed % 4), np.random.default_rng(seed)
+    lazy = sy.LevenbergMarquardt(attempts=1, max_steps=1)
+    axis = (0.0, 0.0, 1.0)
+    for k in range(8):
+        pose = body.random_pose(100 * seed + k)
+        p, R = pose.position("tip"), pose.matrix("tip")
+        bounds = tuple(rng.uniform([-0.3] * 3, [0.0] * 3)), tuple(rng.uniform([0.0] * 3, [0.3] * 3))
+        shifted = tuple((0.0, x) for x in bounds[1])
+        goals = {
+            "pose": [sy.PoseGoal("tip", p, pose.rotation("tip"))],
+            "rotation": [sy.RotationGoal("tip", pose.rotation("tip"))],
+            "direction": [sy.PositionGoal("tip", p), sy.DirectionGoal("tip", axis, R[:, 2], cone=0.1 * (k % 2))],
+            "aim": [sy.PositionGoal("tip", p), sy.AimGoal("tip", p + 0.7 * R[:, 2], axis=axis, cone=0.1 * (k % 2))],
+            "bounds": [sy.PositionGoal("tip", p + bounds[0], bounds=tuple((0.0, -x) for x in bounds[0]))],
+            "in tool": [sy.PositionGoal("tip", p - R @ bounds[1], bounds=shifted, bounds_frame="tool")],
+            "two": [sy.PositionGoal("tip", p), sy.PositionGoal("j1", pose.position("j1"))],
+        }  # fmt: skip
+        for name, several in goals.items():
+            solution = sy.solve(body, several, lazy if name in ("pose", "rotation") else "full-body")
+            q = solution.q.copy()
+            conditions = [one for g in range(len(several)) for one in conditions_of(solution, g)]
+            assert conditions, name
+            joined = join([*conditions, *implied(solution, conditions)])
+            assert search(joined.parts, Watch(), QUICK).tokens is None, name
+            np.testing.assert_array_equal(q, solution.q)
+
+
+@pytest.mark.compiled
+def test_every_target_that_is_called_out_of_reach_has_a_proof():
+    arm, man = sy.bundled("arm7"), sy.bundled("humanoid")
+    wide = sy.Rotation.from_euler("x", 90, degrees=True)
+    box = (0.0, None, (0.0, 0.1))
+    hips = sy.PositionGoal("hips", man.rest_pose().position("hips"))
+    far = man.rest_pose().position("left_hand") + np.array([3.0, 0.0, 0.0])
+    cases = [
+        sy.solve(narrow(), sy.RotationGoal("tip", wide), "hinges", moving=["a"]),
+        sy.solve(narrow(), sy.RotationGoal("a", wide), "lm", moving=["b"]),
+        sy.solve(arm, sy.PositionGoal("tool", (0.2, 0.0, 2.0), bounds=box), "lm"),
+        sy.solve(arm, sy.PositionGoal("tool", (0.2, 0.0, 2.0), bounds=(0.1, 0.1, 0.1), bounds_frame="tool"), "lm"),
+        sy.solve(man, [hips, sy.PositionGoal("left_hand", far)], "full-body", root="free"),
+        sy.solve(arm, sy.PoseGoal("tool", (3.0, 0.0, 0.2), wide), "segments"),
+    ]
+    for k, solution in enumerate(cases):
+        assert solution.status is sy.Status.UNREACHABLE, k
+        assert solution.proof is not None, k
+        assert solution.proof.check(), k
+        assert solution.proof.claim in " ".join(solution.explain()), k
 
 
 def test_what_is_not_decided_is_said():
@@ -332,11 +427,39 @@ def test_a_map_proves_misses_of_seven_joints_and_no_reachable_target(tmp_path):
     reachable = arm.random_pose(3).position("tool").copy()
     for name, value in {
         "cells": hole,
-        "target": reachable,
+        "targets": reachable[None],
         "tokens": proof.tokens[:-1],
         "high": proof.high + 0.5,
     }.items():
         assert not replace(read, **{name: value}).sealed().check(), name
+
+
+@pytest.mark.compiled
+def test_a_map_is_kept_and_a_damaged_file_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr("synovia.ik.proofs.maps.folder", lambda: tmp_path / "maps")
+    limit = sy.Interval(-0.3, 0.4)
+    joints = [sy.Joint("j0", None, sy.Kind.HINGE, axis=(0, 0, 1), limit=limit)]
+    for k in range(1, 5):
+        axis = ((0, 1, 0), (0, 0, 1), (1, 0, 0))[k % 3]
+        joints.append(sy.Joint(f"j{k}", f"j{k - 1}", sy.Kind.HINGE, place(0.2, 0.05, 0.1), axis=axis, limit=limit))
+    body = sy.Skeleton([*joints, sy.Joint("tip", "j4", rest=place(0.2, 0.1, 0.0))])
+    found = chain(body)
+    first = ReachMap(found, axis_of(found))
+    assert not first.whole
+    assert first.paint(Watch())
+    again = ReachMap(found, axis_of(found))
+    assert again.whole
+    assert again.spent == first.spent
+    target = np.array([-0.4, 0.2, 0.1])
+    np.testing.assert_array_equal(again.cells, first.cells)
+    np.testing.assert_array_equal(again.excludes(target, 0.01), first.excludes(target, 0.01))
+    other = chain(body.with_limits({"j4": (-0.3, 0.5)}))
+    assert not ReachMap(other, axis_of(other)).whole
+    (file,) = (tmp_path / "maps").iterdir()
+    whole = file.read_bytes()
+    for damaged in (whole[:-40], b"", whole.replace(b"\xff\xff", b"\xff\x00")):
+        file.write_bytes(damaged)
+        assert not ReachMap(found, axis_of(found)).whole
 
 
 def test_a_claim_rounds_its_bound_down():

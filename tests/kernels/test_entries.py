@@ -382,7 +382,7 @@ for name, kernel in compiler.prebuilt.entries.items():
 
 import synovia as sy
 from synovia.retargeting.retarget import _KERNELS as RETARGET
-from synovia.servo.servo import _KERNELS as SERVO
+from synovia.servo.servo import KERNELS as SERVO
 
 arm = sy.bundled("arm7")
 sy.Servo(arm, sy.PoseGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)

@@ -65,19 +65,32 @@ class Limb:
 
     def step(self, *turns, lengths=(1.0, 1.0)):
         """Return the orientations (3, 3, 3) of the parts for those of the source: upper part, lower part, end."""
+        return self.follow(self.frames(*turns, lengths=lengths))
+
+    def frames(self, *turns, lengths=(1.0, 1.0)):
+        """Return frames (3, 12) of the source for the orientations of upper part, lower part and end."""
         frames, place = np.zeros((3, 12)), np.zeros(3)
         for k, turn in enumerate((*turns, turns[-1])[:3]):
             frames[k, :9], frames[k, 9:] = turn.as_matrix().ravel(), place
             place = place + np.append(lengths, 0.0)[k] * turn.apply(X)
-        return self.follow(frames)
+        return frames
 
     def follow(self, frames):
         """Return the orientations (3, 3, 3) of the parts for frames (3, 12) of the source."""
-        wanted, out, before = np.full((3, 9), np.nan), np.full((1, 2, 9), np.nan), frames.copy()
-        swing.swing_turns(frames, self.rows, self.own, self.limbs, self.numbers, self.state, wanted, out)
+        return self.follow_all(frames[None])[0]
+
+    def follow_all(self, frames):
+        """Return the orientations (T, 3, 3, 3) of the parts for frames (T, 3, 12) of the source."""
+        count, before = len(frames), frames.copy()
+        wanted, out = np.full((count, 3, 9), np.nan), np.full((count, 2, 9), np.nan)
+        poses = np.full((len(self.limbs), count, swing.POSE_WIDTH), np.nan)
+        between = np.zeros((count, 0, 12))
+        swing.swing_turns(
+            frames, between, self.rows, self.own, self.limbs, self.numbers, self.state, poses, wanted, out
+        )  # fmt: skip
         np.testing.assert_array_equal(frames, before)
-        parts = wanted.reshape(-1, 3, 3)
-        np.testing.assert_allclose(out[0].reshape(-1, 3, 3), parts[:2] @ self.ends.as_matrix(), atol=1e-12)
+        parts = wanted.reshape(count, 3, 3, 3)
+        np.testing.assert_allclose(out.reshape(count, 2, 3, 3), parts[:, :2] @ self.ends.as_matrix(), atol=1e-12)
         return parts
 
     def turned(self, parts):
@@ -223,3 +236,70 @@ def test_parts_without_limbs_have_the_turns_of_their_rows():
     parts = limb.step(turn, turn * bent(1.0), IDENTITY)
     for own, found, rest in zip((turn, turn * bent(1.0), IDENTITY), parts, limb.rests, strict=True):
         np.testing.assert_allclose(found, (own * rest).as_matrix(), atol=1e-12)
+
+
+def planes_by_interpolation(limb, frames):
+    """Return the hinges (T, 3) of a limb of bones along x, by NumPy, from all frames at once."""
+    turns = frames[:, :, :9].reshape(-1, 3, 3, 3)
+    one, two, own = turns[:, 0, :, 0], turns[:, 1, :, 0], turns[:, 0] @ HINGE
+    normal, side = np.cross(one, two), np.cross(one, own)
+    bend = np.linalg.norm(normal, axis=1)
+    angle = np.arctan2(np.sum(side * normal, axis=1), np.sum(own * normal, axis=1))
+    for least in SURE:
+        sure = np.flatnonzero(bend >= least)
+        if len(sure):
+            known = np.interp(np.arange(len(angle)), sure, np.unwrap(angle[sure]))
+            angle = angle + np.pi * ((np.cos(angle - known) < 0.0) & (bend < SURE[0]))
+            break
+    else:
+        angle = angle + np.pi * (np.cos(angle) < 0.0)
+    clear, between = np.flatnonzero(bend >= CLEAR), np.zeros(len(angle))
+    if len(clear):
+        between = np.interp(np.arange(len(angle)), clear, np.unwrap(angle[clear]))
+    share = np.clip((bend - STRAIGHT) / (CLEAR - STRAIGHT), 0.0, 1.0)
+    angle = between + share * ((angle - between + np.pi) % (2.0 * np.pi) - np.pi)
+    return np.cos(angle)[:, None] * own + np.sin(angle)[:, None] * side
+
+
+def bending_clip(limb, seed, count=80, most=1.0):
+    """Return frames (count, 3, 12) of a limb that turns, straightens repeatedly, and bends a little too far back."""
+    rng = np.random.default_rng(seed)
+    t = np.linspace(0.0, 1.0, count)
+    elbow = most * np.sin(rng.uniform(3.0, 25.0) * t + rng.uniform(0.0, 6.0)) + rng.uniform(0.0, 0.8) * most
+    elbow = np.maximum(elbow, -0.2)
+    about, turn = rng.uniform(-3.0, 3.0, 2), rng.uniform(-2.0, 2.0, 3)
+    out = []
+    for s, angle in zip(t, elbow, strict=True):
+        upper, twist = Rotation.from_rotvec(s * turn), bent(about[0] + about[1] * s, X)
+        out.append(limb.frames(upper, upper * twist * bent(angle) * twist.inv()))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("most", [1.0, 0.35, 0.2, 0.05], ids=["sure", "almost sure", "clear", "straight"])
+def test_a_clip_interpolates_its_planes_between_the_clear_poses(most):
+    for seed in range(30):
+        limb = Limb()
+        frames = bending_clip(limb, seed, most=most)
+        parts = limb.follow_all(frames)
+        np.testing.assert_allclose(parts[:, 0] @ HINGE, planes_by_interpolation(limb, frames), atol=1e-9)
+
+
+def test_poses_one_by_one_are_those_of_a_clip_up_to_them():
+    """The last pose of a clip has no pose after it, so it is the same in a live body that has seen the others."""
+    for seed in range(10):
+        limb = Limb()
+        frames = bending_clip(limb, seed, count=30)
+        for end in range(1, len(frames) + 1):
+            live = limb.follow(frames[end - 1])
+            whole = Limb()
+            np.testing.assert_allclose(live, whole.follow_all(frames[:end])[-1], atol=1e-9)
+
+
+def test_a_clip_in_two_parts_goes_on_from_the_first():
+    limb, whole = Limb(), Limb()
+    frames = bending_clip(limb, 3)
+    bends = np.linalg.norm(np.cross(frames[:, 0, [0, 3, 6]], frames[:, 1, [0, 3, 6]]), axis=1)
+    cut = int(np.flatnonzero(bends[20:] >= SURE[0])[0]) + 21  # after a pose that shows the plane
+    parts = np.concatenate([limb.follow_all(frames[:cut]), limb.follow_all(frames[cut:])])
+    np.testing.assert_allclose(parts[:cut], whole.follow_all(frames)[:cut], atol=1e-9)
+    assert limb.state[0, swing.HAS_KEPT] == 1.0

@@ -301,3 +301,54 @@ REFUSED: dict[str, str] = {
     "branches": "lists no branches",
     "with_values": "all loops are closed",
 }
+
+
+def live_clip(body: sy.Skeleton, motion: sy.Motion, **options: Any) -> tuple[sy.LiveRetarget, sy.Motion]:
+    """Return a live body with loops that has followed a clip pose by pose, and its poses."""
+    live = sy.LiveRetarget(motion.skeleton, body, rate=motion.fps, learn=0, **options)
+    poses = [live.step(pose) for pose in motion]
+    return live, sy.Motion(live.skeleton, np.array([pose.q for pose in poses]), motion.fps)
+
+
+@pytest.mark.compiled
+def test_pistons_of_a_live_body_follow_its_legs() -> None:
+    """Every tick is closed, the parts move as without loops, and pistons are where ``retarget`` has them."""
+    motion, body = walk(), person()
+    live, found = live_clip(body, motion, hold_feet=False)
+    _, plain = live_clip(sy.bundled("humanoid"), motion, hold_feet=False)
+    assert gap(found) <= 1e-9
+    count = plain.skeleton.nq
+    np.testing.assert_allclose(found.q[:, :count], plain.q, atol=0.02)
+    assert not any(one.cause == "loops" for one in live.report().findings)
+    answer = sy.retarget(motion, body, hold_feet=False).motion
+    for name in ("left_piston", "right_piston"):
+        at = answer.skeleton.q_slice(name).start
+        np.testing.assert_allclose(found.q[:, at], answer.q[:, at], atol=0.01)
+
+
+@pytest.mark.compiled
+def test_a_live_body_that_stands_and_goes_over_to_its_source_stays_closed() -> None:
+    """With feet that stand, a lost source, and limits of velocity."""
+    motion, body = walk(), person()
+    live = sy.LiveRetarget(motion.skeleton, body, rate=FPS, learn=0, velocity=3.0, acceleration=60.0, timeout=0.1)
+    samples = [*motion][:25] + [None] * 10 + [*motion][40:]
+    q = np.array([live.step(pose).q for pose in samples])
+    assert gap(sy.Motion(live.skeleton, q, FPS)) <= 1e-9
+    live.reset(sy.Pose(live.skeleton, q[-1]))
+    assert gap(sy.Motion(live.skeleton, live.step().q[None], FPS)) <= 1e-9
+
+
+@pytest.mark.compiled
+def test_what_loops_force_on_a_live_body_is_reported() -> None:
+    """A hand that is tied to the chest gives way, and a piston is faster than its limit."""
+    motion, body = walk(), person(tied_hand=True)
+    q, arm = motion.q.copy(), motion.skeleton.q_slice("left_upper_arm")
+    q[:, arm] = sy.Rotation.from_euler("z", np.linspace(0.0, 1.2, len(q))[:, None]).as_quat()
+    reached = sy.Motion(motion.skeleton, q, FPS)
+    joints = [replace(joint, velocity=0.05) if joint.name == "left_piston" else joint for joint in body.joints]
+    live, found = live_clip(body.with_joints(joints), reached, hold_feet=False)
+    assert gap(found) <= 1e-9
+    said = [one.text for one in live.report().findings if one.cause == "loops"]
+    assert any("rotates parts" in text for text in said)
+    assert any("left_piston" in text for text in said)
+    assert live.report().verdict == "look"

@@ -221,7 +221,7 @@ def test_what_is_left_is_known_after_every_tick():
         command = servo.step({"tool": target}) if tick % 100 < 80 else servo.hold()
         if 100 < tick < 200:
             servo.measured(command.q + 0.01)
-        guard = servo._guard
+        guard = servo._parts[0]._guard
         assert (guard.left <= guard.ways.left(command._details._body) + servo.ik.tolerance[0]).all()
 
 

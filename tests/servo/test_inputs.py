@@ -201,7 +201,7 @@ def test_no_clutch_makes_a_jump_of_the_target(seed):
             hand = shifted(hand, rng.normal(size=3))
         before = clutch.engaged
         commands.append(servo.step({"tool": hand}))
-        targets.append((before, servo._live.table[0, 0, :16].reshape(4, 4)[:3, 3].copy()))
+        targets.append((before, servo._parts[0]._live.table[0, 0, :16].reshape(4, 4)[:3, 3].copy()))
     assert worst(commands, servo, 100.0) <= 0.0
     jumps = [np.linalg.norm(b - a) for (_, a), (engaged, b) in pairwise(targets) if engaged]
     assert max(jumps, default=0.0) < 0.02

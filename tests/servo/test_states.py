@@ -153,3 +153,32 @@ def test_a_late_body_always_says_what_keeps_it(changes):
         if command.status is sy.Status.LATE and not command.limited and k % 5 == 0:
             said = " ".join(command.explain()[1:])
             assert any(text in said for text in ("joint", "priority", "singular", "slower than its twist"))
+
+
+def test_a_target_that_is_not_yet_due_is_not_reached():
+    """While the servo interpolates to it, the body is at a target that was moved, not at the one that was asked."""
+    servo = arm(sy.PositionGoal("tool"), interpolation=0.4)
+    place = servo.step(dt=0).pose.position("tool") + np.array((0.0, 0.01, 0.0))
+    commands = [servo.step({"tool": place} if k == 0 else None) for k in range(80)]
+    early = [command for command in commands if command.time < 0.35]
+    assert {(command.status, command.states["tool"]) for command in early} == {(sy.Status.LATE, "late")}
+    assert "is due in" in " ".join(early[10].explain())
+    assert any(command.status is sy.Status.REACHED for command in commands)
+
+
+def test_what_keeps_a_missed_goal_is_named_without_advice_for_solves():
+    servo = planar({"bone1": 0.5, "bone2": 0.5}, sy.PositionGoal("tip"))
+    for _ in range(300):
+        command = servo.step((1.5, 0.2, 0.0))
+    assert command.states["tip"] == "missed"
+    said = " ".join(command.explain())
+    assert "attempts" not in said
+    assert "singular" in said or "reach" in said
+
+
+def test_time_that_goes_back_gives_a_warning():
+    servo = arm(sy.PositionGoal("tool"))
+    before = servo.step()
+    with pytest.warns(UserWarning, match="does not go back"):
+        after = servo.step(dt=-0.01)
+    np.testing.assert_array_equal(after.q, before.q)

@@ -82,7 +82,7 @@ def check_same(session, q, folder, frame=FRAME):
     np.testing.assert_allclose(edited.motion.q, session.animation.play.top.q, atol=1e-9)
     for ending in (".npz", ".bvh"):
         path = folder / f"clip{ending}"
-        path.write_bytes(motion_file(Files(session.state).solved_clip([]), ending))
+        path.write_bytes(motion_file(Files(session.state).solved_clip([]), ending)[0])
         read = sy.load_motion(path)
         rows = [row for row, name in enumerate(clip.skeleton.joint_names) if name in read.skeleton.joint_names]
         own = read.pose(frame).positions[[read.skeleton.index(clip.skeleton.joint_names[row]) for row in rows]]

@@ -111,8 +111,8 @@ def test_the_meter_has_rates_delay_and_what_has_passed(page, walk, body):
     assert "Following" in status
     assert f"{walk.fps:.0f}/s" in meter
     assert "ms" in meter
-    assert f"{found.report.ticks} ticks" in passed
-    assert 60 < found.report.ticks <= 68
+    assert f"{found.report.facts['ticks']} ticks" in passed
+    assert 60 < found.report.facts["ticks"] <= 68
     page.show()
     np.testing.assert_allclose(page.figure.shown[-1], last.positions[-len(body) :] - (0.0, page._floor, 0.0), atol=1e-9)
 

@@ -7,14 +7,13 @@ import pytest
 
 import synovia as sy
 from cli_runs import run
-from panels import make_page, settled
+from panels import Line, make_page, settled
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
 from synovia.model.change import change_between, no_change
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.saving import Files, motion_file
-from synovia.viewer.panel.curves import curves_html
 from synovia.viewer.scene.bodies import build
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Onion
@@ -130,7 +129,7 @@ def test_between_two_keys_the_layer_goes_from_one_to_the_other(session):
 def test_the_key_is_in_the_saved_file(session, tmp_path, ending):
     place = _keyed(session)
     path = tmp_path / f"clip{ending}"
-    path.write_bytes(motion_file(Files(session.state).solved_clip([]), ending))
+    path.write_bytes(motion_file(Files(session.state).solved_clip([]), ending)[0])
     read = sy.load_motion(path)
     assert read.duration == pytest.approx(4.0)
     unit = np.linalg.norm(read.pose(0).position("left_foot") - read.pose(0).position("left_hand")) / np.linalg.norm(
@@ -327,29 +326,113 @@ def test_a_layer_that_misses_says_so_and_layers_with_goals_open(session, monkeyp
     at["Fade"].type("3")
     assert (session.layers.all[0].frames, session.layers.all[0].blend) == ((20, 25), 3)
     step()
-    at["Mute"].type(True)
-    assert session.layers.all[0].muted
     at["Remove the layer"].type(None)
     assert session.layers.all == ()
 
 
-def test_bars_are_dragged_on_the_time_line(session, monkeypatch):
+def test_layers_are_changed_on_the_time_line(session, monkeypatch):
     page, at, step = make_page(session, monkeypatch)
     hand = _moved_hand(session, 10, (-0.1, 0.3, 0.0))
     page.select(hand.key)
     step()
-    line = at["Layer of the time line"]
-    line.type("1 0 12 20 4 1")
+    line = Line(page, at)
+    (row,) = line.data["layers"]
+    assert (row["name"], row["first"], row["last"], row["muted"]) == ("left_hand", 10, 10, False)
+    line.act("layer", 0, 12, 20, 4)
     assert (session.layers.all[0].frames, session.layers.all[0].blend) == ((12, 20), 4)
-    line.type("2 0 12 20 4 2")
+    line.act("mute", 0)
     assert session.layers.all[0].muted
-    line.type("0 0 30 30 0 3")
+    line.act("go", 30)
     assert session.animation.play.frame == 30
-    for text in ("", "1 0 12", "1 7 12 20 4 4", "9 0 1 2 3 4"):
-        line.type(text)
-    line.type("1 0 20 12 4 5")
-    assert "frames of the layer" in page.message.text
+    line.act("rename", 0, "wave <b>")
+    step()
+    assert [one["name"] for one in line.data["layers"]] == ["wave <b>"]
+    for text in ("", "[1]", '[1, "layer"]', '[1, "layer", [0], 2]', '[1, "no"]', "[", "9" * 6000):
+        at["Time line"].type(text)
+        at["Layers of the time line"].type(text)
+    for wrong, word in (
+        (("layer", 0, 20, 12, 4), "frames of the layer"), (("layer", 7, 1, 2, 3), "no such layer"),
+        (("rename", 0, " "), "name of the layer"), (("order", 0, 5), "no such place"),
+    ):  # fmt: skip
+        line.act(*wrong)
+        assert word in page.message.text
     assert session.layers.all[0].frames == (12, 20)
+    line.act("remove", 0)
+    step()
+    assert line.data["layers"] == []
+
+
+def test_layers_are_reordered_among_the_keys_and_soloed(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
+    raised = {"left_upper_arm": np.array([0.0, 0.0, np.sin(0.2), np.cos(0.2)])}
+    keys = sy.Layer(pose={20: raised}, frames=(20, 20), relative=True, name="keys")
+    low, high = (sy.Layer(pose={5: raised}, frames=(5, 5), relative=True, name=name) for name in ("low", "high"))
+    session.layers.open([low, keys, high.replace(muted=True)])
+    step()
+    line = Line(page, at)
+    names = lambda: [one.label for one in session.layers.all]  # noqa: E731
+    assert (names(), line.data["below"]) == (["low", "high"], 1)
+    line.act("order", 1, 0)  # below the lowest layer
+    step()
+    assert (names(), line.data["below"]) == (["high", "low"], 2)
+    line.act("order", 0, 2)  # above the keys
+    step()
+    assert (names(), line.data["below"]) == (["low", "high"], 1)
+    line.act("solo", 1)
+    assert [one.muted for one in session.layers.all] == [True, False]
+    assert session.layers.soloed == 1
+    line.act("solo", 1)
+    assert [one.muted for one in session.layers.all] == [False, True]  # as before
+    assert session.history.undo()
+    assert [one.muted for one in session.layers.all] == [True, False]
+
+
+def test_playback_goes_backwards_faster_and_only_once(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
+    play = lambda: session.animation.play  # noqa: E731
+    step()
+    line = Line(page, at)
+    line.act("go", 20)
+    for way, factor in ((1, 1.0), (1, 2.0), (-1, -2.0), (-1, -4.0), (-1, -4.0)):
+        line.act("shuttle", way)
+        assert (play().playing, play().shuttle) == (True, factor)
+    play().advance(0.1)
+    assert play().time == pytest.approx(1.6)
+    assert len(Files(session.state).solved_clip([])) == 41  # playback does not change what is saved
+    line.act("shuttle", 0)
+    assert (play().playing, play().shuttle) == (False, 1.0)
+    line.act("range", 10, 20)
+    line.act("loop", 0)
+    line.act("play", 1)
+    play().advance(5.0)
+    assert (play().frame, play().playing) == (20, False)
+    line.act("play", 1)  # again from its beginning
+    assert (play().frame, play().playing) == (10, True)
+    line.act("stop")
+    step()
+    assert line.now == (10.0, False)
+    assert (line.data["first"], line.data["end"], line.data["loop"]) == (10, 20, False)
+    for key, frame, ends in (("begins", 12, (12, 20)), ("ends", 15, (12, 15)), ("begins", 18, (18, 19))):
+        session.animation.set_span(*ends) if frame == 18 else None
+        session.animation.set_play(time=frame / FPS)
+        at[f"Playback {key} here"].type(None)
+        assert (play().first, play().end) == ends
+
+
+def test_a_step_on_a_long_clip_sends_one_frame(session, monkeypatch):
+    body = session.body.given
+    long = sy.Motion(body, np.tile(body.rest_q, (10_000, 1)), FPS, name="long")
+    session.state.clips = [long]
+    session.animation.set_clip(0)
+    page, at, step = make_page(session, monkeypatch)
+    step()
+    line = Line(page, at)
+    before = line._bar._data.content
+    line.act("go", 7_000)
+    step()
+    assert line._bar._data.content is before
+    assert line.now == (7_000.0, False)
+    assert len(line._bar._now.content) < 100
 
 
 def test_curves_have_the_values_of_the_joint_and_its_limits(session, monkeypatch):
@@ -366,14 +449,20 @@ def test_curves_have_the_values_of_the_joint_and_its_limits(session, monkeypatch
     assert [one.name for one in shoulder.curves] == ["swing x", "swing y", "twist"]
     assert all(one.low <= one.values.min() and one.values.max() <= one.high for one in shoulder.curves)
     page.select_joint(elbow)
-    at["Curves"].type(True)
     step()
-    at["Frame of the curves"].type("7 1")
-    assert session.animation.play.frame == 7
-    text = curves_html("elbow", curves, 40, "")
-    assert text.count("<polyline") == 2  # with and without the key
-    assert "stroke-dasharray" in text
-    assert "limits" in text
+    line = Line(page, at)
+    assert line.data["curves"] == []
+    line.act("curves", 1)
+    step()
+    (shown,) = line.data["curves"]
+    assert shown["name"] == "left_lower_arm"
+    np.testing.assert_allclose(shown["lines"][0]["values"], curve.values, atol=0.05)
+    np.testing.assert_allclose(shown["lines"][0]["clip"], curve.clip, atol=0.05)  # before the key
+    assert shown["lines"][0]["limits"] == pytest.approx([curve.low, curve.high])
+    line.act("keep", elbow)
+    page.select_joint(session.body.given.index("left_upper_arm"))
+    step()
+    assert [one["name"] for one in line.data["curves"]] == ["left_lower_arm", "left_upper_arm"]
 
 
 def test_the_ghost_of_the_original_is_where_the_clip_is(session, monkeypatch):
@@ -430,40 +519,36 @@ def test_keys_go_to_frames_within_the_frames_that_play(session, monkeypatch):
     assert "no clip is chosen" in page.message.text
 
 
-def test_the_tab_lists_the_keys_and_deletes_them(session, monkeypatch):
+def test_the_time_line_lists_the_keys_and_deletes_them(session, monkeypatch):
     page, at, step = make_page(session, monkeypatch)
     session.animation.set_play(time=1.5)
     step()
-    assert at["Frame"].value == "15"
+    line = Line(page, at)
     at["Key the pose"].type(None)
     assert "frame 15" in page.message.text
     step()
-    at["Frame"].type("30")
-    step()
-    assert session.animation.play.time == 3.0
-    at["Frame 15"].type("Go to")
-    assert session.animation.play.time == 1.5
-    at["Frame 15"].type("Delete")
+    assert line.data["keys"][0] == {"name": "whole body", "frames": [15]}
+    line.act("unkey", 0, 15)
     step()
     assert session.animation.play.keys == ()
-    at["First, last"].type("5, 9")
-    assert (session.animation.play.first, session.animation.play.end) == (5, 9)
+    assert line.data["keys"] == []
 
 
-def test_keys_are_moved_and_copied_to_the_present_frame(session, monkeypatch):
+def test_keys_are_moved_and_copied(session, monkeypatch):
     place = _keyed(session, 20)
-    _, at, step = make_page(session, monkeypatch)
+    page, at, step = make_page(session, monkeypatch)
     step()
+    line = Line(page, at)
     session.animation.set_play(time=3.0)
-    at["Frame 20"].type("Copy")
+    line.act("key", 0, 20, 30, 1)
     assert [key.frame for key in session.animation.play.keys] == [20, 30]
     moved = settled(session).pose.position("left_hand")
     np.testing.assert_allclose(moved - place, (0.0, 0.0, 0.5), atol=2e-3)  # the body has glided on
     session.animation.set_play(time=1.0)
-    at["Frame 20"].type("Move")
+    line.act("key", 0, 20, 10, 0)
     assert [key.frame for key in session.animation.play.keys] == [10, 30]
     step()
-    at["Frame 30"].type("Move")  # in place of the key that is there
+    line.act("key", 0, 30, 10, 0)  # in place of the key that is there
     assert [key.frame for key in session.animation.play.keys] == [10]
     session.history.undo()
     session.history.undo()
@@ -473,35 +558,10 @@ def test_keys_are_moved_and_copied_to_the_present_frame(session, monkeypatch):
             session.animation.move_key(frame, to)
 
 
-def test_keys_are_dragged_on_the_sheet(session, monkeypatch):
-    _keyed(session, 20)
-    _, at, step = make_page(session, monkeypatch)
-    step()
-    limbs = [editor for editor in session.goals.editors if editor.row is not None]
-    hand = [editor.label for editor in limbs].index("left_hand")
-    field = at["Key of the sheet"]
-    field.type("0 20 35 0 1")
-    assert [key.frame for key in session.animation.play.keys] == [35]
-    step()
-    field.type(f"{1 + hand} 35 10 1 2")  # a copy, of the limb alone
-    assert [key.frame for key in session.animation.play.keys] == [10, 35]
-    rows = {session.body.skeleton.index(joint) for joint in session.animation.play.keys[0].values}
-    assert rows == {
-        row for row in session.goals.part_of(limbs[hand].key) if session.body.skeleton.joints[row].kind.v_size
-    }
-    field.type("0 15 15 0 3")  # a click
-    assert (session.animation.play.frame, session.animation.play.playing) == (15, False)
-    for text in ("", "0 35", "99 35 10 0 4", "0 35 x 0 5", "9" * 6000):
-        field.type(text)
-    assert [key.frame for key in session.animation.play.keys] == [10, 35]
-    session.history.undo()
-    session.history.undo()
-    assert [key.frame for key in session.animation.play.keys] == [20]
-
-
 def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
-    _, at, step = make_page(session, monkeypatch)
+    page, at, step = make_page(session, monkeypatch)
     hand = next(editor for editor in session.goals.editors if editor.label == "left_hand")
+    page.select(hand.key)
     foot = session.body.skeleton.index("left_lower_leg")
     session.animation.set_play(time=2.0)
     settled(session)
@@ -513,11 +573,9 @@ def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     assert {"left_upper_arm", "left_lower_arm", "left_hand"} <= rows
     assert not {"left_lower_leg", "right_hand", "spine"} & rows
     step()
-    assert at["Keys of"].options[:2] == ("whole body", "left_hand")
-    at["Keys of"].type("left_hand")
-    step()
-    session.animation.set_play(time=3.5)
-    at["Frame 20"].type("Move")
+    line = Line(page, at)
+    assert [row["name"] for row in line.data["keys"]] == ["whole body", "left_hand"]
+    line.act("key", 1, 20, 35, 0)
     step()
     assert [key.frame for key in session.animation.play.keys] == [20, 35]
     arm, leg = (session.body.skeleton.q_slice(name) for name in ("left_upper_arm", "left_lower_leg"))
@@ -527,10 +585,10 @@ def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     np.testing.assert_allclose(before[leg], whole[leg], atol=1e-12)
     np.testing.assert_allclose(after[leg], 0.0, atol=1e-12)
     session.animation.set_play(time=2.0)
-    at.pop("Frame 35").type("Copy")  # joins the key that is there
+    line.act("key", 1, 35, 20, 1)  # joins the key that is there
     step()
     np.testing.assert_allclose(change_at(session, 2.0), whole, atol=1e-12)
-    at["Frame 35"].type("Delete")
+    line.act("unkey", 1, 35)
     assert [key.frame for key in session.animation.play.keys] == [20]
     for _ in range(3):
         session.history.undo()
@@ -564,7 +622,7 @@ def test_a_clip_is_made_from_nothing_but_keys(still, tmp_path):
     low = still.body.pose.position("left_hand").copy()
     still.animation.key()
     saved = tmp_path / "made.npz"
-    saved.write_bytes(motion_file(Files(still.state).solved_clip([]), ".npz"))
+    saved.write_bytes(motion_file(Files(still.state).solved_clip([]), ".npz")[0])
     back = sy.load_motion(saved)
     np.testing.assert_allclose(back.pose(0).position("left_hand"), raised.position("left_hand"), atol=2e-3)
     np.testing.assert_allclose(back.pose(60).position("left_hand"), low, atol=2e-3)

@@ -157,7 +157,7 @@ def test_mouse_and_keys_move_a_handle_and_the_camera(browser: object, tmp_path: 
     walk = sy.load_motion(ROOT / "examples" / "walk.bvh")
     sy.formats.write_page(walk, tmp_path / "page.html")
     tab = opened(browser, tmp_path / "page.html")
-    tab.click("#play")
+    tab.click(".tl-play")
     handle = tab.get_by_role("button", name="Right hand")
     box = handle.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -13,7 +13,7 @@ pytest.importorskip("viser")
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from panels import Gui, make_host
+from panels import Gui, Line, make_host
 from synovia.retargeting import read_map, retarget
 from synovia.surface import Surface
 from synovia.viewer import View
@@ -191,7 +191,7 @@ def test_the_sliders_turn_both_sides_of_the_rest_pose(page):
     assert len(page.transfer.angles) == 2
     assert page.at_rest
     page.show()
-    page.controls["Play"].type(True)
+    Line(page.panel._line, page.controls).act("play", 1)
     assert not page.at_rest
     page.controls["Reset"].type(True)
     assert not page.transfer.angles

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.arguments import Progress, check_kind
 from synovia.bodies.soles import sole_of
 from synovia.clips.fit import Fitted, fit_positions, positive
-from synovia.clips.flips import find_flips
 from synovia.clips.hands.bones import hands_of_body
 from synovia.clips.hands.measured import FitHand, palm_points
 from synovia.clips.hands.onto import moved_hand, needs_body, turned_hands
@@ -36,7 +36,7 @@ from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
 from synovia.clips.seen import only_seen
 from synovia.clips.travel import find_travel, middle_of_hips
-from synovia.clips.upright import SURE, check_sides, forwardness, make_upright, to_y_up
+from synovia.clips.upright import SURE, body_up, check_sides, forward_by_frame, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.contacts import LOW
@@ -50,6 +50,12 @@ from synovia.model.tree import ancestors
 from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory import part_of
 
+_TURN: Final = np.cos(np.radians(110.0))  # cosine of an angle larger than the rotation of any body between two frames
+# degrees per second that no body reaches; at low frame rates, a flip must rotate by at least this speed
+_FASTEST: Final = 1000.0
+_WIDE: Final = 0.05  # fraction of the body's length: shoulders or hips that are closer do not determine a direction
+# cosine between forward and the direction of face and toes; beyond its negative value, the cloud is a mirror image
+_MIRRORED: Final = 0.5
 ONE_HAND: Final = "hand"  # name of the preset of 21 landmarks of one hand
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
 PERSON: Final = (0.4, 1.35)  # range of sizes of persons, relative to an adult of 1.75 m
@@ -464,3 +470,46 @@ def _on_floor(body: Skeleton, q: Array, least: float) -> tuple[Array, float]:
     if abs(floor) < least * body.size:
         return q, 0.0
     return _shifted(body, q, np.tile(-floor * up, (len(q), 1))), -floor
+
+
+def find_flips(marks: Landmarks, fps: float) -> tuple[int, ...]:
+    """Return the frames in which the cloud is flipped relative to most other frames.
+
+    Args:
+        marks: The landmarks, with y up.
+        fps: Frames per second.
+    """
+    up = body_up(marks)
+    pairs = [marks.middle(f"left_{part}") - marks.middle(f"right_{part}") for part in ("hip", "shoulder")]
+    left = np.sum(pairs, axis=0)
+    length = float(np.nanmedian(np.linalg.norm(up, axis=1)))
+    flipped = np.zeros(len(up), bool)
+    for way in (up, left):
+        flipped |= _turned(way, length, fps)
+    ahead = forward_by_frame(marks)
+    if np.isfinite(ahead).any() and np.nanmedian(ahead) > _MIRRORED:
+        flipped |= np.nan_to_num(ahead, nan=1.0) < -_MIRRORED
+    return tuple(np.flatnonzero(flipped).tolist())
+
+
+def _turned(way: Array, length: float, fps: float) -> NDArray[np.bool_]:
+    """Return a mask of the frames in which a vector (T, 3) is flipped, compared with most of the frames.
+
+    Args:
+        way: The vector; NaN where it is unknown.
+        length: Length of the body.
+        fps: Frames per second.
+    """
+    size = np.linalg.norm(way, axis=1)
+    seen = np.flatnonzero(np.nan_to_num(size) > _WIDE * length)
+    out = np.zeros(len(way), bool)
+    if len(seen) < 2 or _FASTEST / fps > 170.0:
+        return out
+    line = way[seen] / size[seen, None]
+    least = min(_TURN, np.cos(np.radians(_FASTEST / fps)))
+    turns = (np.sum(line[1:] * line[:-1], axis=1) < least) & (np.diff(seen) * _FASTEST / fps < 170.0)
+    other = np.cumsum(np.append(0, turns)) % 2 == 1
+    if 2 * int(other.sum()) > len(other):
+        other = ~other
+    out[seen[other]] = True
+    return out

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
 
 from synovia.arguments import check_kind
-from synovia.covers.bones import bone_capsules
 from synovia.covers.fit import OVERHANG, fit_capsules
 from synovia.covers.points import distances_to
 from synovia.covers.skin import skin_of
 from synovia.errors import InputError
 from synovia.model import Skeleton
+from synovia.model.anatomy.names import FINGERS, SIDES
+from synovia.model.anatomy.stature import stature_of
 from synovia.model.geometry import Array, frames_to_transforms, is_number
-from synovia.model.shapes.solids import Solid, check_solids
+from synovia.model.loops.loop import Loop
+from synovia.model.shapes.solids import Capsule, Solid, Sphere, check_solids
 from synovia.surface import Surface, surface_of_skeleton
 from synovia.text import counted, listed
 
+_RADII: Final = {  # fractions of the stature, by role without side; comments name the circumference
+    "hips": 0.0961,  # buttock
+    "spine": 0.0847,  # waist
+    "chest": 0.0942,  # chest
+    "upper_chest": 0.0942,
+    "neck": 0.0341,  # neck
+    "head": 0.0534,  # head
+    "shoulder": 0.0312,  # biceps, as in the upper arm
+    "upper_arm": 0.0312,  # biceps, flexed
+    "lower_arm": 0.0270,  # forearm, flexed
+    "hand": 0.0187,  # hand
+    "upper_leg": 0.0584,  # thigh
+    "lower_leg": 0.0360,  # calf
+    "foot": 0.0226,  # ball of the foot
+    "toes": 0.0226,
+}
+_FINGER: Final = 0.0061  # fraction of the stature: an eighth of the breadth of a hand
+_LENGTHS: Final = {"head": 0.0746, "hand": 0.1106}  # fractions of the stature: tragion to top of head; hand
+_SLENDER: Final = 0.15  # radius of a bone of another body as a fraction of its length
+_SHORT: Final = 1e-3  # fraction of the body's size: shorter bones have no capsule
 Given = Mapping[str | int, Solid | Sequence[Solid]] | Literal["surface", "bones"] | None
 _KINDS: Final = ("surface", "bones")
 _ESTIMATED: Final = "Shapes that could not be read are replaced by capsules, on links"
@@ -39,10 +61,11 @@ def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | N
     whole surface in its bind pose. ``shape_fit`` measures how far they extend beyond the surface. If the surface covers
     less than half of the bones, bones outside of it get capsules as below.
 
-    Along bones, recognised parts of a human body are as thick as those of an adult of the same height, by a survey of
-    6,068 soldiers. Other bones have a radius of 15 % of their length. A link whose joints are all at one point has such
-    a capsule around its centre of mass. If the centre of mass is at this point, too, and shapes are missing, the link
-    has a sphere around the point, as thick as the bone that leads to it. These shapes are estimates.
+    Bones lead to child joints and to the points where loops close. Recognised parts of a human body are as thick as
+    those of an adult of the same height, by a survey of 6,068 soldiers. Other bones have a radius of 15 % of their
+    length. A link whose joints are all at one point has such a capsule around its centre of mass. If the centre of
+    mass is at this point, too, and shapes are missing, the link has a sphere around the point, as thick as the bone
+    that leads to it. These shapes are estimates.
 
     Args:
         skeleton: The skeleton.
@@ -173,3 +196,73 @@ def _bone_lengths(skeleton: Skeleton) -> dict[int, float]:
         if parent >= 0:
             lengths[parent] += float(np.linalg.norm(joint.rest[:3, 3]))
     return lengths
+
+
+def bone_capsules(skeleton: Skeleton, needed: Collection[int] = ()) -> dict[int, list[Solid]]:
+    """Return a capsule along each bone, and shapes at the ends of limbs, by joint row, in the frame of the joint.
+
+    Bones lead to child joints and to the points where loops close. A link without a bone and without a role has a
+    capsule around its centre of mass.
+
+    Args:
+        skeleton: The skeleton.
+        needed: Joints that get a sphere if they have none of these shapes, as thick as the bone that leads to them.
+    """
+    roles = {row: role for role, row in skeleton.role_rows.items()}
+    stature = stature_of(skeleton)
+    joints = skeleton.joints
+    ends = {row: [joints[child].rest[:3, 3] for child in skeleton.children[row]] for row in range(len(skeleton))}
+    for loop in skeleton.loops:
+        for row, frame in loop.ends(skeleton) if isinstance(loop, Loop) else ():
+            ends.get(row, []).append(frame[:3, 3])
+    found: dict[int, list[Solid]] = {}
+    for row, joint in enumerate(skeleton.joints):
+        part = _part(roles.get(row, ""))
+        own = _radius(part) * stature
+        shapes: list[Solid] = []
+        for end in ends[row]:
+            length = float(np.linalg.norm(end))
+            if length > _SHORT * skeleton.size:
+                shapes.append(Capsule(a=np.zeros(3), b=end, radius=own if own > 0.0 else _SLENDER * length))
+        if not shapes and own > 0.0 and joint.com.any():
+            shapes.append(Sphere(center=joint.com, radius=own))
+        elif not shapes and own > 0.0 and part in _LENGTHS:
+            end = (_LENGTHS[part] * stature - own) * _onward(skeleton, row)
+            shapes.append(Capsule(a=np.zeros(3), b=end, radius=own))
+        length = 2.0 * float(np.linalg.norm(joint.com))
+        if not shapes and own == 0.0 and length > _SHORT * skeleton.size:
+            shapes.append(Capsule(a=np.zeros(3), b=2.0 * joint.com, radius=_SLENDER * length))
+        if not shapes and row in needed and (length := _bone_to(skeleton, row)) > 0.0:
+            shapes.append(Sphere(radius=_SLENDER * length))
+        if shapes:
+            found[row] = shapes
+    return found
+
+
+def _bone_to(skeleton: Skeleton, row: int) -> float:
+    """Return the length of the bone that leads to a joint; the mean over all bones if there is none."""
+    lengths = [float(np.linalg.norm(joint.rest[:3, 3])) for joint in skeleton.joints[1:]]
+    long = [length for length in lengths if length > _SHORT * skeleton.size]
+    own = lengths[row - 1] if row else 0.0
+    return own if own in long else sum(long) / max(len(long), 1)
+
+
+def _onward(skeleton: Skeleton, row: int) -> Array:
+    """Return the direction from the parent of a joint to the joint at rest, in the frame of the joint."""
+    bone = skeleton.joints[row].rest
+    length = float(np.linalg.norm(bone[:3, 3]))
+    return bone[:3, :3].T @ bone[:3, 3] / length if length > 0.0 else np.array((0.0, 0.0, 1.0))
+
+
+def _part(role: str) -> str:
+    """Return a role without its side."""
+    for side in SIDES:
+        role = role.removeprefix(f"{side}_")
+    return role
+
+
+def _radius(part: str) -> float:
+    """Return the radius of a part as a fraction of the stature; 0 if it is unknown."""
+    if part.partition("_")[0] in FINGERS.values():
+        return _FINGER
+    return _RADII.get(part, 0.0)

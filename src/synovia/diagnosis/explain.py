@@ -63,7 +63,8 @@ def explain(solution: Solution) -> list[str]:
     if solution.frame is not None and solution.frame.held is not None:
         return [_HELD[solution.frame.held], *misses]
     causes = [] if solution.reached else _causes(solution)
-    reasons = solution.reasons if solution.missed and ik.has_reasons else ()
+    conflict = solution.known_conflict
+    reasons = solution.reasons if solution.missed and ik.has_reasons and conflict is None else ()
     at_limits, locked = _limits_in_the_way(solution, reasons)
     lines = [*_ending(solution, causes, at_limits, locked), *misses]
     if hint := unit_hint(solution):
@@ -75,6 +76,10 @@ def explain(solution: Solution) -> list[str]:
     lines += allowed_sentences(solution)
     lines += causes
     lines += _reason_sentences(solution, reasons)
+    if conflict is not None:
+        levels = len({goal.rank for goal in ik.goals if goal.rows})
+        stated = conflict.proof is not None and conflict.proof is solution.known_proof
+        lines += conflict.sentences(ik.skeleton.meters_per_unit, levels, stated)
     lines += _undecided(solution)
     lines += contact_sentences(solution)
     lines += loop_sentences(solution)
@@ -96,7 +101,9 @@ def explain(solution: Solution) -> list[str]:
 
 def _undecided(solution: Solution) -> list[str]:
     """Return a sentence for each missed position if a search found neither a pose nor a proof."""
-    if not solution.proof_tried or solution.status is Status.UNREACHABLE:
+    conflict = solution.known_conflict
+    proved = conflict is not None and conflict.proof is not None
+    if not solution.proof_tried or proved or solution.status is Status.UNREACHABLE:
         return []
     lines: list[str] = []
     unit = solution.ik.skeleton.meters_per_unit
@@ -104,7 +111,7 @@ def _undecided(solution: Solution) -> list[str]:
         error, goal = solution.errors[i].position, solution.goals[i]
         if goal.constrained_parts & POSITION and error > (goal.own_tolerance or solution.ik.tolerance[0]):
             gap = length_text(error, unit)
-            lines.append(f"Not decided for {goal.label!r}: between 0 and {gap} are missing; no proof was found.")
+            lines.append(f"Not decided for {goal.label!r}: between 0 and {gap} are missing, not proved.")
     return lines
 
 
@@ -157,6 +164,8 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
     if status is Status.CONFLICT and solution.missed:
         names = _listed([solution.goals[i].label for i in solution.missed])
         others = " together with the other goals" if len(solution.missed) == 1 else " together"
+        if solution.known_conflict is not None:
+            return [f"Conflict: {names} {'is' if len(solution.missed) == 1 else 'are'} missed, because goals conflict."]
         other = "Try other goals" if _is_pinned(solution) else "Try more attempts or other goals"
         return [f"Conflict: {names} cannot be met{others} near this pose. {other}."]
     if status is Status.REACHED and any(goal.needs == "clearance" for goal in solution.goals):

@@ -31,7 +31,6 @@ from synovia.problem.structure import with_followers
 
 _GAIN = 0.01  # least relative decrease of the error for which a goal or limit is named in a reason
 _ATTEMPTS = 40  # number of attempts for the nearest target, so that the search is not only near the current pose
-_POLISHED = 3  # number of best attempts that are polished
 _MOST_LIMITS = 24  # largest number of limits that are tried, with one solve each
 
 
@@ -58,8 +57,8 @@ def find_reasons(solution: Solution) -> tuple[Reason, ...]:
     watch = Watch()
     pool = ThreadPoolExecutor(os.cpu_count() or 1)
     try:
-        nearest = pool.map(partial(_nearest, solution, watch=watch), missed)
-        ways = dict(zip(missed, nearest, strict=True))
+        found_ways = pool.map(partial(nearest, solution, watch=watch), missed)
+        ways = dict(zip(missed, found_ways, strict=True))
         together = len(missed) > 1 and all(way is _NOWHERE for way in ways.values())
         if together:
             ways = _together(solution, watch)
@@ -87,7 +86,7 @@ def _reason(
 
     def without_limit(row: int) -> Relief:
         own = row - (len(ik.skeleton) - len(ik.given))
-        variation = Variation(range(len(ik.goals)), skeleton=_without_limit(ik.given, own))
+        variation = Variation(range(len(ik.goals)), skeleton=without_limits(ik.given, [own]))
         tried = solve_variation(solution, variation, watch)
         return Relief(ik.skeleton.joint_names[row], tried.errors[i])
 
@@ -121,25 +120,26 @@ def _reliefs(ik: CompiledProblem, found: list[Relief], now: float) -> tuple[Reli
     return tuple(sorted(useful, key=lambda relief: size_of(ik, relief.error)))
 
 
-def _without_limit(skeleton: Skeleton, row: int) -> Skeleton:
-    """Return the skeleton without the limit of one joint. Its mimic joints no longer restrict the joint either."""
+def without_limits(skeleton: Skeleton, rows: Sequence[int]) -> Skeleton:
+    """Return the skeleton without the limits of some joints. Their mimic joints no longer restrict them either."""
     joints = [*skeleton.joints]
-    joints[row] = dataclasses.replace(joints[row], limit=None)
-    for other in () if joints[row].mimic is not None else with_followers(skeleton, [row]):
-        joint = joints[other]
-        if joint.mimic is not None and joint.mimic.binds:
-            joints[other] = dataclasses.replace(joint, mimic=dataclasses.replace(joint.mimic, binds=False))
-    return skeleton.with_joints(joints)
+    for row in rows:
+        joints[row] = dataclasses.replace(joints[row], limit=None)
+        for other in () if joints[row].mimic is not None else with_followers(skeleton, [row]):
+            joint = joints[other]
+            if joint.mimic is not None and joint.mimic.binds:
+                joints[other] = dataclasses.replace(joint, mimic=dataclasses.replace(joint.mimic, binds=False))
+    return skeleton.with_joints(joints) if rows else skeleton
 
 
-def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
-    """Return how the target of goal i must move and rotate so that all goals are met."""
+def nearest(solution: Solution, i: int, watch: Watch, places: Sequence[int] | None = None) -> _Way:
+    """Return how the target of goal i must move and rotate so that all goals, or those in some places, are met."""
     ik = solution.ik
     if not ik.goals[i].can_move:
         return _NOWHERE
     lowest = 1 + max(other.rank for other in ik.goals)
-    goals = [other.at_priority(lowest) if k == i else other for k, other in enumerate(ik.goals) if other.rows]
-    places = [k for k, other in enumerate(ik.goals) if other.rows]
+    places = [k for k in (range(len(ik.goals)) if places is None else places) if ik.goals[k].rows]
+    goals = [ik.goals[k].at_priority(lowest) if k == i else ik.goals[k] for k in places]
     at = places.index(i)
     tried = solve_variation(solution, Variation(places, goals), watch, attempts=_ATTEMPTS)
     return _NOWHERE if any(k != at for k in tried.missed) else _way(tried, at)

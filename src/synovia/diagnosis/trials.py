@@ -56,10 +56,11 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
     """
     miss, places = solution.ik, variation.places
     goals = variation.goals or [miss.goals[k] for k in places]
+    levels = any(goal.rank > 0 for goal in goals) and not miss.method.supports_priorities
     ik = CompiledProblem(
         variation.skeleton or miss.given,
         goals,
-        FullBody(attempts=1) if variation.all_move and miss.solver.closed else miss.method.for_diagnosis(),
+        FullBody(attempts=1) if levels or (variation.all_move and miss.solver.closed) else miss.method.for_diagnosis(),
         tolerance=miss.tolerance,
         root=miss.root,
         moving=None if variation.all_move else miss.allowed,

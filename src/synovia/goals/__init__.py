@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from synovia.goals.distance import DistanceGoal
     from synovia.goals.plane import PlaneGoal
     from synovia.goals.pole import PoleGoal
-    from synovia.goals.pose import PoseGoal
-    from synovia.goals.position import PositionGoal
+    from synovia.goals.pose import PoseGoal, PositionGoal, RotationGoal
     from synovia.goals.range import RangeGoal
     from synovia.goals.relative import RelativeGoal
     from synovia.goals.rest import RestGoal
-    from synovia.goals.rotation import RotationGoal
 
 _HOMES = {
-    "PositionGoal": "position",
-    "RotationGoal": "rotation",
+    "PositionGoal": "pose",
+    "RotationGoal": "pose",
     "PoseGoal": "pose",
     "AimGoal": "aim",
     "DirectionGoal": "direction",

@@ -74,10 +74,12 @@ _TOLERANCE: Final = (1e-4, 1e-3)  # default: fraction of the length scale for po
 _ROUNDING: Final = 1e-9  # radians or length units: rounding error of a pose that a solve with a largest move returned
 # size of the table of candidate branches, in joint values
 _MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")
-# the choice of the splits of a chain of six joints: number of random poses, and of those for all splits; radians or
-# lengths up to which a branch is one of them; costs of a lost pose, of an undecided interval and of a decimal of noise,
-# where a pose without a proof costs 1; least noise
-_TRIALS, _FEW, _SAME, _LOST, _UNDECIDED, _NOISE, _SMALLEST = 8, 2, 1e-4, 5.0, 0.05, 0.02, 1e-17
+# The splits of a chain of six joints with the lowest cost on random poses are used. A pose costs 1 if it is found
+# without a proof, and more if no branch is equal to it.
+_TRIALS, _FEW = 8, 2  # number of random poses, and of those on which all splits are tried, not only the best
+_SAME: Final = 1e-4  # radians or length units: a branch within this distance of a pose is equal to it
+_LOST, _UNDECIDED = 5.0, 0.05  # cost of a pose that is not found, and of an undecided interval
+_NOISE, _SMALLEST = 0.02, 1e-17  # cost of a factor of 10 of noise; least noise that counts
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 

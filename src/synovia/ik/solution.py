@@ -25,11 +25,9 @@ from synovia.notebook import Pictured
 from synovia.text import counted, first_few, length_text, listed
 
 if TYPE_CHECKING:
-    from synovia.ik.proofs.proof import Proof
-    from synovia.ik.proofs.together import SharedProof
-
-if TYPE_CHECKING:
+    from synovia.ik.conflicts import Conflict
     from synovia.ik.derivative import Derivative
+    from synovia.ik.proofs.proof import Proof
 
 _EVERY_STATUS = tuple(Status)
 
@@ -97,35 +95,6 @@ class Reason(NamedTuple):
     pose: Pose | None = None
 
 
-class Conflict(NamedTuple):
-    """A smallest set of goals that cannot be met together.
-
-    Args:
-        goals: Their labels.
-        poses: For each of them, a pose that meets the others; empty if the problem has one goal.
-        proof: The proof that no pose meets all of them; None if no attempt found a pose, but it is not proved.
-
-    Example:
-        >>> import synovia as sy
-        >>> arm = sy.bundled("arm7")
-        >>> goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.PositionGoal("joint5", (0.0, 0.0, 0.3), priority=1)]
-        >>> sy.solve(arm, goals, "full-body").find_conflict().goals
-        ('joint5',)
-    """
-
-    goals: tuple[str, ...]
-    poses: dict[str, Pose]
-    proof: Proof | SharedProof | None
-
-    @property
-    def claim(self) -> str:
-        """The claim in a sentence; it says whether it is proved."""
-        if self.proof is not None:
-            return self.proof.claim
-        names = " and ".join(map(repr, self.goals))
-        return f"No attempt found a pose that meets {names}{' together' * (len(self.goals) > 1)}; it is not proved."
-
-
 class Frame(NamedTuple):
     """The frame of a track that a solution belongs to.
 
@@ -152,7 +121,7 @@ class Solution(Pictured):
         True
     """
 
-    __slots__ = ("_b", "_pose", "_proof", "_reasons", "_rows", "frame", "ik", "refusal", "start")
+    __slots__ = ("_b", "_conflict", "_pose", "_proof", "_reasons", "_rows", "frame", "ik", "refusal", "start")
 
     def __init__(
         self,
@@ -380,9 +349,9 @@ class Solution(Pictured):
     def proof(self) -> Proof | None:
         """The proof that a missed goal is out of reach; None without one.
 
-        If the status is ``UNREACHABLE``, it is searched for when it is first used. After other misses, ``prove`` or
-        ``IK(proofs=True)`` search for it. There is none if a closed form, a rotation, or bounds of a goal decide;
-        ``explain`` then says what proves it.
+        If the status is ``UNREACHABLE``, it is searched for when it is first used; None then means that the closed form
+        of the solver decided, and no proof of bounded length was found. After other misses, ``prove`` or
+        ``IK(proofs=True)`` search for it.
         """
         if self.status is Status.UNREACHABLE and not self.proof_tried:
             return self.prove()
@@ -399,10 +368,11 @@ class Solution(Pictured):
         return hasattr(self, "_proof")
 
     def prove(self, deadline: float | None = None) -> Proof | None:
-        """Search for a proof that a missed position is out of reach; the status then is ``UNREACHABLE``.
+        """Search for a proof that a missed goal, or all goals together, cannot be met: then they are ``UNREACHABLE``.
 
-        It takes some tenths of a second at most for each missed goal. The first call for a chain of up to seven joints
-        may also paint a map, in up to about five seconds for all goals; a map that needs more is given up. Limits of
+        It knows positions, rotations, directions, cones, aims and bounds of goals with targets in the world. It takes
+        some tenths of a second at most for each missed goal. The first call for a chain of up to seven joints may also
+        paint a map, in up to about five seconds for all goals; a map that needs more is given up. Limits of
         balls are not used, and joints that follow others count as independent.
 
         Args:
@@ -419,11 +389,22 @@ class Solution(Pictured):
 
         return self.decided(decide(self, Watch(deadline_of(deadline))).proof)
 
-    def find_conflict(self, deadline: float | None = None) -> Conflict | None:
-        """Find a smallest set of goals that cannot be met together, for a miss of several goals.
+    @property
+    def conflict(self) -> Conflict | None:
+        """The conflict of the goals of a miss, as ``find_conflict`` returns it; searched for when it is first used."""
+        return self._conflict if hasattr(self, "_conflict") else self.find_conflict()
 
-        It leaves out one goal after the other and solves again, in some tenths of a second for each goal. The search
-        for the proof takes up to about five seconds more. Priorities do not count.
+    @property
+    def known_conflict(self) -> Conflict | None:
+        """The conflict that an earlier search found; None without one."""
+        return self._conflict if hasattr(self, "_conflict") else None
+
+    def find_conflict(self, deadline: float | None = None) -> Conflict | None:
+        """Find a smallest set of goals and limits that cannot hold together, and changes that resolve it.
+
+        It leaves out one goal or limit after the other and solves again, in some tenths of a second for each. The
+        search for the proof takes up to about five seconds more. Of several priorities, the first that fails counts.
+        After a proof, the status is ``CONFLICT``, or ``UNREACHABLE`` if one goal alone cannot be met.
 
         Args:
             deadline: Seconds after which the search ends; the set may then be larger.
@@ -432,10 +413,16 @@ class Solution(Pictured):
             The conflict; None if all goals are met, or an attempt meets them.
         """
         from synovia.ik.interrupts import Watch, deadline_of
+        from synovia.ik.proofs.proof import Proof
 
         if self.reached or self.refusal is not None:
             return None
-        return self.ik.diagnosis.find_conflict(self, Watch(deadline_of(deadline)))
+        found = self._conflict = self.ik.diagnosis.find_conflict(self, Watch(deadline_of(deadline)))
+        if found is not None and isinstance(found.proof, Proof):
+            self.decided(found.proof)
+        elif found is not None and found.proof is not None and self.status is not Status.UNREACHABLE:
+            self._row[STATUS] = Status.CONFLICT
+        return found
 
     def decided(self, proof: Proof | None) -> Proof | None:
         """Store the result of a search for a proof, and return it."""

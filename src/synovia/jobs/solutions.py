@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from synovia.facade import IK
-    from synovia.ik import Conflict, Solution
+    from synovia.ik import Solution
     from synovia.model import Pose
     from synovia.model.geometry import Array
 
@@ -29,20 +29,25 @@ SCHEMA: Final = "synovia.solve/1"
 _MOVED: Final = 1e-9  # radians or length units; a joint whose values changed less is reported as not moved
 
 
-def solution_report(
-    solution: Solution, ik: IK, start: Pose, seconds: float, conflict: Conflict | None = None
-) -> Report:
-    """Return the report on a solution: status, goals, explanation, the joints that moved, and a conflict of goals."""
+def solution_report(solution: Solution, ik: IK, start: Pose, seconds: float) -> Report:
+    """Return the report on a solution: status, goals, explanation and the joints that moved."""
     lines = [line.rstrip() for line in _lines(solution, ik, start, seconds)]
-    if conflict is not None:
-        lines += ["", printable(conflict.claim)]
-    return Report(lines, _facts(solution, ik, seconds, conflict))
+    return Report(lines, _facts(solution, ik, seconds))
 
 
-def _facts(solution: Solution, ik: IK, seconds: float, conflict: Conflict | None) -> dict[str, Any]:
+def _facts(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
     """Return a solution as plain values; errors in length units and radians, 0 for parts a goal does not measure."""
     skeleton, missed, proof = ik.skeleton, solution.missed, solution.known_proof
-    against = None if conflict is None else {"goals": [*conflict.goals], "proved": conflict.proof is not None}
+    conflict = solution.known_conflict
+    against = None
+    if conflict is not None:
+        against = {
+            **plain(conflict, "goals", "limits", "priority"), "proved": conflict.proof is not None,
+            "limits_proved": conflict.limits_proof is not None,
+            "relaxations": [
+                plain(change, "kind", "name", "length", "angle", "move", "turn") for change in conflict.relaxations
+            ],
+        }  # fmt: skip
     goals: list[dict[str, Any]] = []
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
@@ -93,7 +98,7 @@ def _facts(solution: Solution, ik: IK, seconds: float, conflict: Conflict | None
         ],
         "active_limits": list(solution.active_limits),
         "start_clamped": list(solution.start_clamped),
-        "proof": None if proof is None else {"kind": proof.kind, "goal": proof.goal, "nearest": proof.near},
+        "proof": None if proof is None else {"kind": proof.kind, "goal": proof.goal, "nearest": proof.bound},
         "reasons": reasons_as_json(solution, solution.reasons),
         "explanation": solution.explain(),
     }

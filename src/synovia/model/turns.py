@@ -40,6 +40,7 @@ class PathTurns:
                 hinges.append(at)
         gain[gain == 0.0] = 1.0
         self._skeleton, self._gain, self._hinges = skeleton, gain, hinges
+        self._start = (skeleton.rest_q * gain)[None]
         stays = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3) @ np.swapaxes(
             t.unfold.reshape(-1, 3, 3), 1, 2
         )
@@ -53,7 +54,7 @@ class PathTurns:
 
     def start(self, count: int = 1) -> Array:
         """Return joint values (count, nq) at rest, in the form for ``turn``."""
-        return np.tile(self._skeleton.rest_q, (count, 1)) * self._gain
+        return np.repeat(self._start, count, axis=0)
 
     def turn(self, wanted: Array, q: Array) -> None:
         """Change joint values q (T, nq) so that paths end in orientations (T, paths, 9); hinges start from row 0."""
@@ -145,7 +146,6 @@ class LimbTurns:
         own: Rotations from the source to the parts, then the rotation across, then the rotations from a part to the end
             of each path, (parts + 1 + paths, 9).
         limbs: Limbs of hinges.
-        joints: Number of joints of the source.
         spread: Rotations between joints of the source that are shared by some parts; None without such parts.
     """
 
@@ -155,20 +155,16 @@ class LimbTurns:
         ends: Ints,
         own: Array,
         limbs: Sequence[SwingLimb],
-        joints: int,
         spread: Spread | None = None,
     ) -> None:
         """Fill the tables of the kernel."""
         from synovia.kernels.tree import swing
 
-        self._spread = spread
-        count = 0 if spread is None else joints + len(spread)
-        self._frames = np.zeros((count, 12))  # frames of the source, then those of ``spread``
+        self._spread, self._parts, self._paths = spread, len(rows), len(ends)
         self._rows, self._own = np.concatenate([rows, ends]).astype(np.int32), own
         self._limbs = np.full((len(limbs), swing.LIMB_INTS), -1, np.int32)
         self._numbers = np.zeros((len(limbs), swing.LIMB_WIDTH))
         self._state = np.zeros((len(limbs), swing.STATE_WIDTH))
-        self._wanted, self._ends = np.empty((len(rows), 9)), np.empty((1, len(ends), 9))
         for limb, ints, numbers in zip(limbs, self._limbs, self._numbers, strict=True):
             ints[[swing.UPPER_PART, swing.LOWER_PART, swing.FOOT_PART][: len(limb.parts)]] = limb.parts
             given = dict(limb.numbers)
@@ -183,15 +179,41 @@ class LimbTurns:
         """Discard the previous poses."""
         self._state[:] = 0.0
 
-    def turn(self, frames: Array) -> Array:
-        """Return the orientations of the ends of the paths, (1, paths, 9), z-form, for frames (n, 12) of the source."""
-        from synovia.kernels.tree.swing import swing_turns
+    def turn(self, frames: Array) -> tuple[Array, Array]:
+        """Return the orientations of the parts and of the ends of the paths in consecutive poses.
 
+        Args:
+            frames: World frames of the source, (T, n, 12).
+
+        Returns:
+            World orientations of the parts, (T, parts, 9), and those of the ends, z-form, (T, paths, 9).
+        """
+        return self._turned(frames)[:2]
+
+    def bends(self, frames: Array) -> Array:
+        """Return the mean sine of the bend of each limb, (limbs,), below 0 for bends to the other side of its hinge.
+
+        Args:
+            frames: As in ``turn``; the previous poses are not discarded.
+        """
+        from synovia.kernels.tree import swing
+
+        state = self._state.copy()
+        poses = self._turned(frames)[2]
+        self._state[:] = state
+        return np.asarray((poses[..., swing.BEND] * np.cos(poses[..., swing.ANGLE])).mean(axis=1), np.float64)
+
+    def _turned(self, frames: Array) -> tuple[Array, Array, Array]:
+        """Return the results of the kernel: those of ``turn``, and the values of the limbs in each pose."""
+        from synovia.kernels.tree import swing
+
+        count = len(frames)
+        between = np.empty((count, 0 if self._spread is None else len(self._spread), 12))
         if self._spread is not None:
-            self._frames[: len(frames)] = frames
-            self._spread.turn(frames[None], self._frames[None, len(frames) :])
-            frames = self._frames
-        swing_turns(
-            frames, self._rows, self._own, self._limbs, self._numbers, self._state, self._wanted, self._ends
+            self._spread.turn(frames, between)
+        poses, wanted = np.empty((len(self._limbs), count, swing.POSE_WIDTH)), np.empty((count, self._parts, 9))
+        ends = np.empty((count, self._paths, 9))
+        swing.swing_turns(
+            frames, between, self._rows, self._own, self._limbs, self._numbers, self._state, poses, wanted, ends
         )  # fmt: skip
-        return self._ends
+        return wanted, ends, poses

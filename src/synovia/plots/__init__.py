@@ -1,11 +1,11 @@
 """Plots of clips, models and solvers."""
 
-from synovia.plots.clearance import plot_clearance
-from synovia.plots.clips import plot_errors, plot_feet, plot_joints, plot_judgement
-from synovia.plots.models import plot_convergence, plot_reach
-from synovia.plots.starts import plot_starts
+from synovia.plots.clips import plot_clearance, plot_errors, plot_feet, plot_joints, plot_judgement
+from synovia.plots.models import plot_convergence, plot_starts
+from synovia.plots.reach import map_reach, plot_reach
 
 __all__ = [
+    "map_reach",
     "plot_clearance",
     "plot_convergence",
     "plot_errors",

@@ -1,4 +1,4 @@
-"""Plots of models: the convergence of solvers, and the positions that a joint can reach."""
+"""Plots of solvers: their convergence, and learned starts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.arguments import check_kind
+from synovia.arguments import check_kind, whole_number
 from synovia.comparison import Comparison
 from synovia.comparison.measure import Row
-from synovia.model import Skeleton
+from synovia.errors import InputError
+from synovia.facade import IK
+from synovia.goals.base import POSITION
 from synovia.model.geometry import Array
 from synovia.model.pose import random_values, world_frames
-from synovia.plots.style import COLOURS, QUIET, check_plot, new_figure, save
+from synovia.plots.style import COLOURS, add_colour_bar, check_plot, new_figure, save
 
-_SAMPLES: Final = 40_000  # number of random poses
-_CELLS: Final = 90  # cells of the map in each direction
+_TARGETS: Final = 4000
+_BINS: Final = 28  # number of cells in each direction
+_MOST: Final = 30  # steps; solves with more steps are counted in the last bin
 _BELOW: Final = 20.0  # ratio of the tolerance to the smallest error of the plot
 _DASHES: Final = ("-", "--", ":")
 _FLOOR: Final = 1e-9  # fraction of the length scale: smaller errors are rounding errors
@@ -104,57 +107,73 @@ def spread(heights: Array, apart: float) -> Array:
     return rising + steps
 
 
-def plot_reach(
-    skeleton: Skeleton, joint: str | int, path: str | os.PathLike[str], *, seed: int = 0, force: bool = False
-) -> None:
-    """Plot the reachable positions of a joint: two views of 40,000 random poses within the limits.
+def plot_starts(ik: IK, path: str | os.PathLike[str], *, seed: int = 0, force: bool = False) -> None:
+    """Plot the success and the steps of learned starts for random reachable targets.
+
+    The left panel shows the fraction of targets that the first attempt reaches, by position. The right panel shows the
+    number of steps of all solves with and without learned starts.
 
     Args:
-        skeleton: The model; its root stays at rest.
-        joint: The joint.
+        ik: A problem with ``starts``.
         path: ``.png``, ``.svg`` or ``.pdf``.
-        seed: Seed of the poses.
+        seed: Seed of the targets.
         force: Whether an existing file may be replaced.
 
     Raises:
-        UnknownNameError: If the joint does not exist.
-        InputError: If the extension is not supported.
+        InputError: If the problem has no starts, or the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
 
     Example:
         >>> import synovia as sy
-        >>> sy.plots.plot_reach(sy.bundled("arm7"), "tool", "reach.png")  # doctest: +SKIP
+        >>> arm, goal = sy.bundled("arm7"), sy.PoseGoal("tool")
+        >>> ik = sy.IK(arm, goal, starts=sy.learn_starts(arm, goal))  # doctest: +SKIP
+        >>> sy.plots.plot_starts(ik, "starts.png")  # doctest: +SKIP
     """
-    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    check_kind("ik", ik, IK, "sy.IK(skeleton, goals, starts=starts)")
+    if ik.starts is None:
+        raise InputError("the problem has no starts", value=ik, expected="sy.IK(skeleton, goals, starts=starts)")
     where = check_plot(path, force=force)
-    row, place = skeleton.locate(joint)
-    name = joint if isinstance(joint, str) else skeleton.joint_names[row]
-    on_joint = np.zeros(3) if place is None else place[:3, 3]
-    points = _places(skeleton, row, on_joint, seed)
-    up = "xyz".index((skeleton.up or "y")[-1])
-    ahead, aside = (axis for axis in (0, 1, 2) if axis != up)
-    figure, panels = new_figure(9.0, 4.6, 1, 2)
-    rest, start = skeleton.rest_pose().positions, skeleton.rest_pose().position(joint)
-    unit = " (m)" if skeleton.meters_per_unit == 1.0 else ""
-    views = ((ahead, up, "from the side"), (ahead, aside, "from above"))
-    for panel, (x, y, side) in zip(panels, views, strict=True):
-        panel.hist2d(points[:, x], points[:, y], bins=_CELLS, cmap="Blues", cmin=1)
-        for joint_row, parent in enumerate(skeleton.parents):
-            if parent >= 0:
-                panel.plot(rest[[parent, joint_row], x], rest[[parent, joint_row], y], color=QUIET, linewidth=1.4)
-        panel.plot(start[x], start[y], "o", color="#D55E00", markersize=5)
-        panel.set_aspect("equal")
-        panel.set_xlabel("xyz"[x] + unit, fontsize=9)
-        panel.set_ylabel("xyz"[y] + unit, fontsize=9)
-        panel.set_title(side, loc="left", fontsize=9)
-    figure.suptitle(f"{skeleton.name}: reachable positions of {name} (at rest: orange)", x=0.01, ha="left", fontsize=11)
+    targets, places = _targets(ik, whole_number("seed", seed, 0, 2**32 - 1))
+    plain = IK(ik.given, ik.goals, ik.solver, tolerance=ik.tolerance)
+    with_starts, without = ik.solve_many(targets), plain.solve_many(targets)
+    figure, (left, right) = new_figure(9.6, 4.4, 1, 2)
+    up = "xyz".index((ik.skeleton.up or "y")[-1])
+    aside = np.linalg.norm(np.delete(places, up, axis=1), axis=1)
+    first = with_starts.attempts == 1
+    image = left.hexbin(
+        aside, places[:, up], first & with_starts.reached, gridsize=_BINS, cmap="RdYlBu", vmin=0.5, vmax=1.0, mincnt=1
+    )
+    left.set_aspect("equal")
+    unit = " (m)" if ik.skeleton.meters_per_unit == 1.0 else ""
+    left.set_xlabel(f"distance from the vertical axis{unit}", fontsize=9)
+    left.set_ylabel(f"height{unit}", fontsize=9)
+    left.set_title(f"reached at the first attempt: {100.0 * float(first.mean()):.1f} %", loc="left", fontsize=9)
+    add_colour_bar(figure, image, left, (0.5, 0.75, 1.0), ("50 %", "75 %", "100 %"))
+    bins = np.arange(_MOST + 2) - 0.5
+    for answers, colour, name in ((without, "#B0B0B0", "from rest"), (with_starts, "#0072B2", "with learned starts")):
+        steps = np.minimum(answers.steps, _MOST)
+        label = f"{name}: median {np.median(answers.steps):.0f}, 99 % {np.percentile(answers.steps, 99):.0f}"
+        right.hist(steps, bins, weights=np.full(len(steps), 100.0 / len(steps)), color=colour, alpha=0.75, label=label)
+    right.set_xlabel(f"steps of a solve ({_MOST}: or more)", fontsize=9)
+    right.set_ylabel("share of targets (%)", fontsize=9)
+    right.legend(frameon=False, fontsize=9)
+    title = f"{ik.skeleton.name}: {ik.starts.poses} poses in {ik.starts.leaves} regions"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     save(figure, where, force=force)
 
 
-def _places(skeleton: Skeleton, row: int, on_joint: Array, seed: int) -> Array:
-    """Return the positions of a point on a joint in random poses within the limits, (N, 3)."""
-    q = random_values(skeleton, _SAMPLES, seed)
-    parts = [world_frames(skeleton, np.ascontiguousarray(part))[:, row] for part in np.array_split(q, 8)]
-    frames = np.concatenate(parts)
-    return frames[:, 9:] + frames[:, :9].reshape(-1, 3, 3) @ on_joint
+def _targets(ik: IK, seed: int) -> tuple[dict[str, Array], Array]:
+    """Return reachable targets of all goals, (N, 4, 4) or (N, 3), and the positions of the first goal, (N, 3)."""
+    frames = world_frames(ik.skeleton, random_values(ik.skeleton, _TARGETS, seed))
+    targets: dict[str, Array] = {}
+    places = np.zeros((_TARGETS, 3))
+    for g, (goal, row) in enumerate(zip(ik.goals, ik.problem.rows, strict=True)):
+        whole = np.tile(np.eye(4), (_TARGETS, 1, 1))
+        whole[:, :3, :3] = frames[:, row, :9].reshape(-1, 3, 3)
+        whole[:, :3, 3] = frames[:, row, 9:]
+        whole = whole @ goal.place(0)
+        if g == 0:
+            places = whole[:, :3, 3]
+        targets[str(goal.label)] = whole[:, :3, 3].copy() if goal.takes == POSITION else whole
+    return targets, places

@@ -2,10 +2,9 @@
 
 from synovia.retargeting.at_rest import stand_at_rest
 from synovia.retargeting.body import NEEDED
-from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.joint_map import draft_map, draft_to_save, read_map, write_map
 from synovia.retargeting.judging import Judgement, judge
-from synovia.retargeting.live import LiveCalibration, LiveReport, LiveRetarget
+from synovia.retargeting.live import LiveCalibration, LiveRetarget
 from synovia.retargeting.rest_pose import stands
 from synovia.retargeting.retarget import Retargeted, retarget
 
@@ -13,10 +12,8 @@ __all__ = [
     "NEEDED",
     "Judgement",
     "LiveCalibration",
-    "LiveReport",
     "LiveRetarget",
     "Retargeted",
-    "TooNear",
     "draft_map",
     "draft_to_save",
     "judge",

@@ -35,7 +35,7 @@ from synovia.model.change import turns
 from synovia.model.geometry import LONGEST, Array, frames_to_transforms, is_number, rotation_between, times_exp, unit
 from synovia.model.pose import clamped, inside_limits, world_frames
 from synovia.model.shapes.body import Ints
-from synovia.model.shapes.over_time import are_near, near_shapes
+from synovia.model.shapes.over_time import TooNear, are_near, near_shapes
 from synovia.model.tree import ancestors
 from synovia.problem.structure import with_tied
 from synovia.retargeting.body import Body
@@ -55,28 +55,6 @@ _LEAST: Final = 50  # smallest number of poses per thread
 _LEVEL: Final = 0.2  # horizontal part of a unit normal; below, one foot is above the other
 _ROUNDS: Final = 6  # largest number of rounds in which feet move apart
 _ASIDE: Final = 1.02  # displacement per overlap; slightly above 1 so that rounds end
-
-
-@dataclass(frozen=True, slots=True)
-class TooNear:
-    """Two links of different limbs that could not be kept apart.
-
-    Args:
-        pair: The links, named as in ``Skeleton.shapes``.
-        distance: Their least distance in the clip, length units; negative where they overlap.
-        frames: The frames in which they are too near.
-
-    Example:
-        >>> import synovia as sy
-        >>> body = sy.bundled("humanoid").with_root("free")
-        >>> still = sy.Motion(body, [body.rest_q] * 30, 30.0)
-        >>> sy.retarget(still, sy.bundled("humanoid")).too_near
-        ()
-    """
-
-    pair: tuple[str | int, str | int]
-    distance: float
-    frames: tuple[int, ...]
 
 
 def checked_clearance(clearance: Any) -> float | None:
@@ -101,19 +79,22 @@ def pairs_too_near(target: Body, q: Array, distance: float) -> list[TooNear]:
         distance: The distance that they should have, length units.
     """
     pairs = limb_pairs(target.skeleton, target.roles)
-    return links_too_near(target.skeleton, q, pairs, distance - SHORT * target.leg)
+    return links_too_near(target.skeleton, q, pairs, distance, SHORT * target.leg)
 
 
-def links_too_near(skeleton: Skeleton, q: Array, pairs: Ints, distance: float) -> list[TooNear]:
-    """Return the pairs of links (n, 2) that are nearer than a distance in poses (T, nq), the nearest first."""
+def links_too_near(skeleton: Skeleton, q: Array, pairs: Ints, distance: float, slack: float = 0.0) -> list[TooNear]:
+    """Return the pairs of links (n, 2) that are nearer than a distance in poses (T, nq), the nearest first.
+
+    Distances that are too small by at most ``slack`` are ignored.
+    """
     out: list[TooNear] = []
-    near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance)
+    near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance - slack)
     gaps = near.gaps
     for k in np.unique(near.pairs).tolist():
         own = near.pairs == k
         a, b = pairs[k].tolist()
-        frames = tuple(np.unique(near.poses[own]).tolist())
-        out.append(TooNear((skeleton.link_key(a), skeleton.link_key(b)), float(gaps[own].min()), frames))
+        names = skeleton.link_key(a), skeleton.link_key(b)
+        out.append(TooNear.of(names, distance, gaps[own].tolist(), near.poses[own].tolist()))
     return sorted(out, key=lambda one: one.distance)
 
 

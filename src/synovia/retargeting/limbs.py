@@ -68,23 +68,33 @@ class Limb:
     Args:
         roles: Upper part, lower part, end.
         bones: Directions of both bones at rest, (2, 3), world.
-        ways: Directions (T, 3) that both bones should have, world; None if bones follow the orientations of their
-            parts.
         end: Row of the joint that moves the end of the lower bone.
         offset: Position of that end in the frame of this row, (3,).
-        points: Points of the source that define the directions: the rows where upper and lower part begin, the row that
-            moves the end of the lower bone, and the end in its frame; None without ``ways``.
+        points: Points of the source that define the directions of both bones: the rows where upper and lower part
+            begin, the row that moves the end of the lower bone, and the end in its frame; None if bones follow the
+            orientations of their parts.
     """
 
     roles: tuple[str, str, str]
     bones: Array
-    ways: tuple[Array, Array] | None
     end: int
     offset: Array
     points: tuple[int, int, int, Array] | None = None
 
+    def ways(self, source: Body, target: Body, frames: Array) -> tuple[Array, Array]:
+        """Return the directions (T, 3) that both bones should have, for world frames (T, n, 12) of the source."""
+        upper, lower = _lines(self.points, frames) if self.points is not None else (np.zeros((0, 3)),) * 2
+        across = target.basis @ source.basis.T
+        return unit(upper) @ across.T, unit(lower) @ across.T
 
-def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) -> list[Limb]:
+
+def _lines(points: tuple[int, int, int, Array], frames: Array) -> tuple[Array, Array]:
+    """Return the vectors (T, 3) along both bones of a limb of the source; see ``Limb.points``."""
+    middle = frames[:, points[1], 9:]
+    return middle - frames[:, points[0], 9:], point_at(frames, *points[2:]) - middle
+
+
+def limbs_of(source: Body, target: Body, roles: Sequence[str]) -> list[Limb]:
     """Return the target's limbs whose lower part is moved by hinges.
 
     Arms take the directions of the source's bones, unless the source has none, such as a forearm without a hand. Legs
@@ -95,9 +105,7 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
         source: The body that moves.
         target: The body that follows.
         roles: The parts that both have.
-        frames: (T, n, 12) world frames of the source.
     """
-    across = target.basis @ source.basis.T
     out: list[Limb] = []
     for side in SIDES:
         for names in (("upper_arm", "lower_arm", "hand"), ("upper_leg", "lower_leg", "foot")):
@@ -107,15 +115,13 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
             row, offset = lower_end(target, lower, end)
             begin, middle = target.rest_position(upper), target.rest_position(lower)
             bones = unit(np.array([middle - begin, point_at(target.rest, row, offset) - middle]))
-            ways = points = None
+            points = None
             if names[0] == "upper_arm":
                 points = source.joint_row(upper), source.joint_row(lower), *lower_end(source, lower, end)
-                places = [frames[:, points[0], 9:], frames[:, points[1], 9:], point_at(frames, *points[2:])]
-                lines = places[1] - places[0], places[2] - places[1]
-                if all(float(np.linalg.norm(line[0])) > _APART * source.skeleton.size for line in lines):
-                    ways = unit(lines[0]) @ across.T, unit(lines[1]) @ across.T
-            points = None if ways is None else points
-            out.append(Limb((upper, lower, end), bones, ways, row, offset, points))
+                lines = _lines(points, source.rest[None])
+                if any(float(np.linalg.norm(line)) <= _APART * source.skeleton.size for line in lines):
+                    points = None
+            out.append(Limb((upper, lower, end), bones, row, offset, points))
     return out
 
 
@@ -155,7 +161,7 @@ class Plane:
             return None
         rests = np.array([target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]])
         bones, clear, foot = limb.bones, _ELBOW, None
-        if limb.ways is None:  # a hip may lie sideways of the knee, so only the part normal to the hinge is used
+        if limb.points is None:  # a hip may lie sideways of the knee, so only the part normal to the hinge is used
             bones, clear = unit(bones - (bones @ axis)[:, None] * axis), _KNEE
             end = target.roles.get(limb.roles[2])
             if limb.roles[2] in roles and end is not None and is_hinge(target.skeleton.joints[end]):
@@ -170,53 +176,6 @@ class Plane:
     def turned(self) -> Plane:
         """Return the plane for a limb that bends to the other side."""
         return replace(self, axis=-self.axis)
-
-    def followed(self, wanted: Array, number: Mapping[str, int]) -> tuple[Array, tuple[Array, Array]]:
-        """Return the hinge axis (T, 3) from the orientations of the parts, and the directions (T, 3) of both bones.
-
-        Args:
-            wanted: World orientations of the parts, (T, parts, 3, 3).
-            number: Index of each part in ``wanted``, by role.
-        """
-        turns = [wanted[:, number[role]] @ rest.T for role, rest in zip(self.limb.roles, self.rests, strict=False)]
-        ways = self.limb.ways or (turns[0] @ self.bones[0], turns[1] @ self.bones[1])
-        if self.foot is not None:
-            return wanted[:, number[self.limb.roles[2]]] @ self.foot.T @ self.axis, ways
-        return turns[0] @ self.axis, ways
-
-    def sided(self, wanted: Array, number: Mapping[str, int]) -> Plane:
-        """Return the plane for the side to which the source bends, so that the upper part rotates least."""
-        own, ways = self.followed(wanted, number)
-        bend = float(np.sum(own * cross(*ways), axis=1).mean()) if self.both else 0.0
-        return self.turned() if bend < -self.clear[0] else self
-
-
-def planes_of(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wanted: Array) -> list[Plane]:
-    """Return the swing planes of the limbs with hinges, on the side of the source; see ``set_planes``."""
-    number = {part.role: k for k, part in enumerate(parts)}
-    found = (Plane.of(limb, target, number) for limb in limbs)
-    return [plane.sided(wanted, number) for plane in found if plane is not None]
-
-
-def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wanted: Array) -> None:
-    """Rotate upper and lower parts so that their hinge bends in the plane of both bones; change ``wanted``.
-
-    The hinge is normal to that plane, on the side with the larger range. If the limb bends to both sides, it is the
-    side of the source, so that the upper part does not rotate by half a turn. Where the limb is straight, the angle
-    about the upper bone from the source's own orientation to that plane is interpolated.
-
-    Args:
-        limbs: The limbs.
-        target: The body that follows.
-        parts: The parts that both have.
-        wanted: World orientations of the parts, (T, parts, 3, 3).
-    """
-    number = {part.role: k for k, part in enumerate(parts)}
-    for plane in planes_of(limbs, target, parts, wanted):
-        own, ways = plane.followed(wanted, number)
-        normal = _normals(own, *ways, *plane.clear)
-        for role, turn, way in zip(plane.limb.roles, plane.frames, ways, strict=False):
-            wanted[:, number[role]] = _frames(way, normal) @ turn
 
 
 def bending_axis(target: Body, limb: Limb) -> tuple[Array | None, bool]:
@@ -249,36 +208,6 @@ def bending_axis(target: Body, limb: Limb) -> tuple[Array | None, bool]:
     return None, False
 
 
-def _normals(own: Array, upper: Array, lower: Array, straight: float, clear: float) -> Array:
-    """Return normals (T, 3) of the plane of two directions; where it is not clear, vectors close to ``own``."""
-    own = unit(own - np.sum(own * upper, axis=1, keepdims=True) * upper)
-    side = cross(upper, own)
-    normal = cross(upper, lower)
-    bend = np.linalg.norm(normal, axis=1)
-    share = np.clip((bend - straight) / (clear - straight), 0.0, 1.0)
-    angle = np.arctan2(np.sum(side * normal, axis=1), np.sum(own * normal, axis=1))
-    angle = angle + np.pi * _is_overstretched(angle, bend, clear)
-    bent = np.flatnonzero(share >= 1.0)
-    between: Array = np.zeros(len(own))
-    if len(bent):
-        unwrapped: Array = np.unwrap(angle[bent])
-        between = np.asarray(np.interp(np.arange(len(own)), bent, unwrapped), np.float64)
-    angle = between + share * ((angle - between + np.pi) % (2.0 * np.pi) - np.pi)
-    return np.cos(angle)[:, None] * own + np.sin(angle)[:, None] * side
-
-
-def _is_overstretched(angle: Array, bend: Array, clear: float) -> Bools:
-    """Return in which frames (T,) a limb bends slightly to the side to which it cannot bend.
-
-    The possible side is that of the frames with a sure bend; without any, it is that of the orientations of the limb.
-    """
-    sure = np.flatnonzero(bend >= max(clear, *SURE))
-    if not len(sure):
-        sure = np.flatnonzero(bend >= max(clear, min(SURE)))
-    known = np.interp(np.arange(len(angle)), sure, np.unwrap(angle[sure])) if len(sure) else np.zeros(len(angle))
-    return (np.cos(angle - known) < 0.0) & (bend < max(clear, *SURE))
-
-
 def _frames(x: Array, y: Array) -> Array:
     """Return rotations (T, 3, 3) whose first column is x, and whose second is y as far as it is normal to x."""
     y = unit(y - np.sum(x * y, axis=1, keepdims=True) * x)
@@ -307,11 +236,15 @@ class Follower:
         return {part.role: k for k, part in enumerate(self.parts)}
 
 
-def follow_arms(limbs: Sequence[Limb], follower: Follower, wanted: Array, q: Array) -> None:
+def follow_arms(
+    limbs: Sequence[Limb], source: Body, frames: Array, follower: Follower, wanted: Array, q: Array
+) -> None:
     """Solve arms of hinges for the directions of their bones and the orientations of their hands; change q in place.
 
     Args:
         limbs: The limbs.
+        source: The body that moves.
+        frames: World frames of the source, (T, n, 12).
         follower: The body that follows.
         wanted: World orientations of the parts, (T, parts, 3, 3).
         q: (T, nq) joint values of the body, the start of the search.
@@ -319,14 +252,15 @@ def follow_arms(limbs: Sequence[Limb], follower: Follower, wanted: Array, q: Arr
     target, number = follower.body, follower.places
     for limb in limbs:
         roles = tuple(role for role in limb.roles if role in number)
-        chain = None if limb.ways is None else chain_of(target, roles)
-        if limb.ways is None or chain is None or limb.end not in chain.rows:
+        chain = None if limb.points is None else chain_of(target, roles)
+        if chain is None or limb.end not in chain.rows:
             continue
+        ways = limb.ways(source, target, frames)
         shoulder = chain.rows.index(target.joint_row(limb.roles[0]))
         elbow = chain.rows.index(target.first_row(limb.roles[1]))
         terms: list[Term] = [
-            Direction(shoulder, elbow, np.zeros(3), limb.ways[0], 1.0),
-            Direction(elbow, chain.rows.index(limb.end), limb.offset, limb.ways[1], 1.0),
+            Direction(shoulder, elbow, np.zeros(3), ways[0], 1.0),
+            Direction(elbow, chain.rows.index(limb.end), limb.offset, ways[1], 1.0),
         ]
         if len(roles) > 2:
             terms.append(Orientation(len(chain.rows) - 1, wanted[:, number[roles[2]]], HAND))

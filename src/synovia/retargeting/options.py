@@ -17,6 +17,7 @@ from synovia.options import (
     LEARN,
     LIMBS_APART,
     LIVE_APART,
+    LIVE_ROOT,
     ORIGIN,
     REST,
     ROOT_MOTION,
@@ -59,6 +60,7 @@ class FollowOptions(MotionLimits, total=False):
     hold_feet: Annotated[bool, HOLD_FEET]
     clearance: Annotated[float | None, LIVE_APART]
     idle_hands: Annotated[IdleHands, IDLE_HANDS]
+    root_motion: Annotated[RootMotion | None, LIVE_ROOT]
     up: Annotated[str | None, UP]
     calibration: Annotated[LiveCalibration | str | os.PathLike[str] | None, CALIBRATION]
     learn: Annotated[float, LEARN]

@@ -25,7 +25,7 @@ from synovia.retargeting.limbs import Follower, largest_steps
 from synovia.retargeting.partial import match
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.root_motion import root_bone
-from synovia.retargeting.transfer import across, follow
+from synovia.retargeting.transfer import Transfer, across
 
 _TRIED: Final = 60  # largest number of frames on which candidates for the rest pose are tried
 _HOPELESS: Final = 1e-6  # certainty below which a candidate is not tried
@@ -172,7 +172,9 @@ def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str
         body = Body(source.skeleton, source.roles, pose.frames, stance.up.vector)
         parts = align(body, target, roles)
         bounds = largest_steps(body, target, frames, clip.fps, np.full(len(target.skeleton), np.inf), strict=False)
-        q = follow(body, Follower(target, parts, bounds, clip.fps), frames)
+        transfer = Transfer(body, target, parts)
+        transfer.set_bends(transfer.bends_in(frames))
+        q = transfer.follow(frames, Follower(target, parts, bounds, clip.fps))
         figures = Figures(Motion(target.skeleton, q, clip.fps), clip, shared, (named, None))
         found[pose.name] = {limb.limb: limb.mean for limb in figures.limbs}
     limbs = {limb for off in found.values() for limb in off}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Unpack, cast
@@ -21,17 +21,16 @@ from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.clip_tools.path import free_roots
 from synovia.model.finding import Finding
-from synovia.model.geometry import Array, axis_name, matrix_to_quat, rotation_between, same_side
-from synovia.model.loops.tables import moved_by
+from synovia.model.geometry import Array, axis_name, same_side
 from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
+from synovia.model.shapes.over_time import TooNear
 from synovia.model.shapes.world import World
-from synovia.model.tree import ancestors
 from synovia.retargeting.above_floor import rise_of, soles_raised
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
-from synovia.retargeting.clearance import TooNear, apart_of, pairs_too_near
+from synovia.retargeting.clearance import apart_of, pairs_too_near
 from synovia.retargeting.feet import (
     MISSED,
     distances_off,
@@ -41,28 +40,25 @@ from synovia.retargeting.feet import (
     solve_feet,
     stand_frames,
 )
-from synovia.retargeting.fingers import Hands
-from synovia.retargeting.hips import hip_centre, place_hips
+from synovia.retargeting.follower import PoseFollower
 from synovia.retargeting.judging import Judgement, aligned, judge
 from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rest
-from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_steps
+from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
+from synovia.retargeting.loops import Closer, hurried
 from synovia.retargeting.options import RetargetOptions, checked_options
 from synovia.retargeting.pairing import paired
-from synovia.retargeting.partial import still_rows
 from synovia.retargeting.props import Prop, hands_apart, keep_props, props_held
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, RestPose, Stance
 from synovia.retargeting.root_motion import (
     OnFloor,
-    moving_root,
+    RootMover,
     root_bone,
     without_added,
 )
-from synovia.retargeting.transfer import follow
 from synovia.text import Report, counted, plain
 from synovia.tracking.postprocessing import joint_velocities
 
 _KERNELS: Final = "tree.orient.orient", "tree.bends.bend_shares", "hierarchy.full_body.full_body"  # of a body with feet
-_FASTER: Final = 1.0 + 1e-6  # times its velocity limit: a joint is too fast
 _AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
 _OFTEN: Final = 0.02  # smallest share of frames in which a hinge does so that is reported
 _SOURCE: Final = "source: "  # before the notes of the clip, among those of the result
@@ -430,10 +426,8 @@ def retarget(
     if passes > 1:
         compile_soon(*_KERNELS)
     frames = motion.frames()
-    still: Collection[int] = ()
     if not pair.moves:
         frames = steadied(frames, pair.carrier, source.rest)
-        still = still_rows(target, pair.turns)
     limits: Any = {row: joint.velocity for row, joint in enumerate(own.joints) if joint.velocity is not None}
     if isinstance(velocity, Mapping):
         limits |= own.by_row(cast("Mapping[Any, Any]", velocity), "velocity")
@@ -442,12 +436,12 @@ def retarget(
     most = joint_velocities(own, limits)
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     follower = Follower(target, pair.turns, bounds, motion.fps)
-    q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
-    if pair.moves:
-        place_hips(target, q, hip_centre(pair, frames))
-    if chosen.idle_hands == "relaxed":
-        Hands.of(source, target, pair.turns).relax(target, frames, q, motion.fps)
-    q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
+    closer, poses = Closer(target, roles), PoseFollower(pair, relaxed=chosen.idle_hands == "relaxed")
+    poses.learn(frames)
+    q, _ = poses.follow(frames, follower)
+    if progress is not None:
+        progress(len(q), passes * len(q))
+    q, forced = closer.closed(keep_velocity(target, q, bounds))
     on_floor = feet and not alike and world is None and not own.loops
     mine = frames
     if feet:
@@ -464,7 +458,7 @@ def retarget(
     if ground is not None and paths:
         paths, rise, footholds = over_world(ground, target, paths, mine, motion.fps)
         if footholds:
-            risen, _ = _closed(target, roles, target.raised(q, rise))
+            risen, _ = closer.closed(target.raised(q, rise))
             q, paths = on_world(target, risen, paths, motion.fps, threads)
     alike = alike and not footholds
     if alike:
@@ -475,17 +469,17 @@ def retarget(
         last(len(q), len(q))
     elif paths and not alike:
         q, off = solve_feet(follower, q, paths, threads, last)
-        q, more = _closed(target, roles, q)
+        q, more = closer.closed(q)
         forced = np.maximum(forced, more)
     held = props_held(source, frames, motion.fps) if {f"{side}_hand" for side in SIDES} <= set(roles) else []
     before = q
     q, props = keep_props(target, q, motion.fps, held, hands_apart(source, frames))
     if q is not before:
-        q, more = _closed(target, roles, keep_velocity(target, q, bounds))
+        q, more = closer.closed(keep_velocity(target, q, bounds))
         forced = np.maximum(forced, more)
     if apart is not None:
         q = keep_velocity(target, apart.moved(q, motion.fps, paths, threads), bounds)
-        q, more = _closed(target, roles, q)
+        q, more = closer.closed(q)
         forced = np.maximum(forced, more)
         off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
     elif paths and own.loops:
@@ -493,13 +487,15 @@ def retarget(
     if on_floor:
         q = keep_velocity(target, soles_raised(target, paths, q, motion.fps)[0], bounds)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
-    fast = _hurried(own, q, bounds) if own.loops else {}
+    fast = hurried(own, q, bounds.rows)
     added, parts, way = len(own) - len(body), pair.parts, None
     bone = root_bone(target, added) if pair.moves else None
     if pair.moves and (bone is not None or chosen.root_motion == "none"):
-        given = None if bone is None else pair.root_frames(bone, frames, world_frames(own, q))
+        mover, world_q = RootMover(target, bone, chosen.root_motion), world_frames(own, q)
+        given = None if bone is None else pair.root_frames(bone, frames, world_q)
         below = ground.ground if ground is not None and footholds else None
-        own, q, way = moving_root(target, bone, q, chosen.root_motion, OnFloor(motion.fps, given, below))
+        q, way = mover.moved(q, world_q, OnFloor(motion.fps, given, below))
+        own = mover.skeleton
         target = replace(target, skeleton=own)
         if bone is not None and added:  # the path is that of the bone, and not of the joint that was added
             q, most = q[:, own.q_slice(added).start :], most[added:]
@@ -538,36 +534,6 @@ def retarget(
         too_fast=fast,
         props=props,
     )
-
-
-def _hurried(skeleton: Skeleton, q: Array, bounds: Bounds) -> dict[str, Array]:
-    """Return joints of loops that go farther in a frame than they may: their step over that, (T,), by name."""
-    out: dict[str, Array] = {}
-    for row in sorted({row for tie in skeleton.loops for row in moved_by(skeleton, tie)}):
-        joint, most = skeleton.joints[row], bounds.rows[:, row]
-        if joint.kind in (Kind.HINGE, Kind.SLIDE) and np.isfinite(most).any():
-            step = np.abs(np.diff(q[:, skeleton.q_slice(row).start]))
-            ratio = np.concatenate([[0.0], step / most])
-            if ratio.max() > _FASTER:
-                out[skeleton.joint_names[row]] = np.where(ratio > _FASTER, ratio, np.minimum(ratio, 1.0))
-    return out
-
-
-def _closed(target: Body, roles: Sequence[str], q: Array) -> tuple[Array, Array]:
-    """Return joint values (T, nq) with closed loops, and how far these move joints of the parts, (T,), radians.
-
-    Joints of no part, such as rods, follow those of the parts, from where they are in the frame before. Where they
-    cannot, joints of the parts give way.
-    """
-    skeleton, mechanism = target.skeleton, target.skeleton.mechanism
-    if mechanism is None:
-        return q, np.zeros(len(q))
-    rows = {above for role in roles for above in ancestors(skeleton.parents, target.roles[role])}
-    out = mechanism.shut_clip(q, rows)
-    before, after = world_frames(skeleton, q), world_frames(skeleton, out)
-    ends = [target.roles[role] for role in roles]
-    a, b = (matrix_to_quat(frames[:, ends, :9].reshape(len(q), -1, 3, 3)) for frames in (before, after))
-    return out, np.linalg.norm(rotation_between(a, b), axis=-1).max(axis=1, initial=0.0)
 
 
 def _pass_of(progress: Progress | None, number: int, passes: int) -> Progress | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.model import Kind, Skeleton
+from synovia.model import Kind, Pose, Skeleton
 from synovia.model.clip_tools.path import inverse
 from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, same_side
 from synovia.model.pose import world_frames
@@ -80,22 +81,8 @@ class OnFloor(NamedTuple):
     below: Callable[[Array, Array], Ground] | None = None
 
 
-class Moved(NamedTuple):
-    """A body that moves with or without a bone on the floor.
-
-    Args:
-        skeleton: Its skeleton.
-        q: Joint values (T, nq).
-        way: The way over the ground that was taken out of them, as transforms (T, 4, 4); None if nothing was.
-    """
-
-    skeleton: Skeleton
-    q: Array
-    way: Array | None
-
-
-def moving_root(body: Body, bone: int | None, q: Array, mode: str, floor: OnFloor) -> Moved:
-    """Return the body whose hips move relative to a bone on the floor.
+class RootMover:
+    """A body whose hips move relative to a bone on the floor, in a clip or pose by pose.
 
     Every joint from the hips on is where it was; with ``"none"``, it is so relative to a body that stays in its place.
     Joints above the bone are at rest; balls become fixed.
@@ -103,58 +90,116 @@ def moving_root(body: Body, bone: int | None, q: Array, mode: str, floor: OnFloo
     Args:
         body: The body, which a free joint moves.
         bone: The bone; None for a body without one, which ``"none"`` keeps in its place.
-        q: Joint values of the body.
         mode: ``"root"`` for a bone that takes path and heading, ``"hips"`` for one that stays, ``"none"`` for a body
             that stays in its place, too.
-        floor: Where the bone goes.
+
+    Attributes:
+        skeleton: The skeleton of the result.
     """
-    skeleton, hips = body.skeleton, body.roles["hips"]
-    world = world_frames(skeleton, q)
-    there = frames_to_transforms(world[:, hips])
-    ground = _at_floor(body, hips if bone is None else bone)
-    given = None if floor.given is None else frames_to_transforms(floor.given)
-    if given is not None and _goes_along(body, given, there):
-        place = given
-    else:
-        place = _heading(body, there, ground)
-        if floor.below is not None:
-            heights = _heights(floor.below(there[:, :3, 3], body.basis[:, 1]), floor.fps)
-            place[:, :3, 3] += heights[:, None] * body.basis[:, 1]
-    way = place @ inverse(ground) if mode == "none" else None
-    mover, parents = body.carrier if bone is None else bone, skeleton.parents
-    if mover is None:
-        return Moved(skeleton, q, None)
-    joints, moves = list(skeleton.joints), dict[int, tuple[Array, Array]]()  # what carries a joint, and where it goes
-    above, rest = ancestors(parents, mover)[1:], skeleton.rest_q
-    if bone is not None:
-        if way is not None:
-            there = inverse(way) @ there
-        if way is not None or mode == "hips":
-            place = np.broadcast_to(ground, place.shape)
-        carried = inverse(frames_to_transforms(world[:, bone])) @ frames_to_transforms(world[:, parents[hips]])
-        base = frames_to_transforms(skeleton.rest_pose().frames)[above[0]] if above else np.eye(4)
-        moves = {bone: (base, place), hips: (place @ carried, there)}
-    elif way is not None:
-        base = frames_to_transforms(world[:, above[0]]) if above else np.eye(4)
-        moves = {mover: (base, inverse(way) @ frames_to_transforms(world[:, mover]))}
-        above = [row for row in above if (q[:, skeleton.q_slice(row)] == rest[skeleton.q_slice(row)]).all()]
-    for row in (*above, *moves):
+
+    def __init__(self, body: Body, bone: int | None, mode: str) -> None:
+        """Make the joints that move free."""
+        self._body, self._bone, self._mode = body, bone, mode
+        of_body = body.carrier if mode == "none" else None
+        self._mover = mover = of_body if bone is None else bone
+        self.skeleton = skeleton = body.skeleton
+        self._last: Array | None = None
+        self._along = True  # whether a given bone has gone along with the hips so far
+        if mover is None:
+            return
+        self._above, rest = ancestors(skeleton.parents, mover)[1:], skeleton.rest_pose().frames
+        self._base = frames_to_transforms(rest)[self._above[0]] if self._above else np.eye(4)
+        moves = [mover] if bone is None else [mover, body.roles["hips"]]
+        self.skeleton = free = _freed(skeleton, tuple(moves), tuple(self._above))
+        slices = [(free.q_slice(row), skeleton.q_slice(row), row) for row in range(len(free)) if row not in moves]
+        kept = [(at, own, row) for at, own, row in slices if at.stop - at.start == own.stop - own.start]
+        self._start = np.zeros(free.nq)
+        for at, own, row in kept:
+            if row in self._above:
+                self._start[at] = skeleton.rest_q[own]
+        pairs = [(at, own) for at, own, row in kept if row not in self._above]
+        self._to = np.array([k for at, _ in pairs for k in range(at.start, at.stop)], np.intp)
+        self._of = np.array([k for _, own in pairs for k in range(own.start, own.stop)], np.intp)
+
+    def reset(self) -> None:
+        """Discard the previous pose."""
+        self._last, self._along = None, True
+
+    def whole(self, pose: Pose) -> Array:
+        """Return joint values (nq,) of the body, which a free joint moves, for a pose of the result."""
+        body, skeleton = self._body, self._body.skeleton
+        q = skeleton.rest_q.copy()
+        if self._mover is None or body.carrier is None:
+            return pose.inside[0]
+        q[self._of] = pose.inside[0][self._to]
+        hips, carrier, at = body.roles["hips"], body.carrier, skeleton.q_slice(body.carrier)
+        rest = frames_to_transforms(world_frames(skeleton, q[None])[0])
+        above = skeleton.parents[carrier]
+        joint = skeleton.joints[carrier].rest if above < 0 else rest[above] @ skeleton.joints[carrier].rest
+        local = inverse(joint) @ pose.transform(hips) @ inverse(rest[hips]) @ rest[carrier]
+        q[at] = np.concatenate([local[:3, 3], matrix_to_quat(local[:3, :3])])
+        return q
+
+    def moved(self, q: Array, world: Array, floor: OnFloor) -> tuple[Array, Array | None]:
+        """Return joint values (T, nq) of consecutive poses, and the path over the ground that was taken out of them.
+
+        Args:
+            q: Joint values of the body.
+            world: World frames (T, n, 12) of the body.
+            floor: Where the bone goes.
+
+        Returns:
+            Joint values, and the path as transforms (T, 4, 4); None if nothing was taken out.
+        """
+        body, bone, mover = self._body, self._bone, self._mover
+        if mover is None:
+            return q, None
+        hips, parents = body.roles["hips"], body.skeleton.parents
+        there = frames_to_transforms(world[:, hips])
+        ground = _at_floor(body, hips if bone is None else bone)
+        given = None if floor.given is None else frames_to_transforms(floor.given)
+        self._along = self._along and (given is None or _goes_along(body, given, there))
+        if given is not None and self._along:
+            place = given
+        else:
+            place = _heading(body, there, ground)
+            if floor.below is not None:
+                heights = _heights(floor.below(there[:, :3, 3], body.basis[:, 1]), floor.fps)
+                place[:, :3, 3] += heights[:, None] * body.basis[:, 1]
+        way = place @ inverse(ground) if self._mode == "none" else None
+        moves: dict[int, tuple[Array, Array]] = {}  # what carries a joint, and where it goes
+        if bone is not None:
+            if way is not None:
+                there = inverse(way) @ there
+            if way is not None or self._mode == "hips":
+                place = np.broadcast_to(ground, place.shape)
+            carried = inverse(frames_to_transforms(world[:, bone])) @ frames_to_transforms(world[:, parents[hips]])
+            moves = {bone: (self._base, place), hips: (place @ carried, there)}
+        elif way is not None:
+            moves = {mover: (self._base, inverse(way) @ frames_to_transforms(world[:, mover]))}
+        out = np.tile(self._start, (len(q), 1))
+        out[:, self._to] = q[:, self._of]
+        for row, (carrier, wanted) in moves.items():
+            local = inverse(carrier @ body.skeleton.joints[row].rest) @ wanted
+            at = self.skeleton.q_slice(row)
+            turns = matrix_to_quat(local[:, :3, :3])
+            if self._last is not None and turns[0] @ self._last[at][3:] < 0.0:
+                turns[0] = -turns[0]
+            out[:, at] = np.concatenate([local[:, :3, 3], same_side(turns)], axis=1)
+        self._last = out[-1]
+        return out, way
+
+
+@lru_cache(maxsize=8)
+def _freed(skeleton: Skeleton, free: tuple[int, ...], above: tuple[int, ...]) -> Skeleton:
+    """Return a skeleton with some joints free, and balls above them fixed; the last results are cached."""
+    joints = list(skeleton.joints)
+    for row in (*above, *free):
         kind = joints[row].kind
-        other = Kind.FREE if row in moves else Kind.FIXED if kind is Kind.BALL else kind
+        other = Kind.FREE if row in free else Kind.FIXED if kind is Kind.BALL else kind
         if other is not kind:
             joints[row] = replace(joints[row], kind=other, limit=None, preferred=None, channels=None)
-    free = skeleton.with_joints(joints)
-    out = np.zeros((len(q), free.nq))
-    for row in range(len(joints)):
-        at, own = free.q_slice(row), skeleton.q_slice(row)
-        if at.stop - at.start == own.stop - own.start:
-            out[:, at] = rest[own] if row in above else q[:, own]
-    for row, (carrier, wanted) in moves.items():
-        local = inverse(carrier @ joints[row].rest) @ wanted
-        at = free.q_slice(row)
-        out[:, at.start : at.start + 3] = local[:, :3, 3]
-        out[:, at.start + 3 : at.stop] = same_side(matrix_to_quat(local[:, :3, :3]))
-    return Moved(free, out, way)
+    return skeleton.with_joints(joints)
 
 
 def without_added(body: Body, given: Skeleton) -> Body:

@@ -1,44 +1,19 @@
-"""Retarget the orientations of a motion, and compute joint values of the target frame by frame."""
+"""Transfer the orientations of a motion to another body, as joint values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from synovia.arguments import Progress
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
-from synovia.model.turns import PathTurns, Spread
+from synovia.model.turns import LimbTurns, PathTurns, Spread, SwingLimb
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
-from synovia.retargeting.fingers import Hands
-from synovia.retargeting.limbs import TRUNK, Follower, Limb, follow_arms, limbs_of, set_planes, smooth_steps
-
-_REPORT = 2000  # frames between two reports of progress
-
-
-def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: Array) -> Array:
-    """Return the world orientations that the target's parts should have, (T, parts, 3, 3).
-
-    In the axes of its body, a part of the source has rotated by D = Bᵀ R(t) R₀ᵀ B since the rest pose. The target
-    rotates by the same D from its own rest pose after alignment by A (``Part.turn``): W = B' D A B'ᵀ R'₀. A part in a
-    chain with another number of joints takes a share of the source's rotation between two joints.
-
-    Args:
-        source: The body that moves.
-        target: The body that follows.
-        parts: The parts that both have.
-        frames: (T, n, 12) world frames of the source.
-    """
-    turns = frames[:, [part.source for part in parts], :9]
-    shared = [k for k, part in enumerate(parts) if part.earlier >= 0]
-    if shared:
-        spread = np.zeros((len(frames), len(shared), 12))
-        spread_of(source, parts).turn(frames, spread)
-        turns[:, shared] = spread[..., :9]
-    turns = turns.reshape(len(frames), -1, 3, 3)
-    return across(source, target) @ (turns @ own_rotations(source, target, parts))
+from synovia.retargeting.fingers import Hands, LiveFingers
+from synovia.retargeting.limbs import SURE, TRUNK, Follower, Plane, follow_arms, limbs_of, smooth_steps
 
 
 def spread_of(source: Body, parts: Sequence[Part]) -> Spread:
@@ -102,66 +77,126 @@ class Orienter(PathTurns):
         self.onto = np.array([ends[row][1] for row in sorted(ends)]).reshape(-1, 3, 3)
         super().__init__(skeleton, paths, rest)
 
+    def solved(self, wanted: Array, before: Array | None = None) -> tuple[Array, Array]:
+        """Return joint values (T, nq) that rotate the parts to orientations, as closely as the limits permit.
 
-def joint_values(
-    target: Body,
-    parts: Sequence[Part],
-    wanted: Array,
-    progress: Progress | None = None,
-    still: Collection[int] = (),
-) -> Array:
-    """Return joint values (T, nq) that rotate the target's parts to orientations as closely as the limits permit.
+        Args:
+            wanted: Orientations (T, paths, 9) of the ends of the paths, z-form.
+            before: Where hinges start: the second value of the call for the poses before these; None for rest.
 
-    Args:
-        target: The body.
-        parts: Its parts.
-        wanted: World orientations of the parts, (T, parts, 3, 3).
-        progress: Called with (frames done, all).
-        still: Rows above the parts that also stay at rest; see ``Orienter``.
-    """
-    orienter = Orienter(target, parts, still)
-    goals = np.ascontiguousarray((wanted[:, orienter.ends] @ orienter.onto).reshape(len(wanted), -1, 9))
-    q = orienter.start(len(wanted))
-    for first in range(0, len(q), _REPORT):
-        part = slice(first, first + _REPORT)
-        if first:
-            orienter.go_on(q[first], q[first - 1])
-        orienter.turn(goals[part], q[part])
-        if progress is not None:
-            progress(min(first + _REPORT, len(q)), len(q))
-    return orienter.values(q)
+        Returns:
+            Joint values, and those of the last pose in the form for ``before``.
+        """
+        q = self.start(len(wanted))
+        if before is not None:
+            self.go_on(q[0], before)
+        self.turn(wanted, q)
+        return self.values(q), q[-1]
 
 
-def orientations(source: Body, target: Body, parts: Sequence[Part], limbs: Sequence[Limb], frames: Array) -> Array:
-    """Return the world orientations of the target's parts (T, parts, 3, 3), with limbs in their hinge planes."""
-    wanted = world_rotations(source, target, parts, frames)
-    set_planes(limbs, target, parts, wanted)
-    return wanted
+class Transfer:
+    """Transfers orientations from a body to another one, for a clip or pose by pose.
 
-
-def follow(
-    source: Body,
-    follower: Follower,
-    frames: Array,
-    progress: Progress | None = None,
-    still: Collection[int] = (),
-) -> Array:
-    """Return joint values (T, nq) that follow the orientations and swing planes of a motion, without its path.
+    In the axes of its body, a part of the source has rotated by D = Bᵀ R(t) R₀ᵀ B since the rest pose. The target
+    rotates by the same D from its own rest pose after alignment by A (``Part.turn``): W = B' D A B'ᵀ R'₀. A part in a
+    chain with another number of joints takes a share of the source's rotation between two joints. Then upper and lower
+    parts rotate so that the hinge between them bends in the plane of both bones, see ``kernels.tree.swing``.
 
     Args:
         source: The body that moves.
-        follower: The body that follows.
-        frames: (T, n, 12) world frames of the source.
-        progress: Called with (frames done, all).
-        still: Rows above the parts that also stay at rest, for a body whose base does not move.
+        target: The body that follows.
+        parts: The parts that both have.
+        still: Rows above the parts that stay at rest, for a body whose base does not move.
+        relaxed: Whether hands whose source has no fingers are a little bent.
     """
-    target, parts = follower.body, follower.parts
-    limbs = limbs_of(source, target, [part.role for part in parts], frames)
-    wanted = orientations(source, target, parts, limbs, frames)
-    q = joint_values(target, parts, wanted, progress, still)
-    smooth_steps(TRUNK, follower, wanted, q)
-    follow_arms(limbs, follower, wanted, q)
-    smooth_steps(LEGS, follower, wanted, q)
-    hands = Hands.of(source, target, parts)
-    hands.turn(target, frames, q, follower.fps)
-    return q
+
+    def __init__(
+        self, source: Body, target: Body, parts: Sequence[Part], still: Collection[int] = (), *, relaxed: bool = False
+    ) -> None:
+        """Find the joints that rotate each part, and the planes of limbs."""
+        self._source, self._target, self._parts = source, target, parts
+        self._number = number = {part.role: k for k, part in enumerate(parts)}
+        self._limbs = limbs_of(source, target, [part.role for part in parts])
+        found = (Plane.of(limb, target, number) for limb in self._limbs)
+        self._planes = [plane for plane in found if plane is not None]
+        self._orienter = Orienter(target, parts, still)
+        self._hands, self._relaxed = Hands.of(source, target, parts), relaxed
+        self._live: tuple[LiveFingers | None, tuple[NDArray[np.intp], Array] | None] | None = None  # with idle ones
+        self._before: Array | None = None
+        self.set_bends({})
+
+    def set_bends(self, bends: Mapping[str, bool]) -> None:
+        """Set whether each limb that can bend to both sides bends to the narrower one, by its lower part."""
+        source, target, parts, orienter = self._source, self._target, self._parts, self._orienter
+        own, turn = own_rotations(source, target, parts).reshape(-1, 9), across(source, target).reshape(1, 9)
+        shared, rows = [k for k, part in enumerate(parts) if part.earlier >= 0], [part.source for part in parts]
+        for n, k in enumerate(shared):
+            rows[k] = len(source.skeleton) + n
+        planes = [plane.turned() if bends.get(plane.limb.roles[1], False) else plane for plane in self._planes]
+        self._turns = LimbTurns(
+            rows,
+            orienter.ends,
+            np.concatenate([own, turn, orienter.onto.reshape(-1, 9)]),
+            [_as_limb(plane, self._number) for plane in planes],
+            spread_of(source, parts) if shared else None,
+        )
+
+    def bends_in(self, frames: Array) -> dict[str, bool]:
+        """Return whether each limb that can bend to both sides bends to the narrower one in a clip, by its lower part.
+
+        Args:
+            frames: World frames of the source, (T, n, 12).
+        """
+        self.set_bends({})
+        if not any(plane.both for plane in self._planes):
+            return {}
+        means = zip(self._planes, self._turns.bends(frames).tolist(), strict=True)
+        return {plane.limb.roles[1]: mean < -plane.clear[0] for plane, mean in means if plane.both}
+
+    def reset(self) -> None:
+        """Discard the previous poses, and start from the rest pose."""
+        self._turns.reset()
+        self._before = None
+        if self._live is not None and self._live[0] is not None:
+            self._live[0].reset()
+
+    def follow(self, frames: Array, clip: Follower | None = None) -> Array:
+        """Return joint values (T, nq) of the target, without its path.
+
+        Args:
+            frames: World frames of the source in consecutive poses, (T, n, 12).
+            clip: The target with its bounds, if the poses are a whole clip: then limbs of hinges and fingers are solved
+                in all frames at once. None to go on from the poses before, without those after.
+        """
+        wanted, ends = self._turns.turn(frames)
+        q, self._before = self._orienter.solved(ends, self._before)
+        if clip is not None:
+            turns = wanted.reshape(*wanted.shape[:2], 3, 3)
+            smooth_steps(TRUNK, clip, turns, q)
+            follow_arms(self._limbs, self._source, frames, clip, turns, q)
+            smooth_steps(LEGS, clip, turns, q)
+            self._hands.turn(self._target, frames, q, clip.fps)
+            if self._relaxed:
+                self._hands.relax(self._target, frames, q, clip.fps)
+            return q
+        if self._live is None:
+            self._live = self._hands.live(self._target), self._hands.idle(self._target) if self._relaxed else None
+        fingers, idle = self._live
+        if fingers is not None:
+            fingers.turn(frames, q)
+        if idle is not None:
+            q[:, idle[0]] = idle[1]
+        return q
+
+
+def _as_limb(plane: Plane, number: Mapping[str, int]) -> SwingLimb:
+    """Return a limb with its swing plane for the kernel; ``number`` is the index of each part, by role."""
+    roles = plane.limb.roles
+    numbers = {
+        "HINGE_AXIS": plane.axis, "UPPER_REST": plane.rests, "UPPER_BONE": plane.bones, "UPPER_FRAME": plane.frames,
+        "STRAIGHT": np.array(plane.clear), "SURE": np.array(SURE),
+    }  # fmt: skip
+    if plane.foot is not None:
+        numbers["FOOT_REST"] = plane.foot
+    parts = roles[:2] if plane.foot is None else roles
+    return SwingLimb(tuple(number[role] for role in parts), plane.limb.points, numbers)

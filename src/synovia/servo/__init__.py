@@ -2,7 +2,7 @@
 
 from synovia.servo.clutch import Clutch
 from synovia.servo.filter import OneEuro
-from synovia.servo.servo import Servo
+from synovia.servo.parts import Servo
 from synovia.servo.tick import Tick
 from synovia.servo.twist import Twist
 

@@ -81,6 +81,11 @@ class Curve:
         if there > now and first > 1 and knots[first - 1].time < there < knots[first].time:
             self._ahead.insert(0, _state(knots[first - 1], knots[first], there))
 
+    @property
+    def last(self) -> tuple[float, Array] | None:
+        """The time of the last target ahead, and the target (4, 4); None without any."""
+        return (self._ahead[-1].time, self._ahead[-1].frame) if self._ahead else None
+
     def at(self, time: float) -> Array:
         """Return the target at a time, (4, 4); times must not decrease from call to call."""
         while self._ahead and self._ahead[0].time <= time:

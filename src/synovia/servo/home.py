@@ -29,9 +29,10 @@ class Home:
         """Find the axes of all rest goals."""
         posture = posture_of(ik.skeleton, ik.goals)
         rest = {i: posture_of(ik.skeleton, [goal]) for i, goal in enumerate(ik.goals) if goal.preference is not None}
-        self._of = {i: one.shares[axes.joints] > 0.0 for i, one in rest.items()}
+        moves = np.isin(axes.joints, list(ik.moving))
+        self._of = {i: moves & (one.shares[axes.joints] > 0.0) for i, one in rest.items()}
         self._axes, self._q = axes, posture.q
-        self._weights = posture.shares[axes.joints]
+        self._weights = moves * posture.shares[axes.joints]
         self.exists = bool(self._weights.any())
         self._weights /= self._weights.max(initial=0.0) or 1.0
         self._units = np.where(axes.lengths, ik.reach, 1.0)

@@ -16,7 +16,7 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.kernels.layout import TRANSFORM_WIDTH
 from synovia.model.geometry import Array, Bools, as_numbers, is_finite, is_number
 from synovia.servo.clutch import Clutch
-from synovia.servo.curve import Curve
+from synovia.servo.curve import Curve, log_turn
 from synovia.servo.filter import OneEuro, TargetFilter
 from synovia.servo.live import LiveTargets
 from synovia.servo.slips import FARTHEST, question_place, question_twist
@@ -360,6 +360,21 @@ class Inputs:
     def waiting(self) -> tuple[int, ...]:
         """Return the goals whose targets wait for the body."""
         return tuple(g for g, drift in self._drifts.items() if drift.waits)
+
+    def due(self, now: float) -> dict[int, float]:
+        """Return the seconds until targets are due to which the servo interpolates, by goal, unless it is there."""
+        out: dict[int, float] = {}
+        most, most_angle = self._ik.tolerance
+        for g, curve in self._curves.items() if self._lag else ():
+            last = curve.last
+            if last is None or last[0] <= now:
+                continue
+            here, there = self._frame(self._live.table, g), last[1]
+            way, turn = there[:3, 3] - here[:3, 3], log_turn(there[:3, :3] @ here[:3, :3].T)
+            takes, far = self._ik.goals[g].takes, self._ik.goals[g].own_tolerance or most
+            if (takes & POSITION and way @ way > far**2) or (takes & ROTATION and turn @ turn > most_angle**2):
+                out[g] = last[0] - now
+        return out
 
     def spins(self) -> Array:
         """Return the axes of rotation of twists, unit vectors (goals, 3), 0 for goals that no twist rotates."""

@@ -12,6 +12,7 @@ import numpy as np
 from synovia.kernels.layout import ADVANCE, AXIS_ACCELERATION, AXIS_VELOCITY, PROPOSE, REASON
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
+from synovia.model.motion_limits import by_joint
 from synovia.model.tables import writable
 from synovia.servo.limits import Axes
 
@@ -119,9 +120,12 @@ class LimitedBody:
 
 def _filled(skeleton: Skeleton, given: Any, name: str) -> Any:
     """Return a limit as ``Axes`` takes it, with no limit where neither the user nor the file has one."""
+    mine: dict[int, Any] = {}
+    if isinstance(given, str):  # a share of the limits of the file, if it has any
+        limits = np.where(np.isinf(found := by_joint(skeleton, given, name)), _NO_LIMIT, found).tolist()
+        return {row: limit for row, limit in enumerate(limits) if skeleton.joints[row].kind is not Kind.FIXED}
     if given is not None and not isinstance(given, Mapping):
         return given
-    mine: dict[int, Any] = {}
     for row, joint in enumerate(skeleton.joints):
         stated = joint.velocity if name == "velocity" else None
         mine[row] = _NO_LIMIT if stated is None or not math.isfinite(stated) else stated

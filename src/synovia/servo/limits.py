@@ -137,6 +137,13 @@ class Axes:
             rows["jerk"] = self.pairs("jerk", jerk)
         self._write(rows)
 
+    @property
+    def top_speeds(self) -> Array:
+        """Velocity limit of each joint, (m,): the last one of a joint of several axes; infinite for other joints."""
+        out = np.full(len(self.skeleton), np.inf)
+        out[self.joints] = self.table[:, TOP_SPEED]
+        return out
+
     def change_limits(self, **given: Any) -> None:
         """Write the limits that are not None into the table; omitted joints keep their limits.
 

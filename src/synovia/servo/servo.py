@@ -1,23 +1,23 @@
-"""``Servo``: a body that follows live targets and keeps its limits in every tick."""
+"""The ticks of a body that follows live targets and keeps its limits, or of a part that moves independently."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from synovia.arguments import ChecksArguments, check_kind
-from synovia.compiling import compile_soon, needed_next
+from synovia.arguments import check_kind
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
-from synovia.goals import Goal, RestGoal
+from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.obstacles import Places
-from synovia.ik.targets import Target, Targets
+from synovia.ik.targets import Targets
 from synovia.kernels.layout import (
     ADVANCE,
     AXIS_ACCELERATION,
@@ -40,13 +40,12 @@ from synovia.kernels.layout import (
     TOP_JERK,
     TOP_SPEED,
 )
-from synovia.model import Pose, Skeleton
+from synovia.model import Pose
 from synovia.model.geometry import Array, Bools, is_number
-from synovia.model.root import Root, free_root
-from synovia.model.shapes.world import World
+from synovia.model.root import free_root
 from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
-from synovia.servo.changes import changed_goals, same_goals
+from synovia.servo.changes import same_goals
 from synovia.servo.clutch import Clutch
 from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
@@ -58,154 +57,101 @@ from synovia.servo.limits import Axes, concerned_joints
 from synovia.servo.live import LiveTargets
 from synovia.servo.loops.branch import Branch
 from synovia.servo.loops.closed import Closure
-from synovia.servo.measured import WINDOW, Feedback
+from synovia.servo.measured import Feedback
 from synovia.servo.path import Path
 from synovia.servo.probe import Probe
 from synovia.servo.slips import question_rate, question_start, question_time, question_velocities
 from synovia.servo.tick import ServoDetails, Tick, View
 from synovia.servo.tool_speed import ToolSpeed
-from synovia.servo.twist import Twist
-from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName, as_solver
 
-LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
 _SLOW_LEAD: Final = 0.3  # fraction of the time that a twist may be ahead, with late="slow"
 _SMALL_PART: Final = 1e-4  # fraction of the displacement to a stop, over which goals move in a straight line
 _LONGEST_STOP: Final = 2000  # ticks
 _ROUNDING: Final = 1e-9  # fraction of a limit
 _NO_WORSE: Final = 1.01  # factor of the present error of a goal, up to which the error of a solution is accepted
-_TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
 _UNKNOWN: Final = "Holding: no target has been a number yet; the next one goes on."
 _LOST: Final = "Holding: no usable target has come for longer than the timeout; the next one goes on."
 
 
-class Servo(ChecksArguments):
-    """A body that follows live targets.
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a servo, see ``Servo``; ``solver`` is None for the default of the goals."""
 
-    Every tick satisfies all joint limits and leaves the body able to stop within them.
+    solver: Any
+    rate: float
+    velocity: Any
+    acceleration: Any
+    jerk: Any
+    tool_speed: Any
+    late: Any
+    timeout: float
+    filter: OneEuro | None
+    deadline: float | None
+    interpolation: float
+    following_error: Any
 
-    A tick solves the goals from the previous solution. Then each joint moves towards its solution as fast as its limits
-    allow, so that it can stop there. All joints arrive together. If targets move faster than a joint can follow, the
-    others compensate by the priorities of the goals.
 
-    Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. With a jerk limit and several goals, this rarely fails for a moment. With ``late="slow"``, priorities hold
-    for twists: a ``Twist`` is late where the body cannot follow, as in singular poses, and hardly leaves its line or
-    its axis of rotation.
+@dataclass(frozen=True)
+class State:
+    """The state of a part, for new parts after a change of goals."""
 
-    With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
-    the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
-    stay where they are in the tick. If an obstacle comes too near, the body moves away as fast as its limits allow;
-    ``command.solution.contacts`` then shows the pair.
+    goals: tuple[Goal, ...]
+    q: Array
+    answer: Array
+    places: Bools
+    axes: Axes
+    own: Bools
+    coming: Array | None
+    live: LiveTargets
+    inputs: Inputs
+    lost: Bools
+    held: str
+    time: float
 
-    The loops of a skeleton are closed in every tick. A tick is taken only if a stop after it is known that keeps the
-    loops closed and satisfies all limits.
 
-    Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
-    the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
+class Part:
+    """A part of a body that moves independently of the others, or the whole body: what its goals do in each tick.
 
     Args:
-        skeleton: The skeleton, or an ``IK``, whose goals and solver are used.
-        goals: One goal or several. A goal that never gets a target keeps its place since the last ``reset``.
-        solver: Settings, a solver's name, or None: full body for several goals, else Levenberg-Marquardt.
-        rate: Ticks per second; used when ``step`` gets no ``dt``.
-        velocity: Highest velocity of all joints, rad/s (slides: length units/s), or by joint; ``"30%"`` for a share of
-            the limits of the file; None for these limits in full. For ball joints it limits the length of the angular
-            velocity. For a free root, a number means rad/s and length scales/s; or pass a pair (angular, linear).
-        acceleration: Highest acceleration, likewise, per s².
-        jerk: Highest jerk, likewise, per s³; None for no limit.
-        tool_speed: Highest speed of end effectors, by joint, link or site: linear, length units/s, or a pair of it and
-            the angular one, rad/s; None in a pair for no limit. ``limited`` then says "tool speed" for this name.
-        root: As in ``IK``.
-        late: What a body does that cannot keep up. ``"deviate"`` stays as near to the targets as its joints can.
-            ``"slow"`` stays on the path of the targets: straight lines and shortest rotations between them.
-        timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
-            stopped.
-        filter: ``OneEuro()`` filters noise of the targets; None for no filter.
-        deadline: Seconds after which the solve of a tick ends with the best pose so far; None for no deadline. The
-            solve for the look-ahead of a whole body has no deadline.
-        interpolation: Seconds from the time of a target until it is reached, for targets that come more slowly than
-            ticks. The servo interpolates smoothly between targets. Two periods of the targets are a good choice. 0 for
-            targets that apply at once.
-        following_error: How far a ``measured`` joint may be from its command, radians (slides: length units), or by
-            joint. Below it the commands are corrected; above it the body holds. For a free root, a number means rad
-            and length scales; or pass a pair (angular, linear).
-
-    Attributes:
-        ik: The problem that is solved.
-        skeleton: The skeleton that moves, with the joints that ``root`` adds.
-        rate: Ticks per second.
-
-    Raises:
-        InputError: If a value cannot be used, or a joint has no limit of its velocity.
-        UnknownNameError: If a joint or the solver does not exist.
-
-    Example:
-        >>> import synovia as sy
-        >>> arm = sy.bundled("arm7")
-        >>> servo = sy.Servo(arm, sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
-        >>> servo.reset(arm.rest_pose())
-        >>> for _ in range(300):
-        ...     command = servo.step((0.4, 0.1, 0.5))
-        >>> command.status.name
-        'REACHED'
+        ik: The problem of the part.
+        settings: The settings of the servo.
+        own: Joints of the part, rows of the skeleton; None for all joints.
+        goalless: Whether the body has no goals.
     """
 
-    def __init__(
-        self,
-        skeleton: Skeleton | IK,
-        goals: Goal | Iterable[Goal] | None = None,
-        solver: Solver | SolverName | None = None,
-        *,
-        rate: float,
-        velocity: Any = None,
-        acceleration: Any,
-        jerk: Any = None,
-        tool_speed: Mapping[str, float | tuple[float | None, float | None]] | None = None,
-        root: Root = "fixed",
-        late: Literal["deviate", "slow"] = "deviate",
-        timeout: float = 0.5,
-        filter: OneEuro | None = None,  # noqa: A002 - the word for it
-        deadline: float | None = None,
-        interpolation: float = 0.0,
-        following_error: Any = WINDOW,
-    ) -> None:
-        """Build the problem, and load or compile the kernels."""
-        kernels = (*_KERNELS, _LEVELS)
-        if isinstance(skeleton, IK):
-            if goals is not None or solver is not None or root != "fixed":
-                raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
-            self.ik, self._goalless = skeleton, False
-            compile_soon(*kernels)
-        else:
-            if goals is None:
-                raise InputError("goals", expected="one Goal or several, or () to drive joints only")
-            goals = (goals,) if isinstance(goals, Goal) else tuple(goals)
-            self._goalless = not goals
-            goals = goals or (RestGoal(),)
-            with needed_next(*kernels):
-                self.ik = IK(skeleton, goals, _default_solver(goals) if solver is None else solver, root=root)
+    def __init__(self, ik: IK, settings: Settings, own: Iterable[int] | None = None, *, goalless: bool = False) -> None:
+        """Load the kernels."""
+        late, filtered, interpolation = settings.late, settings.filter, settings.interpolation
+        self.ik, self._goalless, self._solver = ik, goalless, settings.solver
         self._q = self.problem.default_start.values
-        self._solver = self.ik.solver if isinstance(skeleton, IK) else solver
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
         self.skeleton = self.ik.skeleton
-        self.rate = _positive("rate", rate, "ticks per second")
+        self.rate = _positive("rate", settings.rate, "ticks per second")
         question_rate(self.rate)
-        self.timeout = _positive("timeout", timeout, "seconds")
-        self.deadline = None if deadline is None else _positive("deadline", deadline, "seconds")
+        self.timeout = _positive("timeout", settings.timeout, "seconds")
+        self.deadline = None if settings.deadline is None else _positive("deadline", settings.deadline, "seconds")
         self.axes = Axes(self.skeleton, self.ik.moving, self.ik.reach)
-        self.axes.set_limits(velocity, acceleration, jerk)
+        self.axes.set_limits(settings.velocity, settings.acceleration, settings.jerk)
+        self.own = None if own is None else frozenset(own)
+        rows = range(len(self.skeleton)) if self.own is None else self.own
+        self._own_axes: Bools = np.isin(self.axes.joints, [*rows])
+        self.places: Bools = np.zeros(self.skeleton.nq, bool)
+        for row in rows:
+            self.places[self.skeleton.q_slice(row)] = True
+        self.around: Array | None = None
         question_velocities(self.skeleton, self.axes.rows["velocity"])
-        self._limits_jerk = jerk is not None
-        self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
+        self._limits_jerk = settings.jerk is not None
+        window = settings.following_error
+        self._feedback = Feedback(self.axes, self.ik.reach, window, winding=winding(self.skeleton))
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
         self._replan = _replan_of(self.axes.table)
-        self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed)
+        self._tools = None if settings.tool_speed is None else ToolSpeed(self.axes, settings.tool_speed)
         self._closed = self._new_closed(late)
-        if filter is not None:
-            check_kind("filter", filter, OneEuro, "sy.live.OneEuro() is one")
-        self.filter = filter
+        if filtered is not None:
+            check_kind("filter", filtered, OneEuro, "sy.live.OneEuro() is one")
+        self.filter = filtered
         if not is_number(interpolation) or not 0.0 <= interpolation < math.inf:
             raise InputError("interpolation", value=interpolation, expected="seconds, 0 or more")
         self._lag = float(interpolation)
@@ -307,7 +253,7 @@ class Servo(ChecksArguments):
             self._put(self._obstacles.none)
             self._places = None
         self._placed = True
-        self.step()
+        self.take(self.read((None, None, None, None), None))
         self._answers.load(self._q, self._live.table)
 
     @property
@@ -335,22 +281,11 @@ class Servo(ChecksArguments):
     def reset(
         self, pose: Start | None = None, velocity: Any = None, acceleration: Any = None, *, time: float = 0.0
     ) -> None:
-        """Restart from a pose, without targets. Obstacles return to their places in the worlds of the goals.
-
-        Args:
-            pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
-            velocity: The velocity of the body, (nv,) or by joint; None for a body at rest. If it breaks the limits, the
-                first ticks are a recovery.
-            acceleration: Its acceleration, likewise; used only with a jerk limit. None for zero.
-            time: Time of the servo's clock now, seconds. Pass the time of your own clock to use its time stamps.
-
-        Raises:
-            InputError: If a value cannot be used.
-        """
+        """See ``Servo.reset``; velocities of joints of other parts do not count."""
         start = self.problem.default_start if pose is None else self.problem.as_start(pose)
         clock = seconds("time", time)
         speeds, gains = (
-            np.zeros(len(self.axes.joints)) if given is None else self.axes.of_motion(given, name)
+            np.zeros(len(self.axes.joints)) if given is None else self._own_axes * self.axes.of_motion(given, name)
             for given, name in ((velocity, "velocity"), (acceleration, "acceleration"))
         )
         self._q = start.values.copy()
@@ -385,67 +320,20 @@ class Servo(ChecksArguments):
         self._last = self._command()
         self._placed = True
 
-    def change(
-        self,
-        goals: Goal | Iterable[Goal] | None = None,
-        *,
-        weights: Mapping[str, float] | None = None,
-        priorities: Mapping[str, int | None] | None = None,
-        velocity: Any = None,
-        acceleration: Any = None,
-        jerk: Any = None,
-        world: World | None = None,
-    ) -> None:
-        """Change goals, limits or the world from the next tick on; the motion goes on without a jump.
+    @property
+    def kept(self) -> Any:
+        """A copy of what a change replaces."""
+        return dict(self.__dict__), self.axes.table.copy(), self.axes.rows
 
-        Omitted arguments change nothing. Goals of the same name keep their targets; new goals without a target keep the
-        place where the body stops. Raised limits apply at once. A lowered limit applies as soon as the body can stop
-        with it inside the limits of its joints and, with a clearance goal, without coming too near; until then the old
-        limit applies. ``limited`` says "recovering" until the motion satisfies the new limit.
+    @kept.setter
+    def kept(self, kept: Any) -> None:
+        """Undo a change."""
+        values, table, rows = kept
+        self.__dict__.clear()
+        self.__dict__.update(values)
+        self.axes.table[:], self.axes.rows = table, rows
 
-        Goals are packed again, which takes some milliseconds.
-
-        Args:
-            goals: All goals from now on.
-            weights: Other weights, by the names of goals.
-            priorities: Other priorities, likewise: a hand-over of two hands exchanges them.
-            velocity: As in the constructor, or of some joints by name.
-            acceleration: Likewise.
-            jerk: Likewise.
-            world: Obstacles of all clearance goals.
-
-        Raises:
-            InputError: If a value cannot be used. The servo then is as before.
-            UnknownNameError: If there is no such goal or joint.
-            UnsupportedError: If the servo does not support these goals.
-        """
-        kept, table = dict(self.__dict__), self.axes.table.copy()
-        before = self.axes.rows
-        try:
-            if goals is not None or weights or priorities or world is not None:
-                wanted = changed_goals(self.ik.goals, goals, weights or {}, priorities or {}, world)
-                self._adopt(self._packed(wanted))
-            self._take_limits(velocity=velocity, acceleration=acceleration, jerk=jerk)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(kept)
-            self.axes.table[:], self.axes.rows = table, before
-            raise
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Raise an error that names the replacement of a removed attribute."""
-            hint = ". servo.change(velocity=...) changes limits" if name == "limit" else ""
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
-
-    def _packed(self, goals: tuple[Goal, ...]) -> IK:
-        """Return the problem with other goals."""
-        solver = _default_solver(goals) if self._solver is None else as_solver(self._solver, goals)
-        with needed_next(*_KERNELS, _LEVELS):
-            return IK.of(self.problem.with_parts(goals, solver, tolerance=self.ik.tolerance))
-
-    def _adopt(self, ik: IK) -> None:
+    def adopt(self, ik: IK) -> None:
         """Switch to another problem of the same body, from the present state."""
         stop, answer, live, inputs = self._stopped(), self._answers.q, self._live, self._inputs
         lost, whole, places, path = self._lost, self._levels, self._places, self._path
@@ -475,7 +363,46 @@ class Servo(ChecksArguments):
         if path is not None:
             self._begin_path(stop)
 
-    def _take_limits(self, **new: Any) -> None:
+    @property
+    def state(self) -> State:
+        """What new parts of the body take over after a change of goals."""
+        return State(
+            self.ik.goals, self._q, self._answers.q, self.places, self.axes, self._own_axes, self._coming,
+            self._live, self._inputs, self._lost, self._held, self._time,
+        )  # fmt: skip
+
+    def take_over(self, states: Sequence[State]) -> None:
+        """Go on from the states of the parts of the body before a change of goals."""
+        first = states[0]
+        q, answer = first.q.copy(), first.answer.copy()
+        for state in states:
+            q[state.places], answer[state.places] = state.q[state.places], state.answer[state.places]
+        self.reset(Pose.trusted(self.skeleton, q), time=first.time)
+        table, coming = self.axes.table, self.axes.table[:, _LIMITS]
+        self.axes.rows = first.axes.rows
+        self._limits_jerk = "jerk" in first.axes.rows
+        for state in states:
+            own = state.own & self._own_axes
+            table[own] = state.axes.table[own]
+            coming[own] = table[own][:, _LIMITS] if state.coming is None else state.coming[own]
+        if any(state.coming is not None for state in states):
+            self._coming = coming
+        self._live.reset(self.probe.places(self._stopped(), self._live.unanchored(self._live.anchored)))
+        for state in states:
+            pairs = same_goals(state.goals, self.ik.goals)
+            self._live.take_over(state.live, pairs)
+            self._inputs.take_over(state.inputs, pairs)
+            for new, old in pairs:
+                self._lost[new] = state.lost[old]
+        holds = {state.held for state in states}
+        self._held = holds.pop() if len(holds) == 1 else ""
+        self._answers.reset(answer)
+        if self._branch is not None:
+            self._branch.reset(answer)
+        self._go_on()
+        self._last = self._command()
+
+    def take_limits(self, **new: Any) -> None:
         """Change the limits that are not None, as soon as the body can satisfy them."""
         if all(value is None for value in new.values()):
             return
@@ -494,56 +421,46 @@ class Servo(ChecksArguments):
         """The clock of the servo, seconds: the time of the last command."""
         return self._time
 
-    def step(
-        self,
-        targets: LiveTarget | None = None,
-        dt: float | None = None,
-        *,
-        at: float | None = None,
-        joints: Mapping[str, float | None] | Mapping[str | int, float | None] | None = None,
-        jog: Mapping[str, float | None] | Mapping[str | int, float | None] | None = None,
-    ) -> Tick:
-        """Take one tick.
-
-        Joints that get a value or a velocity follow it as their limits allow, and stop inside them. While a goal has a
-        target, or the root moves, goals come first: these joints move as far as the goals allow, and the other joints
-        compensate. Otherwise only these joints move, and the goals then keep the places that result.
+    def read(self, inputs: Any, dt: float | None, *, strict: bool = False) -> Any:
+        """Check the inputs of a tick, and return them as ``take`` needs them.
 
         Args:
-            targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal without a new target
-                keeps its last target for ``timeout`` seconds. A goal that never had a target keeps its place. A place
-                by the name of a ``ClearanceGoal`` moves its obstacle there from this tick on. A target with NaN is
-                ignored, and the state of its goal in this tick is "lost".
-            dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
-            at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
-                newer than the last target of their goal are ignored, and ``Tick.stamps`` says so.
-            joints: Values of hinges and slides to go to, radians or length units, by joint. They apply for ``timeout``
-                seconds, after which the goals lead the joint again; None as a value releases the joint at once.
-            jog: Velocities of hinges and slides, per second, likewise.
+            inputs: Targets, the time of the targets, values of joints and velocities of joints, see ``Servo.step``.
+            dt: Seconds since the last tick; None for 1 / ``rate``.
+            strict: Whether ``take`` may not refuse any of them.
 
         Raises:
-            InputError: If a value cannot be used. The servo then is as before.
-            UnknownNameError: If a target belongs to no goal, or a joint does not exist.
-            UnsupportedError: If the servo cannot keep a joint at a value while goals lead the others.
+            InputError: If a value cannot be used. The part then is as before.
         """
+        targets, at, joints, jog = inputs
         h = 1.0 / self.rate if dt is None else seconds("dt", dt)
-        now = self._time + h
         found = None if self._obstacles is None else self._obstacles.read(targets)
         if found is not None:
             targets = found[0] or None
-        news = self._inputs.read(targets, at, now)
+        news = self._inputs.read(targets, at, self._time + h)
         orders = self._drives.read(joints, jog)
         if dt is not None:
             question_time(h, self.rate)
+        drives = orders is not None or self._drives.active
+        if h > 0.0 and news is not None and (strict or drives):
+            self.check_targets(news.table)
+        if h > 0.0 and drives:
+            self._check_drives(news)
+        return h, found, news, orders
+
+    def take(self, read: Any) -> Tick:
+        """Take one tick with the inputs that ``read`` returned.
+
+        Raises:
+            InputError: If a target cannot be used. The part then is as before.
+        """
+        h, found, news, orders = read
         if h <= 0.0:
             return self._last
+        now = self._time + h
         if not self._placed:
             self._placed = True
             question_start()
-        if orders is not None or self._drives.active:
-            if news is not None:
-                self.check_targets(news.table)
-            self._check_drives(news)
         before = self._places
         try:
             if found is not None:
@@ -650,79 +567,56 @@ class Servo(ChecksArguments):
         self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._proves)
         self._led, self._led_row = None, None
 
-    def hold(self, dt: float | None = None) -> Tick:
-        """Take one tick in which the body brakes; it then stands still until a ``step`` has a target.
-
-        Args:
-            dt: As in ``step``.
-
-        Raises:
-            InputError: If the time cannot be used.
-        """
+    def hold(self, dt: float | None, why: str) -> Tick:
+        """See ``Servo.hold``; ``why`` is what the commands say."""
         h = 1.0 / self.rate if dt is None else seconds("dt", dt)
         if h <= 0.0:
             return self._last
-        self._hold(_TOLD)
+        self._hold(why)
         self._inputs.forget(self._live.takes)
         self._time += h
         self._drive(None, self._time, h)
         return self._advance(h)
 
     def schedule(self, targets: Targets, times: ArrayLike, *, fade: float = 0.2) -> None:
-        """Give targets in advance, such as a chunk of a policy. Then call ``step()`` without targets.
-
-        From the next tick on, the goals go smoothly through these targets, each at its time, and stop at the last one.
-        The rest of an earlier schedule is replaced, without a jump of the velocity.
-
-        Args:
-            targets: Targets with a leading axis, as in ``IK.track``, of some goals or all.
-            times: When each is reached, on the clock of the servo (``time``), increasing, seconds. Past times are left
-                out, and ``Tick.stamps`` says "late".
-            fade: Seconds of the transition to the new targets.
-
-        Raises:
-            InputError: If a value cannot be used.
-            UnknownNameError: If a target belongs to no goal.
-        """
+        """See ``Servo.schedule``."""
         if self._obstacles is not None and self._obstacles.knows(targets):
             raise InputError("targets", expected="none of a clearance goal", hint="pass places of obstacles to step")
         self._inputs.schedule(targets, times, fade, self._time)
 
     def clutch(self, goal: str | int, *, scale: float | tuple[float, float] = 1.0) -> Clutch:
-        """Return a clutch, released: from now on, targets of this goal are places of a controller, see ``Clutch``.
-
-        Args:
-            goal: The goal, as in targets.
-            scale: Factor of the controller's motion, or a pair: of its displacement and of its rotation.
-
-        Raises:
-            InputError: If a value cannot be used.
-            UnknownNameError: If there is no such goal.
-        """
+        """See ``Servo.clutch``."""
         return self._inputs.clutch(goal, scale)
 
-    def measured(self, q: Start) -> None:
-        """Take the joint values into account that the robot reports.
+    def reading(self, q: Any, expected: Array) -> Array:
+        """Return measured joint values (nq,), with expected values for joints that are not given."""
+        return self._feedback.of(q, expected, self.problem.as_start)
 
-        The commands stay continuous and keep all limits. While they stand still, the servo learns within seconds how
-        far the robot is off its commands. It corrects the commands by this offset, at most by half of
-        ``following_error``, so that the robot meets its goals. ``Tick.errors`` are then the errors of the robot. If
-        a joint is farther than ``following_error`` from its command, the body brakes and holds, and ``explain`` names
-        the joint. After a measurement within ``following_error``, the next target resumes the motion.
+    @property
+    def body(self) -> Array:
+        """The expected joint values of the robot, (nq,)."""
+        return self._feedback.body(self._q)
 
-        Args:
-            q: A pose or joint values as in ``IK.solve``, or values of some joints by name: the other joints are assumed
-                to be where they are expected. Sensor noise may open loops: the nearest closed pose is used, in which
-                joints that are given by name stay if possible, and joints without sensors follow.
+    def among(self, q: Array) -> Array:
+        """Return the own joints at joint values q (nq,), and the others where they are expected."""
+        return np.where(self.places, q, self.body)
 
-        Raises:
-            InputError: If a value cannot be used.
-            UnknownNameError: If a joint does not exist.
-        """
-        measured = self._feedback.of(q, self._q, self.problem.as_start)
-        self._feedback.read(self._q, measured, self._time)
+    def stop(self, why: str) -> None:
+        """Hold because the measurement of a joint of any part is too far from its command."""
+        self._feedback.far = why
+        self._hold(why)
+
+    def release(self, why: str) -> None:
+        """Go on if the part holds for this reason."""
+        if self._held == why:
+            self._held = ""
+
+    def measured(self, q: Array) -> str:
+        """Take measured joint values (nq,) into account; return why the body has to hold, "" if it has not to."""
+        self._feedback.read(self._q, q, self._time)
         if self._feedback.far:
             self._hold(self._feedback.far)
+        return self._feedback.far
 
     def _move(self, places: Places) -> None:
         """Move some obstacles to new places, if these differ from the present places."""
@@ -848,7 +742,7 @@ class Servo(ChecksArguments):
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
-        return Pose.trusted(self.skeleton, self._q.copy()).matrix(frame)
+        return Pose.trusted(self.skeleton, (self._q if self.around is None else self.around).copy()).matrix(frame)
 
     def lead_time(self) -> float:
         """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or a part."""
@@ -1135,7 +1029,7 @@ class Servo(ChecksArguments):
         holding = self._held
         if np.count_nonzero(unseen) and not (holding or aimed.any() or self._answers.drifts):
             holding = _UNKNOWN
-        details = ServoDetails(
+        self.details = ServoDetails(
             self._view,
             q,
             axes.by_column(AXIS_VELOCITY),
@@ -1151,6 +1045,7 @@ class Servo(ChecksArguments):
             lost=self._lost | unseen,
             aimed=aimed,
             waiting=self._inputs.waiting(),
+            due=self._inputs.due(self._time),
             stamps=self._inputs.told,
             joints=self._drives.states,
             tools={} if self._tools is None else self._tools.told,
@@ -1158,7 +1053,7 @@ class Servo(ChecksArguments):
             blocked=self._blocked,
             places=self._places,
         )
-        return Tick(self.skeleton, q, details)
+        return Tick(self.skeleton, q, self.details)
 
 
 def _replan_of(axes: Array) -> Callable[[], None]:
@@ -1181,18 +1076,11 @@ def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Arra
 
 
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
-_ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
-_KERNELS: Final = (  # entry points that every servo needs in addition to its solver's
+KERNELS: Final = (  # entry points that every servo needs in addition to its solver's
     *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "replan")),
     "hierarchy.full_body.full_body",
+    "servo.step.servo_step",
 )
-_LEVELS: Final = "servo.step.servo_step"
-
-
-def _default_solver(goals: tuple[Goal, ...]) -> Solver:
-    """Return the default solver of a servo with these goals."""
-    plain = len(goals) == 1 and goals[0].needs in _ARM_GOALS and goals[0].rank == 0
-    return LevenbergMarquardt() if plain else FullBody()
 
 
 def _positive(name: str, value: Any, unit: str) -> float:

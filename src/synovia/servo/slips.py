@@ -17,9 +17,9 @@ from synovia.servo.limits import Axes
 from synovia.servo.twist import Twist
 
 _FASTER: Final = 10.0  # multiple of the velocity limit of the file or the servo
-_SLOWEST: Final = 1.0  # ticks per second
-_LONGEST: Final = 1.0  # seconds of a tick
-_MANY: Final = 20.0  # regular ticks in one tick
+_SLOWEST: Final = 1.0  # smallest plausible rate, ticks per second
+_LONGEST: Final = 1.0  # longest plausible time between ticks, seconds
+_MANY: Final = 20.0  # largest plausible time between ticks, as a multiple of the regular time
 _SPIN: Final = 6.0 * math.pi  # radians per second
 _REACHES: Final = 20.0  # length scales per second
 FARTHEST: Final = 20.0  # length scales from a target to the next
@@ -36,7 +36,9 @@ def question_rate(rate: float) -> None:
 
 
 def question_time(dt: float, rate: float) -> None:
-    """Warn of a tick so long that its time is probably in milliseconds."""
+    """Warn of a tick so long that its time is probably in milliseconds, and of one that goes back in time."""
+    if dt < 0.0:
+        warn(f"dt={dt:g}: time does not go back; the tick is left out. Did you mean seconds since the last tick?")
     if dt >= _LONGEST and dt * rate > _MANY:
         warn(
             f"dt={dt:g}: that is {dt * rate:,.0f} ticks in one. dt is in seconds. Did you mean {dt / 1000.0:g}?"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
@@ -30,6 +30,13 @@ _STAMPS: Final = {
     "too late": "A target of {!r} does not count: it came too late.",
     "out of order": "A target of {!r} does not count: it is older than the last one.",
     "NaN": "A target of {!r} does not count: it has NaN.",
+}
+_ADVICE: Final = {  # advice for solves, which a tick cannot follow, and what replaces it
+    " Try another start or more attempts.": " The body would have to leave its branch for that.",
+    "Try more attempts or other goals.": "Try other goals or weights.",
+    " Try more attempts.": "",
+    " Another start may.": "",
+    " Allow more steps.": "",
 }
 _ARRIVED: Final = 1e-9  # radians, length units: closer than this to its goal, the body counts as arrived
 _STILL: Final = 1e-9  # radians, length units per second: a slower body counts as at rest
@@ -267,6 +274,7 @@ class ServoDetails:
         lost: Goals whose targets have stopped coming.
         aimed: Goals with a target since the reset.
         waiting: Goals whose target waits for the body.
+        due: Seconds until the target of a goal is due, by its index, while the servo interpolates to it.
         stamps: As in ``Tick``.
         joints: States of driven joints.
         tools: Limits that hold end effectors back, by their name.
@@ -290,6 +298,7 @@ class ServoDetails:
     lost: Bools
     aimed: Bools
     waiting: tuple[int, ...]
+    due: Mapping[int, float]
     stamps: dict[str, str]
     joints: dict[str, str]
     tools: dict[str, str]
@@ -308,7 +317,7 @@ class ServoDetails:
     @property
     def solution(self) -> Solution:
         """See ``Tick.solution``."""
-        return self._probe.solution(self._body, self.table, self.status)
+        return self._probe.solution(self.body, self.table, self.status)
 
     @property
     def _probe(self) -> Probe:
@@ -316,22 +325,22 @@ class ServoDetails:
         return self.view.probe.among(self.places)
 
     @property
-    def _body(self) -> Array:
+    def body(self) -> Array:
         """Expected joint values of the robot, (nq,): the command shifted by the known offset."""
         return self.q if self.offset is None else self.view.axes.shifted(self.q, self.offset)
 
     @cached_property
     def errors(self) -> tuple[GoalError, ...]:
         """See ``Tick.errors``."""
-        return self._probe.errors(self._body, self.table)
+        return self._probe.errors(self.body, self.table)
 
     @cached_property
     def _missed(self) -> tuple[int, ...]:
-        """Indices of the goals that are not met at these joint values, or whose twist is faster than the body.
+        """Indices of goals that are not met, whose twist is faster than the body, or whose target is not yet due.
 
         A goal is not met either as long as all its targets have had NaN.
         """
-        unknown = {*self.waiting}
+        unknown = {*self.waiting, *self.due}
         if np.count_nonzero(self.lost):
             unknown.update(np.flatnonzero(self.lost & ~self.aimed).tolist())
         ik = self.view.problem
@@ -348,7 +357,7 @@ class ServoDetails:
         missed, holding = self._missed, self.holding
         ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
         out: dict[str, str] = {}
-        home = self.view.home.reached(self._body)
+        home = self.view.home.reached(self.body)
         moves = self.drifts or not self._arrived or self.status is Status.LATE
         for i, goal in enumerate(() if self.view.goalless else self.view.problem.goals):
             if self.lost[i] or holding:
@@ -356,7 +365,7 @@ class ServoDetails:
             elif not home.get(i, True):
                 out[goal.label] = "late" if moves else "missed"
             elif i in missed:
-                out[goal.label] = "missed" if ends and i not in self.waiting else "late"
+                out[goal.label] = "missed" if ends and i not in self.waiting and i not in self.due else "late"
             else:
                 out[goal.label] = "reached" if self.aimed[i] or not goal.takes else "waiting"
         for joint, state in self.joints.items():
@@ -374,7 +383,7 @@ class ServoDetails:
             if "late" in states or "missed" not in states:
                 return Status.LATE if "late" in states else Status.REACHED
             return Status.CONFLICT if self._blocking else Status.LIMITED
-        if self.row is None or self.waiting or not self._arrived or self.row[STATUS] == REACHED:
+        if self.row is None or self.waiting or self.due or not self._arrived or self.row[STATUS] == REACHED:
             return Status.LATE
         status = Status(int(self.view.classified(self.row, self.places)[STATUS]))
         return Status.LATE if status is Status.REACHED else status  # another pose meets the goals, but not this one
@@ -419,7 +428,11 @@ class ServoDetails:
         first, further = [self.holding or (REACHED_ONLY if clear else status.meaning)], list[str]()
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self.row is not None and self._missed:
             problem = problem if self.places is None else problem.with_obstacles_at(self.places)
-            first = Solution(problem, self.view.classified(self.row, self.places)[None]).explain()
+            first = [
+                _advised(line)
+                for line in Solution(problem, self.view.classified(self.row, self.places)[None]).explain()
+            ]
+            further += Behind(self.view.problem, self._probe, self.body, self.table).sentences(self._missed)
         else:
             first += unseen_by_clearance(problem)
         if status is Status.LATE:
@@ -436,12 +449,20 @@ class ServoDetails:
         goals = self.view.problem.goals
         lines = [f"The target of {goals[i].label!r} waits for the body, which is slower than its twist."
                  for i in self.waiting]  # fmt: skip
-        lines += Behind(self.view.problem, self._probe, self._body, self.table).sentences(self._missed)
+        lines += [f"The target of {goals[i].label!r} is due in {seconds:.3g} s." for i, seconds in self.due.items()]
+        lines += Behind(self.view.problem, self._probe, self.body, self.table).sentences(self._missed)
         if not self.limited:
             nearest = self.view.axes.nearest(self.velocity, self.acceleration)
             shares = [f"{joint} ({100.0 * share:.2g} % of its {limit})" for joint, limit, share in nearest]
             lines += [f"Nearest to their limits: {', '.join(shares)}."] if shares else []
         return lines
+
+
+def _advised(line: str) -> str:
+    """Return a sentence about a solution without advice on attempts, starts and steps."""
+    for advice, instead in _ADVICE.items():
+        line = line.replace(advice, instead)
+    return line
 
 
 def _known(known: Array | None, row: Array, places: Places | None = None) -> Array:

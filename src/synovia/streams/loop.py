@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from synovia.model import Skeleton
-from synovia.retargeting import LiveReport, LiveRetarget
+from synovia.retargeting import LiveRetarget
 from synovia.streams.base import Sink, Source
+from synovia.text import Report
 
 _WAIT: Final = 0.005  # seconds between two polls of the source
 _SWITCH: Final = 5e-4  # seconds; thread switch interval, so that other threads do not delay the loop
@@ -29,7 +30,7 @@ class Run:
         interrupted: The exception of Ctrl+C if it ended the loop; else None.
     """
 
-    report: LiveReport | None
+    report: Report | None
     ticks: int
     late: int
     dropped: dict[str, int]
@@ -113,7 +114,5 @@ def play(
         source.close()
         for sink in open_sinks:
             sink.close()
-    report = None if live is None else live.report()
-    if report is not None:
-        report = replace(report, unseen=report.unseen or getattr(source, "unseen", {}))
+    report = None if live is None else live.report(getattr(source, "unseen", None))
     return Run(report, ticks, late, dict(source.dropped), interrupted)

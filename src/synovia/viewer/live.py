@@ -17,6 +17,7 @@ from synovia.io.load import Clips, clip_number, format_of, is_bundled, load_clip
 from synovia.io.worlds import read_world
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.up import find_up
+from synovia.model.finding import Finding
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.model.shapes.world import World
@@ -150,8 +151,9 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
 
     own, start, (clips, playing), name = _opened(model, loops)
     notes: tuple[str, ...] = ()
+    found: Sequence[Finding] = ()
     if clip is not None:
-        clips, playing, notes = _with_clip(clips, clip, own)
+        clips, playing, notes, found = _with_clip(clips, clip, own)
     clear = [] if clearance is None else [ClearanceGoal(clearance)]
     wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
     if any(isinstance(goal, ClearanceGoal) for goal in (*(wanted or ()), *clear)):
@@ -181,6 +183,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         if wanted is None:
             first_goals(session.goals)
         if playing is not None:
+            session.state.findings = {playing: found}
             session.animation.set_clip(playing)  # set after the first goals, which then follow the clip
             session.animation.set_play(playing=True)
         if wanted is not None:
@@ -277,8 +280,8 @@ def _clip_of(path: str | Path, body: Skeleton) -> Motion:
     return load_motion(path, skeleton=None if format_of(Path(path)).read_onto is None else body)
 
 
-def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...]]:
-    """Return a clip for the body, with notes: a clip of another body is retargeted.
+def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...], tuple[Finding, ...]]:
+    """Return a clip for the body, with notes and findings: a clip of another body is retargeted.
 
     Raises:
         SynoviaError: If the clip cannot be retargeted.
@@ -288,17 +291,19 @@ def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...]]:
     except InputError:
         answer = retarget(clip, body)
         note = f"{clip.name}: retargeted from {clip.skeleton.name} to {body.name}; the verdict is {answer.verdict!r}"
-        return answer.motion, (note,)
-    return clip, ()
+        return answer.motion, (note,), tuple(answer.findings)
+    return clip, (), ()
 
 
-def _with_clip(clips: Sequence[Motion], clip: Any, body: Skeleton) -> tuple[list[Motion], int, tuple[str, ...]]:
-    """Return the clips with the requested clip among them, the number of this clip, and notes on its retargeting."""
+def _with_clip(
+    clips: Sequence[Motion], clip: Any, body: Skeleton
+) -> tuple[list[Motion], int, tuple[str, ...], tuple[Finding, ...]]:
+    """Return the clips with the requested one, its number, and notes and findings about its retargeting."""
     if not isinstance(clip, int | Motion):
         clip = str(clip)
         if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):
             clip = _clip_of(clip, body)
     if isinstance(clip, Motion):
-        fitting, notes = _fitting(clip, body)
-        return [*clips, fitting], len(clips), notes
-    return list(clips), clip_number(clips, clip, body.name), ()
+        fitting, notes, found = _fitting(clip, body)
+        return [*clips, fitting], len(clips), notes, found
+    return list(clips), clip_number(clips, clip, body.name), (), ()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
+from synovia.clips.editing import EditStack
 from synovia.draw.loops import bars_of
 from synovia.draw.scene import bone_lengths
 from synovia.draw.theme import THEMES
@@ -30,13 +31,15 @@ from synovia.surface import Part, surface_of_skeleton
 from synovia.viewer.scene.bodies import ahead_of, build
 from synovia.viewer.scene.loops import colours_of, sizes_of
 from synovia.viewer.scene.paint import corner_steps, jpeg
+from synovia.viewer.timeline.timeline import spans_of
 
 _STEP: Final = 1e-5  # resolution of stored joint values, radians or fractions of the body's size
 _SAMPLES: Final = 16  # number of frames to measure size and floor
 _MOST_HANDLES: Final = 8
 _FEET: Final = ("_foot", "_paw")  # endings of the roles that support the body
 _TRAVELS: Final = 0.6  # fraction of the body's size: the camera follows a root with a larger range of motion
-_SCRIPTS: Final = ("kinematics.js", "drawing.js", "page.js")
+_PAGE: Final = "offline_page/page"  # its files, without their extensions
+_SCRIPTS: Final = ("offline_page/kinematics.js", "offline_page/drawing.js", "timeline/timeline.js", f"{_PAGE}.js")
 
 
 def write_page(
@@ -83,6 +86,10 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
         **_view(motion, surface.parts, whole=whole),
         "body": _body(skeleton),
         "handles": _handles(skeleton),
+        "feet": [
+            {"name": skeleton.joint_names[foot.head], "spans": spans_of(foot.stands)}
+            for foot in EditStack(motion).body.feet
+        ],
         "bones": _bones(skeleton),
         "whole": whole,
         "surface": _surface(surface.parts, pack),
@@ -94,12 +101,12 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":  # escaped, so that a name from a file cannot end the script
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    folder = files("synovia.viewer").joinpath("offline_page")
+    folder = files("synovia.viewer")
 
     def read(name: str) -> str:
         return folder.joinpath(name).read_text(encoding="utf-8")
 
-    page = read("page.html").replace("/*STYLE*/", read("page.css"))
+    page = read(f"{_PAGE}.html").replace("/*STYLE*/", read(f"{_PAGE}.css") + read("timeline/timeline.css"))
     return page.replace("/*SCRIPT*/", "\n".join(read(name) for name in _SCRIPTS)).replace("/*DATA*/", text)
 
 

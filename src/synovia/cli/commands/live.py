@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,10 +14,10 @@ from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.running import Terminal
 from synovia.jobs.clips import Roles
 from synovia.jobs.hand import APART, distance_of
-from synovia.jobs.options import File, Number, argument, described, option, said_of
+from synovia.jobs.options import File, Number, Word, argument, described, option, said_of
 from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, TARGET, VELOCITY
 from synovia.jobs.verbs.retarget import Retarget
-from synovia.text import plain, printable
+from synovia.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,9 @@ class Live(Roles):
     clearance: Any = option(default=..., like=options.LIVE_APART, kind=APART, metavar="DISTANCE|none")
     shapes: bool = option(default=..., like=options.FITTED)
     idle_hands: Any = option(default=..., like=said_of(Retarget, "idle_hands"))
+    root_motion: Any = option(
+        default=..., like=options.LIVE_ROOT, kind=Word(("root", "hips", "none")), metavar="root|hips|none"
+    )
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(default=..., like=options.LEARN, kind=Number(0), metavar="SECONDS")
     calibration: Path | None = option(default=..., like=options.CALIBRATION, kind=File(), metavar="FILE.toml")
@@ -135,7 +138,7 @@ def live(given: Live) -> int:
     finally:
         if page is not None:
             page.view.stop()
-    return int(run.report is None or run.report.verdict == "failed")
+    return int(run.report is None or run.report.facts["verdict"] == "failed")
 
 
 def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRetarget:
@@ -146,7 +149,8 @@ def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRet
         body, target, rate=rate, joint_map=None if given.joint_map is None else read_map(given.joint_map),
         rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration,
         hold_feet=given.hold_feet, clearance=distance_of(given.clearance), idle_hands=given.idle_hands,
-        root="fixed" if given.fixed else "free", calibration=given.calibration, learn=given.learn,
+        root_motion=given.root_motion, root="fixed" if given.fixed else "free", calibration=given.calibration,
+        learn=given.learn,
     )  # fmt: skip
 
 
@@ -154,17 +158,9 @@ def _report(given: Live, run: Run) -> None:
     """Print the report of a run; as text to stderr if poses go to stdout."""
     report = run.report
     if given.as_json:
-        content: dict[str, Any] = {
-            "schema": "synovia.live/1", "ticks": run.ticks, "late": run.late, "dropped": run.dropped,
-        }  # fmt: skip
-        if report is not None:
-            content |= {
-                **plain(report, "verdict", "findings", "seconds", "held", "samples", "losses", "learning", "limited"),
-                "samples_left_out": dict(report.dropped),
-                "off_deg": {limb: math.degrees(angle) for limb, angle in report.off.items()},
-                **plain(report, "slide", "standing", "missed", "behind", "unseen"),
-            }
-        emit_json(content)
+        facts: Mapping[str, Any] = {} if report is None else report.facts
+        run_facts = {"ticks": run.ticks, "late": run.late, "dropped": run.dropped}
+        emit_json({"schema": "synovia.live/1", **facts, **run_facts})
         return
     lines = [str(report) if report is not None else "no poses received from the source"]
     if report is None and run.dropped.get("of another size"):

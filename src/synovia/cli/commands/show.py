@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import click
 
 from synovia import options
 from synovia.cli.command import Argument, Command, refuse
-from synovia.cli.declare import with_options
+from synovia.cli.declare import typed, with_options
 from synovia.cli.output import emit, emit_report
-from synovia.cli.values import typed
 from synovia.jobs.clearance import CLEARANCE
 from synovia.jobs.clips import ClipReader, Roles, with_roles
 from synovia.jobs.options import File, Word, argument, described, option, said_of
 from synovia.jobs.shared import JSON, MODEL
+
+_REACH_CELLS: Final = 36  # two characters each
 
 
 @described
@@ -43,6 +45,11 @@ class Inspect(Roles):
             shown="",
         ),
     )
+    reach: str | None = option(
+        default=None, metavar="JOINT", completes="joints",
+        help="Show a map of what this joint reaches within the limits instead: by a pose, proved to be out of reach, or"
+        " undecided.",
+    )  # fmt: skip
     as_json: bool = option(default=False, like=JSON)
 
 
@@ -61,7 +68,7 @@ def inspect(given: Inspect) -> None:
         from synovia.cli.world_report import world_report
 
         text = "expected a model with this option, got a world."
-        refuse(text, "model", "roles", "srdf", "loops", "shapes", "pairs", "clearance")
+        refuse(text, "model", "roles", "srdf", "loops", "shapes", "pairs", "clearance", "reach")
         emit_report(world_report(read_world(as_path(file))), as_json=given.as_json)
         return
     clip = None if model is None else file
@@ -70,6 +77,11 @@ def inspect(given: Inspect) -> None:
     if model is not None and clips.motions:
         skeleton = clips.motions[0].skeleton
     skeleton = with_roles(skeleton, given.roles)
+    if given.reach is not None:
+        from synovia.plots.reach import map_reach
+
+        emit_report(map_reach(skeleton, given.reach, cells=_REACH_CELLS).report(), as_json=given.as_json)
+        return
     fit = None
     if given.shapes:
         from synovia.covers import shape_fit, with_shapes

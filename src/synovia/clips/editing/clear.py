@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -22,40 +21,10 @@ from synovia.ik.solution import length_text
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.model.shapes.over_time import TooNear
 from synovia.text import counted, plain
 
 _ROUNDING: Final = 1e-9  # fraction of the body's size; smaller violations of a distance are ignored
-
-
-@dataclass(frozen=True, slots=True)
-class NearPair:
-    """Two links, or a link and an obstacle, that are nearer than a clearance goal allows.
-
-    Args:
-        pair: Names of the two; a link without a name has its row instead.
-        distance: Smallest distance over the frames, length units; negative for an overlap.
-        wanted: The required distance, length units.
-        frame: The frame with the smallest distance.
-        frames: All frames in which the pair is too near.
-    """
-
-    pair: tuple[str | int, str | int]
-    distance: float
-    wanted: float
-    frame: int
-    frames: tuple[int, ...]
-
-    def text(self, meters_per_unit: float | None) -> str:
-        """Return a sentence about the pair with its distances and frames.
-
-        Args:
-            meters_per_unit: Metres per length unit of the body.
-        """
-        say = partial(length_text, meters_per_unit=meters_per_unit)
-        first, second = self.pair
-        how = f"overlap by {say(-self.distance)}" if self.distance < 0.0 else f"are {say(self.distance)} apart"
-        wanted = f", and should be {say(self.wanted)} apart" if self.wanted > 0.0 else ""
-        return f"{first} and {second} {how} in frame {self.frame}{wanted}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +49,7 @@ class EditClearance:
     layer: str
     goal: ClearanceGoal
     frames: tuple[int, ...]
-    too_near: tuple[NearPair, ...]
+    too_near: tuple[TooNear, ...]
 
     @property
     def missed_frames(self) -> tuple[int, ...]:
@@ -89,10 +58,9 @@ class EditClearance:
 
     def to_object(self) -> dict[str, Any]:
         """Return the result as in JSON files."""
-        near = [plain(one, "pair", "distance", "frames") for one in self.too_near]
         return {
             "layer": self.layer, "distance": self.goal.distance, "frames": len(self.frames),
-            "missed": list(self.missed_frames), "too_near": near,
+            "missed": list(self.missed_frames), "too_near": plain(self.too_near),
         }  # fmt: skip
 
     def on(self, motion: Motion, frames: Sequence[int]) -> EditClearance:
@@ -116,7 +84,7 @@ class EditClearance:
         )
 
 
-def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: ClearanceGoal) -> list[NearPair]:
+def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: ClearanceGoal) -> list[TooNear]:
     """Return the pairs that are too near in frames of a clip, the nearest first; paths between frames are not measured.
 
     Args:
@@ -125,7 +93,7 @@ def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: Cleara
         frames: Numbers of the frames.
         goal: The goal, resolved.
     """
-    out: list[NearPair] = []
+    out: list[TooNear] = []
     for watched in WatchedPairs.of_goal(skeleton, goal):
         least = watched.distance - _ROUNDING * skeleton.size
         found: dict[tuple[str | int, str | int], list[tuple[float, int]]] = {}
@@ -135,14 +103,8 @@ def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: Cleara
                     break
                 if contact.pair is not None:
                     found.setdefault(contact.pair, []).append((contact.distance, frame))
-        out += [NearPair(pair, *_least(all_of, watched.distance)) for pair, all_of in found.items()]
+        out += [TooNear.of(pair, watched.distance, *zip(*every, strict=True)) for pair, every in found.items()]
     return sorted(out, key=lambda one: one.distance - one.wanted)
-
-
-def _least(found: Sequence[tuple[float, int]], wanted: float) -> tuple[float, float, int, tuple[int, ...]]:
-    """Return the fields of a ``NearPair`` from (distance, frame) of each frame in which the pair is too near."""
-    distance, frame = min(found)
-    return distance, wanted, frame, tuple(frame for _, frame in found)
 
 
 def clearances(asked: Iterable[Asked]) -> list[tuple[ClearanceGoal, NDArray[np.bool_] | None]]:
@@ -150,16 +112,16 @@ def clearances(asked: Iterable[Asked]) -> list[tuple[ClearanceGoal, NDArray[np.b
     return [(one.goal, one.holds) for one in asked if isinstance(one.goal, ClearanceGoal)]
 
 
-def near_in(body: Body, q: Array, asked: Iterable[Asked]) -> list[NearPair]:
+def near_in(body: Body, q: Array, asked: Iterable[Asked]) -> list[TooNear]:
     """Return the pairs that are too near for a goal in poses (n, nq); their frames are indices of these poses."""
-    out: list[NearPair] = []
+    out: list[TooNear] = []
     for goal, holds in clearances(asked):
         places = np.arange(len(q)) if holds is None else np.flatnonzero(holds)
         out += near_pairs(body.skeleton, q[places], places.tolist(), goal)
     return out
 
 
-def links_of(body: Body, near: Iterable[NearPair]) -> list[int]:
+def links_of(body: Body, near: Iterable[TooNear]) -> list[int]:
     """Return the rows of the links in some pairs."""
     rows: set[int] = set()
     for name in {name for one in near for name in one.pair}:

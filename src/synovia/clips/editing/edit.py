@@ -15,8 +15,7 @@ from synovia.arguments import Progress, check_kind
 from synovia.clips.editing.body import Body, size_of
 from synovia.clips.editing.clear import EditClearance, clearances, near_pairs
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
-from synovia.clips.editing.meter import Meter
-from synovia.clips.editing.problems import Options, errors_of, legs_at_limits
+from synovia.clips.editing.problems import Meter, Options, errors_of, legs_at_limits
 from synovia.clips.editing.smoothness import Moved
 from synovia.clips.loosened import at_limit
 from synovia.errors import InputError, SynoviaError, restated

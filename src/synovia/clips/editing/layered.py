@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
-from synovia.clips.editing.clear import NearPair, limbs_of, links_of, near_in
+from synovia.clips.editing.clear import limbs_of, links_of, near_in
 from synovia.clips.editing.keys import KeyCurves, changed_rows, columns_of, with_changes
 from synovia.clips.editing.problems import Asked, Errors, Options, Problems, Stage, errors_of
 from synovia.clips.editing.smoothness import Moved, without_fast_parts
@@ -37,6 +37,7 @@ from synovia.model.anatomy.feet import runs
 from synovia.model.change import blend, change_between, changed, no_change, smooth
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import world_frames
+from synovia.model.shapes.over_time import TooNear
 from synovia.model.tree import ancestors
 from synovia.problem.structure import allowed_rows
 from synovia.text import counted
@@ -238,7 +239,7 @@ class LayerOnClip:
             return replace(stage, only=only)
         return replace(stage, only=self._allowed) if stage.last else None
 
-    def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[NearPair]) -> None:
+    def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[TooNear]) -> None:
         """Set changes of poses (n, nq) that are only rounding errors to zero, if the layer has only clearance goals.
 
         Args:

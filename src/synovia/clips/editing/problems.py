@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.arguments import Progress
 from synovia.clips.editing.body import Body, PlantedFoot
-from synovia.clips.editing.meter import Meter
 from synovia.goals import ClearanceGoal, Goal, PoseGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
@@ -25,6 +25,7 @@ from synovia.problem.structure import with_tied
 from synovia.solver import FullBody
 from synovia.tracking.around import Around
 
+_SHARE: Final = 0.7  # fraction of a layer's remaining progress for the next pass; usually the first pass is the last
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 _REST_STEP: Final = 1e-3  # radians: the steps of a frame end after a smaller step; the rounding error is then invisible
@@ -302,3 +303,41 @@ def errors_of(
     """Return errors of goals at poses, (n, goals, 2), and their tolerances, (goals, 2); arguments as for ``Errors``."""
     errors = Errors(body, asked, tolerance)
     return errors.at(q, [one.wanted for one in asked]), errors.most
+
+
+class Meter:
+    """Reports the progress of an edit, which never decreases.
+
+    Args:
+        progress: Called with (frames done, number of frames); None for no reports.
+        frames: Number of frames in each layer.
+    """
+
+    def __init__(self, progress: Progress | None, frames: list[int]) -> None:
+        """Begin with no frame done."""
+        self._progress, self._left, self._all = progress, frames[::-1], sum(frames)
+        self._before, self._own, self._done, self._step = 0, 0, 0.0, 0.0
+
+    def begin_layer(self) -> None:
+        """Mark all frames of the previous layer as done, and start the next layer."""
+        self._before, self._own, self._done = self._before + self._own, self._left.pop(), 0.0
+        self._report()
+
+    def begin_pass(self, count: int) -> None:
+        """Start one more pass over ``count`` frames of this layer."""
+        self._step = _SHARE * (self._own - self._done) / max(count, 1)
+
+    def frames(self, count: int) -> None:
+        """Mark ``count`` more frames of this pass as done."""
+        self._done += count * self._step
+        self._report()
+
+    def end(self) -> None:
+        """Report that all frames are done."""
+        self._before, self._own, self._done = self._all, 0, 0.0
+        self._report()
+
+    def _report(self) -> None:
+        """Report the progress."""
+        if self._progress is not None:
+            self._progress(min(self._before + round(self._done), self._all), self._all)

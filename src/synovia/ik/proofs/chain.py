@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,8 +18,6 @@ from synovia.kernels.layout import (
     LOWER,
     OFFSET,
     PARENT,
-    PARTS,
-    POSITION,
     RATIO,
     TRANSLATION_COLUMN,
     UPPER,
@@ -48,6 +47,8 @@ class Chain:
         names: Names of the joints; a ball is three hinges of its name.
         places: Element of the joint values of the body that each joint moves; -1 for balls and joints that follow.
         held: Names of the joints of the chain that stay at their values.
+        keys: What tells each joint from those of other chains of the body, parents first; joints that stand for the
+            freedom of a goal, such as bounds, have no name and no place.
     """
 
     fixed: Array
@@ -57,6 +58,12 @@ class Chain:
     names: tuple[str, ...]
     places: tuple[int, ...]
     held: tuple[str, ...] = ()
+    keys: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def kinds(self) -> Array:
+        """How each joint moves the tip, (n,), see ``kernels.proofs.boxes``."""
+        return self.slides.astype(np.float64)
 
     @property
     def scale(self) -> float:
@@ -83,7 +90,10 @@ class Chain:
             turn = self.fixed[n, :, :3]
             whole = np.column_stack([turn @ whole[:, :3], turn @ whole[:, 3] + self.fixed[n, :, 3]])
         fixed = np.concatenate([self.fixed[:n], whole[None]])
-        return Chain(fixed, self.slides[:n], self.low[:n], self.high[:n], self.names[:n], self.places[:n], self.held)
+        return replace(
+            self, fixed=fixed, slides=self.slides[:n], low=self.low[:n], high=self.high[:n], names=self.names[:n],
+            places=self.places[:n], keys=self.keys[:n],
+        )  # fmt: skip
 
     def wrist(self) -> Array | None:
         """Return the point on the axis of the last joint nearest to the axis before, in its frame; None without one."""
@@ -141,8 +151,16 @@ def held_text(held: Sequence[str]) -> str:
     return f" while {first_few([repr(name) for name in held])} {'stays' if len(held) == 1 else 'stay'} in place"
 
 
-def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chain | None:
-    """Return the chain of the position of goal g, without joints if none moves; None if proofs do not know its joints.
+def chain_of(
+    reduced: Reduced,
+    names: tuple[str, ...],
+    q: Array,
+    g: int,
+    *,
+    root: Array | None = None,
+    along: bool = True,
+) -> Chain | None:
+    """Return the chain of goal g, without joints if none moves; None if proofs do not know its joints.
 
     Limits are relaxed where needed, so that the chain reaches at least what the body reaches: a ball turns freely, and
     joints that follow others move freely within their ranges. Joints that may not move stay at their values in q.
@@ -152,43 +170,61 @@ def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chai
         names: Names of the joints of the body.
         q: Joint values (nq,) of the pose.
         g: Index of the goal.
+        root: Position (3,) of a free root that has a target; None without one.
+        along: Whether the last axis of a ball lies along its link, which shortens proofs. Chains that share a ball need
+            the same axes.
     """
-    row = int(reduced.goals.table[g, GOAL_ROW])
-    if not reduced.goals.table[g, PARTS] & POSITION:
-        return None
-    rows: list[int] = []
-    joints: list[int] = reduced.joints.tolist()
+    rows = _rows_above(reduced, g)
+    if root is None and (reduced.rows[rows, COLUMN] >= 0).all():
+        return _moving_chain(reduced, names, g, along)
+    return _chain(reduced, names, rows, g, _Frames(reduced, q), root, along=along)
+
+
+def _rows_above(reduced: Reduced, g: int) -> list[int]:
+    """Return the rows from the joint of a goal up to the root."""
+    row, rows = int(reduced.goals.table[g, GOAL_ROW]), list[int]()
     while row >= 0:
         rows.append(row)
         row = int(reduced.rows[row, PARENT])
-    frames = _frames(reduced, q)
-    fixed = _Links()
-    slides: list[bool] = []
-    limits: list[tuple[float, float]] = []
-    owners: list[str] = []
-    places: list[int] = []
-    held: list[str] = []
+    return rows
+
+
+@lru_cache(64)
+def _moving_chain(reduced: Reduced, names: tuple[str, ...], g: int, along: bool) -> Chain | None:
+    """Return a chain whose joints all move, so that it is the same in every pose."""
+    return _chain(reduced, names, _rows_above(reduced, g), g, None, None, along=along)
+
+
+def _chain(
+    reduced: Reduced,
+    names: tuple[str, ...],
+    rows: list[int],
+    g: int,
+    frames: _Frames | None,
+    root: Array | None,
+    *,
+    along: bool,
+) -> Chain | None:
+    """Return the chain of some rows, from the tip to the root; see ``chain_of``."""
+    joints: list[int] = reduced.joints.tolist()
+    links = _Links(along=along)
     for row in reversed(rows):
         kind, moves = int(reduced.rows[row, KIND]), reduced.rows[row, COLUMN] >= 0
-        if reduced.rows[row, TRANSLATION_COLUMN] >= 0 or (moves and kind == Kind.FREE):
-            return None
-        if not moves:
-            parent = int(reduced.rows[row, PARENT])
-            above = np.eye(4) if parent < 0 else frames[parent]
-            fixed.add(np.linalg.inv(above) @ frames[row])
-            held.append(names[joints[row]])
-            continue
-        fixed.add(frames_to_transforms(reduced.fixed[row]))
         name = names[joints[row]]
+        if reduced.rows[row, TRANSLATION_COLUMN] >= 0 or (moves and kind == Kind.FREE):
+            if root is None or reduced.rows[row, PARENT] >= 0 or not moves:
+                return None
+            links.add(rigid((float(root[0]), float(root[1]), float(root[2]))))
+            links.ball(name, row)
+            continue
+        if not moves:
+            if frames is not None:
+                links.add(frames.step(row))
+            links.held.append(name)
+            continue
+        links.add(frames_to_transforms(reduced.fixed[row]))
         if kind == Kind.BALL:
-            for range_of, part in zip(_BALL, (np.eye(4), _QUARTER, _QUARTER.T), strict=True):
-                fixed.add(part)
-                fixed.end()
-                slides.append(False)
-                limits.append(range_of)
-                owners.append(name)
-                places.append(-1)
-            fixed.turns_freely = True
+            links.ball(name, row)
             continue
         bounds, (ratio, offset) = reduced.limits[reduced.rows[row, VARIABLE]], reduced.couple[row, [RATIO, OFFSET]]
         ends = bounds[[LOWER, UPPER]] if ratio else np.zeros(2)
@@ -198,48 +234,70 @@ def chain_of(reduced: Reduced, names: tuple[str, ...], q: Array, g: int) -> Chai
         if kind == Kind.HINGE and not last - first < 2 * math.pi:
             first, last = -math.pi, math.pi
         if last - first < _SAME:
-            fixed.add(_motion(kind == Kind.SLIDE, 0.5 * (first + last)))
+            links.add(_motion(kind == Kind.SLIDE, 0.5 * (first + last)))
             continue
-        fixed.end()
-        slides.append(kind == Kind.SLIDE)
-        limits.append((first, last))
-        owners.append(name)
-        places.append(int(reduced.rows[row, FIRST_Q]) if (ratio, offset) == (1.0, 0.0) else -1)
-    fixed.add(frames_to_transforms(reduced.goals.offsets[g]))
-    fixed.end()
-    low, high = np.array(limits).reshape(-1, 2).T
-    return Chain(
-        np.array(fixed.done), np.array(slides, np.bool_), low.copy(), high.copy(), tuple(owners), tuple(places),
-        tuple(held),
-    )  # fmt: skip
+        place = int(reduced.rows[row, FIRST_Q]) if (ratio, offset) == (1.0, 0.0) else -1
+        links.joint(name, (row, 0), (first, last), place, slides=kind == Kind.SLIDE)
+    links.add(frames_to_transforms(reduced.goals.offsets[g]))
+    return links.chain()
 
 
 class _Links:
-    """Collects the fixed transforms between the joints of a chain.
+    """Collects the joints of a chain and the fixed transforms between them.
 
     Attributes:
-        done: The transforms so far, (3, 4) each.
-        turns_freely: Whether a ball without limits comes before the current transform.
+        held: Names of joints that stay in place.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, along: bool) -> None:
         """Begin at the world."""
-        self.done: list[Array] = []
-        self.turns_freely = False
+        self.held: list[str] = []
+        self._fixed: list[Array] = []
+        self._slides: list[bool] = []
+        self._limits: list[tuple[float, float]] = []
+        self._names: list[str] = []
+        self._places: list[int] = []
+        self._keys: list[tuple[int, int]] = []
+        self._along, self._turns_freely = along, False
         self._open = np.eye(4)
 
     def add(self, part: Array) -> None:
         """Append a transform to the current one."""
         self._open = self._open @ part
 
-    def end(self) -> None:
+    def joint(self, name: str, key: tuple[int, int], limits: tuple[float, float], place: int, *, slides: bool) -> None:
+        """Append a joint."""
+        self._end()
+        self._names.append(name)
+        self._keys.append(key)
+        self._limits.append(limits)
+        self._places.append(place)
+        self._slides.append(slides)
+
+    def ball(self, name: str, row: int) -> None:
+        """Append the three hinges of a ball without limits."""
+        for k, (limits, part) in enumerate(zip(_BALL, (np.eye(4), _QUARTER, _QUARTER.T), strict=True)):
+            self.add(part)
+            self.joint(name, (row, k), limits, -1, slides=False)
+        self._turns_freely = self._along
+
+    def chain(self) -> Chain:
+        """Return the chain."""
+        self._end()
+        low, high = np.array(self._limits).reshape(-1, 2).T
+        return Chain(
+            np.array(self._fixed), np.array(self._slides, np.bool_), low.copy(), high.copy(), tuple(self._names),
+            tuple(self._places), tuple(self.held), tuple(self._keys),
+        )  # fmt: skip
+
+    def _end(self) -> None:
         """End the current transform; after a ball, turn it so that the link lies along the last axis of the ball."""
         whole, length = self._open, float(np.linalg.norm(self._open[:3, 3]))
-        if self.turns_freely and length > 0.0:
+        if self._turns_freely and length > 0.0:
             along = whole[:3, 3] / length
             whole = rigid((0.0, 0.0, 0.0), align_z(along).T) @ whole
-        self.done.append(whole[:3])
-        self._open, self.turns_freely = np.eye(4), False
+        self._fixed.append(whole[:3])
+        self._open, self._turns_freely = np.eye(4), False
 
 
 def _motion(slides: bool, value: float) -> Array:
@@ -250,13 +308,20 @@ def _motion(slides: bool, value: float) -> Array:
     return rigid((0.0, 0.0, 0.0), np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
 
 
-def _frames(reduced: Reduced, q: Array) -> Array:
-    """Return the world transforms of the rows of a reduced body, (rows, 4, 4)."""
-    from synovia.kernels.tree.forward import forward_many
+class _Frames:
+    """World transforms of the rows of a reduced body, for the joints that stay in place."""
 
-    count = len(reduced.rows)
-    out = np.empty((1, count, FRAME_WIDTH))
-    ints = np.ascontiguousarray(reduced.rows[:, :VARIABLE], np.int32)
-    turns = np.tile(np.eye(3).ravel(), (count, 1))
-    forward_many(ints, reduced.fixed, reduced.couple, turns, np.ascontiguousarray(q[None]), out)
-    return frames_to_transforms(out[0])
+    def __init__(self, reduced: Reduced, q: Array) -> None:
+        """Compute the transforms at joint values q (nq,)."""
+        from synovia.kernels.tree.forward import forward_many
+
+        out = np.empty((1, len(reduced.rows), FRAME_WIDTH))
+        ints = np.ascontiguousarray(reduced.rows[:, :VARIABLE], np.int32)
+        turns = np.tile(np.eye(3).ravel(), (len(reduced.rows), 1))
+        forward_many(ints, reduced.fixed, reduced.couple, turns, np.ascontiguousarray(q[None]), out)
+        self._world, self._rows = frames_to_transforms(out[0]), reduced.rows
+
+    def step(self, row: int) -> Array:
+        """Return the transform (4, 4) from the parent of a row to the row."""
+        parent = int(self._rows[row, PARENT])
+        return self._world[row] if parent < 0 else np.linalg.inv(self._world[parent]) @ self._world[row]

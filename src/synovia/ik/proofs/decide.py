@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.goals import PositionGoal
 from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import Chain, chain_of, held_text
+from synovia.ik.proofs.conditions import Condition, conditions_of, implied, join
 from synovia.ik.proofs.maps import MOST_PAINTED, ReachMap, map_of
 from synovia.ik.proofs.proof import Proof
-from synovia.ik.proofs.search import Found, search
-from synovia.kernels.layout import PARTS, ROTATION
+from synovia.ik.proofs.search import MOST_TOKENS, Found, search, single
+from synovia.kernels.layout import PARTS, POSITION, ROTATION
 from synovia.model.geometry import Array, frames_to_transforms
 
 _SHARES: Final = (0.5,)  # shares of the smallest distance found that a search tries to exclude, before the tolerance
@@ -22,8 +25,12 @@ _FINE: Final = (0.3, 0.5, 0.7, 0.85, 0.95)  # the same for a map, which takes le
 _ROUNDING: Final = 1e-8  # more than the margin of the search, which is 1e-9 of the scale of a chain
 _EXACT: Final = 1e-12  # of the distance of a target from the origin: its rounding
 _WORTH: Final = 1.01  # factor by which limits have to exclude more than lengths, which are the simpler proof
-_SHORT: Final = 4_000  # length of a proof of a share of the distance by a map
+_SHORT: Final = 800  # length of a proof of a share of the distance by a map: some tenths of a millisecond
 _QUICK: Final = 20_000  # length of a proof of a share of the distance
+_NAMES: Final = {
+    "position": "position", "bounds": "position", "rotation": "rotation", "direction": "direction", "aim": "direction",
+}  # fmt: skip
+_MEASURES: Final = {"rotation": "angle", "direction": "direction", "aim": "aim", "bounds": "bounds"}
 
 
 class Decision(NamedTuple):
@@ -51,7 +58,8 @@ class _Budget:
     boxes: int = MOST_PAINTED
 
 
-class _Point(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Point:
     """A point that a goal fixes in the world.
 
     Args:
@@ -60,7 +68,8 @@ class _Point(NamedTuple):
         target: Where the goal puts it (3,).
         near: Distance from there that the tolerances allow, length units.
         miss: Its distance from there in the best pose.
-        slack: Part of ``near`` that the tolerance of the rotation allows.
+        slack: Part of ``near`` that the tolerance of the rotation or direction allows.
+        given: What the poses of the claim have in common.
     """
 
     goal: int
@@ -69,34 +78,77 @@ class _Point(NamedTuple):
     near: float
     miss: float
     slack: float = 0.0
+    given: str = ""
 
-    @property
+    @cached_property
     def excess(self) -> float:
         """How much farther than ``near`` the target is from all that the lengths of the links reach."""
         return self.chain.length_gap(self.target) - self.chain.length_rounding(self.target) - self.near
 
 
 def decide(solution: Any, watch: Watch) -> Decision:
-    """Search for proofs of the missed positions and poses of a solution, one goal after the other.
+    """Search for proofs that goals of a solution cannot be met, first of one missed goal, then of all goals together.
 
     Args:
         solution: A solution that misses a goal.
         watch: The deadline.
     """
     ik, q = solution.ik, np.asarray(solution.q)
-    unit = math.nan if ik.skeleton.meters_per_unit is None else ik.skeleton.meters_per_unit
+    if not np.isfinite(q).all():
+        return Decision(None, None)
     start: Array | None = None
-    points = [point for g in solution.missed for point in _points(solution, g)] if np.isfinite(q).all() else []
-    budget = _Budget()
-    for point in sorted(points, key=lambda point: point.excess <= 0.0):  # first those that lengths exclude
-        proof, found = _proof_of(point, watch, budget)
+    points = [point for g in solution.missed for point in _points(solution, g)]
+    budget, claims = _Budget(), _claims(solution)
+    short = [point for point in points if point.excess > 0.0]  # those that lengths exclude
+    rest = [point for point in points if point.excess <= 0.0]
+    for one in claims[-1] if claims else ():
+        if one.slack > 0.0 and one.goal != one.other and not one.exact and one.part.near < one.miss < math.inf:
+            given = f" that meets {ik.goals[one.other].label!r}"
+            rest.append(_Point(one.goal, one.chain, one.part.target, one.part.near, one.miss, one.slack, given))
+    for one in (*short, *((claim, _QUICK) for claim in claims), *rest, *((claim, MOST_TOKENS) for claim in claims)):
+        if isinstance(one, _Point):
+            proof, found = _proof_of(one, watch, budget)
+            goal, places = one.goal, one.chain.places
+        else:
+            proof, found = _proof_of_claim(*one, watch)
+            goal, places = one[0][0].goal, join(one[0]).chain.places
         if proof is not None:
-            named = replace(proof, goal=ik.goals[point.goal].label, unit=unit, slack=point.slack)
+            unit = math.nan if ik.skeleton.meters_per_unit is None else ik.skeleton.meters_per_unit
+            given = one.given if isinstance(one, _Point) else _given(one[0], [goal.label for goal in ik.goals])
+            named = replace(proof, goal=ik.goals[goal].label, unit=unit, given=given)
             return Decision(named.sealed(), None)
-        if found.q is not None and min(point.chain.places) >= 0 and start is None:
+        if found.q is not None and min(places, default=-1) >= 0 and start is None:
             start = q.copy()
-            start[[*point.chain.places]] = found.q
+            start[[*places]] = found.q
     return Decision(None, start)
+
+
+def _claims(solution: Any) -> list[list[Condition]]:
+    """Return the conditions to exclude together: of each missed goal with several or other than a position, and of all.
+
+    The first condition is missed.
+    """
+    missed, every = solution.missed, range(len(solution.goals))
+    goal = solution.goals[0]
+    if len(every) == 1 and isinstance(goal, PositionGoal) and not goal.bounded_parts:
+        return []
+    found = {g: conditions_of(solution, g) for g in every}
+    missed = [g for g in missed if found[g] and found[g][0].miss > found[g][0].part.near]
+    claims = [found[g] for g in missed if len(found[g]) > 1 or found[g][0].what != "position"]
+    both = [one for g in sorted(every, key=lambda g: g not in missed) for one in found[g]]
+    if missed and len({one.goal for one in both}) > 1:
+        claims.append([*both, *implied(solution, both)])
+    return claims
+
+
+def _given(conditions: list[Condition], labels: list[str]) -> str:
+    """Return what the poses of a claim have in common, such as " that has the rotation of 'hand'"."""
+    first = conditions[0]
+    own = dict.fromkeys(_NAMES[one.what] for one in conditions if one.goal == first.goal and one.what != first.what)
+    others = dict.fromkeys(repr(labels[one.goal]) for one in conditions if one.goal != first.goal)
+    text = [f"has the {' and the '.join(own)} of {labels[first.goal]!r}"] if own else []
+    text += [f"meets {' and '.join(others)}"] if others else []
+    return f" that {' and '.join(text)}" if text else ""
 
 
 def _points(solution: Any, g: int) -> list[_Point]:
@@ -107,7 +159,8 @@ def _points(solution: Any, g: int) -> list[_Point]:
     joint counts if the lengths of the links exclude it, because solvers test it, too.
     """
     ik = solution.ik
-    chain = chain_of(ik.reduced, ik.skeleton.joint_names, np.asarray(solution.q), g)
+    parts = int(ik.reduced.goals.table[g, PARTS])
+    chain = chain_of(ik.reduced, ik.skeleton.joint_names, np.asarray(solution.q), g) if parts & POSITION else None
     if chain is None:
         return []
     near, most = ik.goals[g].own_tolerance or ik.tolerance[0], ik.tolerance[1]
@@ -121,15 +174,50 @@ def _points(solution: Any, g: int) -> list[_Point]:
         slack = most * float(np.linalg.norm(local))
         wanted, now = target[:3, :3] @ local + target[:3, 3], frame[:3, :3] @ local + frame[:3, 3]
         away = float(np.linalg.norm(now - wanted))
-        return _Point(g, chain.to(turn @ local + tip), wanted, near + slack, away, slack)
+        given = f" that has the rotation of {ik.goals[g].label!r}"
+        return _Point(g, chain.to(turn @ local + tip), wanted, near + slack, away, slack, given)
 
-    if ik.reduced.goals.table[g, PARTS] & ROTATION:
+    if parts & ROTATION:
         if (at := chain.wrist()) is not None:
             out.append(point_at(turn.T @ (at - tip)))
         offset = frames_to_transforms(ik.reduced.goals.offsets[g])
         joint = point_at(-offset[:3, :3].T @ offset[:3, 3])
         out += [joint] if joint.excess > 0.0 else []
     return [point for point in out if point.near < point.miss < math.inf]
+
+
+def _proof_of_claim(conditions: list[Condition], most: int, watch: Watch) -> tuple[Proof | None, Found]:
+    """Search for a proof that no pose meets all conditions; try to exclude half of the miss of the first one, too.
+
+    Args:
+        conditions: The conditions.
+        most: Length of the longest proof.
+        watch: The deadline.
+    """
+    first = conditions[0]
+    near = first.part.near - first.slack
+    found = Found(None, None, first.miss)
+    for distance in (*(share * first.miss for share in _SHARES if share * first.miss > near), near):
+        kept = [one for one in conditions if distance == near or not one.follows(first)]
+        group = [one for one in kept if (one.goal, one.what) == (first.goal, first.what)]
+        others = [one for one in kept if (one.goal, one.what) != (first.goal, first.what)]
+        chain, parts = join([*group, *others])
+        slack = np.array([one.slack for one in group])
+        found = search(parts.within(distance + slack), watch, most)
+        if found.tokens is not None:
+            fixed, kinds, _, targets, margins = parts.within(slack).arrays()
+            kind = "limits" if len(found.tokens) == 1 else "search"
+            arrays = margins, targets, fixed, kinds, parts.low, parts.high, found.tokens
+            measure = _MEASURES.get(first.what, "length")
+            cells, plane = np.zeros((0, 0), np.uint8), np.zeros(3)
+            proof = Proof(
+                kind, measure, "", "", held_text(chain.held), distance, first.miss, math.nan, len(group), *arrays,
+                cells, plane,
+            )  # fmt: skip
+            return proof, found
+        if found.q is not None and distance == near:
+            break
+    return None, found
 
 
 def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | None, Found]:
@@ -140,20 +228,24 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
         watch: The deadline.
         budget: The work that is left for maps.
     """
-    chain, target, near, miss = point.chain, point.target, point.near, point.miss
+    chain, target, near, miss, excess = point.chain, point.target, point.near, point.miss, point.excess
 
     def proof(kind: str, excluded: float, tokens: NDArray[np.int32], area: ReachMap | None = None) -> Proof:
         cells = np.zeros((0, 0), np.uint8) if area is None else area.cells
         plane = np.zeros(3) if area is None else np.array([area.axis, area.cell, area.lowest])
-        arrays = target, chain.fixed, chain.slides, chain.low, chain.high, tokens, cells, plane
-        return Proof(kind, "", held_text(chain.held), excluded, miss, math.nan, 0.0, *arrays)
+        fixed, kinds, _, targets, margins = single(chain, target, point.slack).arrays()
+        return Proof(
+            kind, "length", "", point.given, held_text(chain.held),
+            excluded - point.slack, miss, math.nan, 1, margins, targets, fixed, kinds, chain.low, chain.high, tokens,
+            cells, plane,
+        )  # fmt: skip
 
     def by_map(area: ReachMap) -> Proof | None:
         excluded = distances[-1]
         tokens = area.excludes(target, excluded)
         if tokens is None:
             return None
-        for distance in (share * miss for share in _FINE if share * miss > excluded):
+        for distance in (share * miss for share in _FINE if share * miss > excluded and len(tokens) < _SHORT):
             more = area.excludes(target, distance, _SHORT)
             if more is None:
                 break
@@ -161,13 +253,13 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
         return proof("map", excluded, tokens, area)
 
     def by_lengths() -> Proof:
-        return proof("length", near + point.excess, np.zeros(0, np.int32))
+        return proof("length", near + excess, np.zeros(0, np.int32))
 
     none = Found(None, None, miss)
     if not len(chain.slides):
-        return by_lengths() if point.excess > 0.0 else None, none
+        return by_lengths() if excess > 0.0 else None, none
     gap = chain.gap(target) - _ROUNDING * chain.scale - _EXACT * float(np.linalg.norm(target))
-    short = near + point.excess if point.excess > 0.0 else -math.inf  # distance that the lengths exclude
+    short = near + excess if excess > 0.0 else -math.inf  # distance that the lengths exclude
     gap = gap if gap > _WORTH * short else short
     distances = [share * miss for share in _SHARES if share * miss > max(gap, near)]
     distances.append(max(gap, near))
@@ -178,10 +270,10 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
     for distance in distances:
         if distance <= short:
             return by_lengths(), none
-        found = search(chain, target, distance, watch, _QUICK)
+        found = search(single(chain, target, distance), watch, _QUICK)
         if found.tokens is not None:
-            single = "length" if chain.freed().gap(target) > distance else "limits"
-            return proof(single if len(found.tokens) == 1 else "search", distance, found.tokens), found
+            name = "length" if chain.freed().gap(target) > distance else "limits"
+            return proof(name if len(found.tokens) == 1 else "search", distance, found.tokens), found
         if found.q is not None and distance == near:
             return None, found
     if short > near:
@@ -191,5 +283,5 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
         if new and (shown := by_map(area)) is not None:
             return shown, none
         budget.boxes -= min(area.spent, budget.boxes)
-    found = search(chain, target, distances[-1], watch)
+    found = search(single(chain, target, distances[-1]), watch)
     return (None if found.tokens is None else proof("search", distances[-1], found.tokens)), found

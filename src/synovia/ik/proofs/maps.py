@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
-from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.errors import SynoviaError
 from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import Chain
 from synovia.ik.proofs.search import Memory, levels
+from synovia.io.base import write_bytes
+from synovia.io.npz import read_arrays, texts_of
 from synovia.model.geometry import Array
 
+_VERSION: Final = 1  # of the files of maps
 _CELLS: Final = 200  # cells from the axis to the largest distance
 _TAIL: Final = 3  # number of joints after the axis that move the tip; more would take minutes to paint
 _HEAD: Final = 3  # largest number of joints before the axis; the search halves all of them
@@ -35,7 +43,7 @@ class ReachMap:
         cell: Size of a cell, length units.
         lowest: Smallest height of the cells along the axis, length units.
         cells: (rows, columns) uint8, 1 if painted; row by distance from the axis, column by height.
-        whole: Whether all cells that the tip may touch are painted.
+        whole: Whether all cells that the tip may touch are painted, now or by an earlier process, which kept its map.
         spent: Number of boxes that were searched for painting.
     """
 
@@ -48,13 +56,16 @@ class ReachMap:
         self.cell, self.lowest = radius / _CELLS, -radius - radius / _CELLS
         self._margin = 1e-9 * chain.scale
         self._cells = np.zeros((_CELLS + 2, 2 * _CELLS + 4), np.int32)
-        self._memory = Memory(replace(chain, low=_from(chain.low, axis), high=_from(chain.high, axis)))
+        self._memory = Memory([(chain.fixed, chain.kinds)], _from(chain.low, axis), _from(chain.high, axis))
         self._sums = np.zeros((self._cells.shape[0] + 1, self._cells.shape[1] + 1), np.int32)
         self.whole, self.spent = False, 0
+        self._back = inwards(chain, axis)
+        self._file = folder() / f"{chain_key(chain).hex()}.npz"
+        self._read()
 
-    @property
+    @cached_property
     def cells(self) -> NDArray[np.uint8]:
-        """The painted cells."""
+        """The painted cells, once all are painted."""
         return self._cells.astype(np.uint8)
 
     def paint(self, watch: Watch, most: int = MOST_PAINTED) -> bool:
@@ -65,11 +76,35 @@ class ReachMap:
         if not self._sums.any():
             self._sample()
         while not self.whole and self.spent < most and not watch.passed:
-            code = maps.paint(m.fixed, m.joints, plane, m.stack, m.memory, self._cells, self._sums, m.state)
+            code = maps.paint(m.fixed, m.kinds, plane, m.stack, m.memory, self._cells, self._sums, m.state)
             self._sums[1:, 1:] = self._cells.cumsum(0).cumsum(1)
             self.spent += _PORTION
             self.whole = code == boxes.PROVED
+            if self.whole:
+                self._keep()
         return self.whole
+
+    def _read(self) -> None:
+        """Take the map from its file, if there is one that is whole and undamaged."""
+        try:
+            found = read_arrays(self._file, ("cells", "spent", "digest"), "a map of what a chain reaches")
+            cells, spent = found["cells"], found["spent"]
+            known = texts_of(found["digest"]) == [_digest(cells, spent)]
+            bits = np.unpackbits(cells, count=self._cells.size).reshape(self._cells.shape)
+            boxes = int(spent)
+        except (SynoviaError, OSError, KeyError, ValueError, TypeError):
+            return
+        if known and boxes > 0:
+            self._cells[...], self.spent, self.whole = bits, boxes, True
+            self._sums[1:, 1:] = self._cells.cumsum(0).cumsum(1)
+
+    def _keep(self) -> None:
+        """Write the map to its file, if the folder can be written."""
+        cells, spent, data = np.packbits(self.cells), np.array(self.spent), io.BytesIO()
+        np.savez(data, cells=cells, spent=spent, digest=np.array(_digest(cells, spent)))
+        with contextlib.suppress(OSError, SynoviaError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(self._file, data.getvalue(), force=True)
 
     def _sample(self) -> None:
         """Paint cells that random poses touch, so that large boxes need no halving."""
@@ -93,10 +128,13 @@ class ReachMap:
 
         if not self.whole:
             return None
-        m = Memory(inwards(self.chain, self.axis, target))
+        back = self._back
+        fixed = back.fixed.copy()
+        fixed[-1, :, 3] += fixed[-1, :, :3] @ target
+        m = Memory([(fixed, back.kinds)], back.low, back.high)
         plane = np.array([self.cell, self.lowest, near + self._margin, most])
         tokens = np.empty((most, 2), np.int32)
-        code = maps.search_map(m.fixed, m.joints, plane, self._sums, m.stack, m.memory, tokens, m.state)
+        code = maps.search_map(m.fixed, m.kinds, plane, self._sums, m.stack, m.memory, tokens, m.state)
         return levels(tokens, m.state) if code == boxes.PROVED else None
 
 
@@ -105,7 +143,7 @@ def map_of(chain: Chain) -> ReachMap | None:
     axis = axis_of(chain)
     if axis is None:
         return None
-    key = b"".join(one.tobytes() for one in (chain.fixed, chain.slides, chain.low, chain.high))
+    key = chain_key(chain)
     if key not in _MAPS:
         if len(_MAPS) >= _KEPT:
             _MAPS.pop(next(iter(_MAPS)))
@@ -113,13 +151,27 @@ def map_of(chain: Chain) -> ReachMap | None:
     return _MAPS[key]
 
 
-def inwards(chain: Chain, axis: int, target: Array) -> Chain:
-    """Return the chain from an axis to the target: the joints before the axis, the nearest first, the other way."""
-    fixed: list[Array] = []
-    for frame in chain.fixed[axis::-1]:
-        back = frame[:, :3].T
-        fixed.append(np.column_stack([back, -back @ frame[:, 3]]))
-    fixed[-1][:, 3] += fixed[-1][:, :3] @ target
+def folder() -> Path:
+    """Return the folder of the files of maps: in the cache folder of Synovia."""
+    from synovia.kernels.compiler.kept import cache_root
+
+    return cache_root() / "maps"
+
+
+def chain_key(chain: Chain) -> bytes:
+    """Return the hash of all that the map of a chain depends on."""
+    parts = (np.array([_VERSION, _CELLS, _TAIL]), chain.fixed, chain.slides, chain.low, chain.high)
+    return blake2b(b"".join(one.tobytes() for one in parts), digest_size=16).digest()
+
+
+def _digest(cells: Array, spent: Array) -> str:
+    """Return the hash of the content of a file."""
+    return blake2b(cells.tobytes() + spent.tobytes(), digest_size=16).hexdigest()
+
+
+def inwards(chain: Chain, axis: int) -> Chain:
+    """Return the chain from an axis to the world: the joints before the axis, the nearest first, the other way."""
+    fixed = [np.column_stack([one[:, :3].T, -one[:, :3].T @ one[:, 3]]) for one in chain.fixed[axis::-1]]
     before = slice(axis - 1, None, -1) if axis else slice(0, 0)
     return Chain(
         np.array(fixed), chain.slides[before], -chain.high[before], -chain.low[before], chain.names[before],

@@ -6,7 +6,7 @@ import io
 import math
 import os
 from dataclasses import dataclass, fields, replace
-from hashlib import sha256
+from hashlib import blake2b
 from typing import Any, Final, Self
 
 import numpy as np
@@ -15,44 +15,53 @@ from numpy.typing import NDArray
 from synovia.errors import FormatError
 from synovia.io.base import as_path, write_bytes
 from synovia.io.npz import read_arrays, texts_of
-from synovia.model.geometry import Array, Bools
+from synovia.model.geometry import Array
 from synovia.text import length_text
 
 SCHEMA: Final = "synovia.proof/1"
-_TEXTS: Final = ("kind", "goal", "held", "digest")
-_NUMBERS: Final = {
-    "near": 0,
-    "found": 0,
-    "unit": 0,
-    "slack": 0,
-    "target": 1,
-    "fixed": 3,
-    "low": 1,
-    "high": 1,
-    "plane": 1,
+_TEXTS: Final = ("kind", "measure", "goal", "given", "held", "digest")
+_FLOATS: Final = ("near", "found", "unit")
+_ARRAYS: Final = {
+    "margins": ("f8", 1), "targets": ("f8", 2), "fixed": ("f8", 4), "kinds": ("f8", 2), "low": ("f8", 1),
+    "high": ("f8", 1), "tokens": ("i4", 1), "cells": ("u1", 2), "plane": ("f8", 1),
+}  # fmt: skip
+_CHORDS: Final = ("angle", "direction")
+_CLAIMS: Final = {
+    "length": "brings {0} nearer than {1} to its target",
+    "bounds": "brings {0} nearer than {1} to the bounds of its target",
+    "angle": "turns {0} nearer than {1} to its target",
+    "direction": "points {0} nearer than {1} to its direction",
+    "aim": "aims {0} so that its axis passes the point at less than {1}",
 }
 _KIND: Final = "a proof that Proof.save wrote"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Proof:
-    """A proof that no pose within the joint limits brings a goal's point to its target.
+    """A proof that no pose within the joint limits brings a goal to its target.
 
-    The proof has its own copy of the chain, so it can be checked without the body. ``solution.proof`` returns one.
+    The proof has its own copy of the joints, so it can be checked without the body. ``solution.proof`` returns one.
+
+    A proof has one part or more. A part is a point, or a direction as a point at distance 1 from the origin; it has a
+    target and a distance from it. No pose brings all parts within their distances.
 
     Args:
         kind: "length" if the lengths of the links prove it, "limits" if one bound of the limits does, "search" if a
             search of boxes of joint values does, "map" if a map of what the last joints reach does.
+        measure: What ``near`` measures: "length", a distance from the target; "bounds", from the bounds about the
+            target; "aim", the distance at which an axis passes the point; "angle" and "direction", the chord
+            2 sin(θ / 2) of the angle θ that a rotation or a direction is off.
         goal: Label of the goal.
-        held: Text about joints that stay in place; empty if all joints of the chain may move.
-        near: No pose brings the point nearer than this to the target, length units.
-        found: Distance of the best pose found from the target, length units.
+        given: Text about the other tolerances that the excluded poses keep.
+        held: Text about joints that stay in place; empty if all joints may move.
+        near: No pose brings the goal nearer than this to the target.
+        found: Distance of the best pose found from the target.
         unit: Metres per length unit; NaN if unknown.
-        slack: For a proof of a pose: how far its rotation, within the tolerance, moves the point, length units. The
-            point is then a point of the wrist. 0 for a proof of a position.
-        target: The target (3,), length units, in the world.
-        fixed: (n + 1, 3, 4) transforms: before each joint of the chain, and from the last joint to the point.
-        slides: (n,) whether each joint slides along its z axis; else it turns about it.
+        group: Number of parts of the goal's own distance, the first ones. Their distance is ``near`` plus the margin.
+        margins: (parts,) distance of each other part from its target that is allowed.
+        targets: (parts, 3) target of each part, length units, in the world.
+        fixed: (parts, n + 1, 3, 4) transforms: before each joint, and from the last joint to the part.
+        kinds: (parts, n) 0 if the joint turns the part about its z axis, 1 if it slides it, -1 if it does not move it.
         low: (n,) lower limits, radians or length units.
         high: (n,) upper limits.
         tokens: (t,) the proof; ``synovia.ik.proofs.check`` reads it. Empty if the lengths alone prove it.
@@ -63,20 +72,23 @@ class Proof:
     Example:
         >>> import synovia as sy
         >>> proof = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (3.0, 0.0, 0.5))).proof
-        >>> proof.check(), proof.near > 1.6
+        >>> proof.check(), proof.bound > 1.6
         (True, True)
     """
 
     kind: str
+    measure: str
     goal: str
+    given: str
     held: str
     near: float
     found: float
     unit: float
-    slack: float
-    target: Array
+    group: int
+    margins: Array
+    targets: Array
     fixed: Array
-    slides: Bools
+    kinds: Array
     low: Array
     high: Array
     tokens: NDArray[np.int32]
@@ -85,19 +97,20 @@ class Proof:
     digest: str = ""
 
     @property
+    def bound(self) -> float:
+        """A lower bound of the miss: length units, or radians for a rotation or a direction."""
+        return 2.0 * math.asin(min(0.5 * self.near, 1.0)) if self.measure in _CHORDS else self.near
+
+    @property
     def claim(self) -> str:
         """The claim in a sentence, with figures."""
         unit = None if np.isnan(self.unit) else self.unit
-        if self.slack:
-            least = _at_least(self.near - self.slack, unit)
-            return (
-                f"No pose within the joint limits that has the rotation of {self.goal!r} brings it nearer than {least} "
-                f"to its target{self.held}."
-            )
-        return (
-            f"No pose within the joint limits brings {self.goal!r} nearer than {_at_least(self.near, unit)} to its "
-            f"target{self.held}. The best pose found is {length_text(self.found, unit)} away."
-        )
+        least = _at_least(self.bound, unit, angle=self.measure in _CHORDS)
+        claim = _CLAIMS[self.measure].format(repr(self.goal), least)
+        text = f"No pose within the joint limits{self.given} {claim}{self.held}."
+        if self.given or self.measure not in ("length", "bounds"):
+            return text
+        return f"{text} The best pose found is {length_text(self.found, unit)} away."
 
     def check(self) -> bool:
         """Check the proof with a short program that shares no code with the search; see ``synovia.ik.proofs.check``.
@@ -112,13 +125,15 @@ class Proof:
         if self.digest != self._digest():
             return False
         limits = np.stack([self.low, self.high], axis=1)
-        k, size, lowest = self.plane.tolist()
-        if self.cells.size:
-            chain, plane = (self.fixed, self.slides, limits), Plane(self.cells, size, lowest)
-            return excludes_by_map(chain, int(k), self.target, self.near, self.tokens, plane)
-        if self.kind == "length" and not self.tokens.size:
-            return out_of_lengths(self.fixed, self.slides, limits, self.target, self.near)
-        return excludes(self.fixed, self.slides, limits, self.target, self.near, self.tokens)
+        near = self.margins + self.near * (np.arange(len(self.margins)) < self.group)
+        single = self.fixed[0], self.kinds[0], limits
+        if self.cells.size and len(near) == 1:
+            k, size, lowest = self.plane.tolist()
+            plane = Plane(self.cells, size, lowest)
+            return excludes_by_map(single, int(k), self.targets[0], float(near[0]), self.tokens, plane)
+        if self.kind == "length" and not self.tokens.size and len(near) == 1:
+            return out_of_lengths(*single, self.targets[0], float(near[0]))
+        return excludes(self.fixed, self.kinds, limits, self.targets, near, self.tokens)
 
     def sealed(self) -> Self:
         """Return the proof with its hash."""
@@ -128,7 +143,9 @@ class Proof:
         """Return the hash of all other values."""
         values = (getattr(self, one.name) for one in fields(self) if one.name != "digest")
         data = [np.asarray(value) for value in values]
-        return sha256(b"".join(b"%r %r " % (one.dtype.str, one.shape) + one.tobytes() for one in data)).hexdigest()
+        return blake2b(
+            b"".join(b"%r %r " % (one.dtype.str, one.shape) + one.tobytes() for one in data), digest_size=32
+        ).hexdigest()
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the proof as a compressed NumPy archive, without pickle.
@@ -166,17 +183,21 @@ class Proof:
         if texts_of(found.get("schema", np.zeros(1))) != [SCHEMA] or any(name not in found for name in names):
             raise FormatError("archive has no proof of this version", where=str(where), expected=f"schema {SCHEMA!r}")
         texts = {name: texts_of(found[name]) for name in _TEXTS}
-        types = {**dict.fromkeys(_NUMBERS, "f8"), "slides": "b1", "tokens": "i4", "cells": "u1"}
-        dimensions = {**_NUMBERS, "slides": 1, "tokens": 1, "cells": 2}
+        numbers = {name: found[name] for name in (*_FLOATS, "group")}
         good = all(text is not None and len(text) == 1 for text in texts.values()) and all(
-            found[name].dtype == np.dtype(kind) and found[name].ndim == dimensions[name] for name, kind in types.items()
+            found[name].dtype == np.dtype(kind) and found[name].ndim == dimensions
+            for name, (kind, dimensions) in _ARRAYS.items()
         )
-        n = len(found["slides"]) if good else 0
-        shapes = {"target": (3,), "fixed": (n + 1, 3, 4), "low": (n,), "high": (n,), "plane": (3,)}
-        if not good or any(found[name].shape != shape for name, shape in shapes.items()):
+        good = good and all(value.ndim == 0 and value.dtype.kind in "fi" for value in numbers.values())
+        good = good and (texts["measure"] or [""])[0] in _CLAIMS
+        p, n = found["kinds"].shape if good else (0, 0)
+        shapes = {
+            "margins": (p,), "targets": (p, 3), "fixed": (p, n + 1, 3, 4), "low": (n,), "high": (n,), "plane": (3,),
+        }  # fmt: skip
+        if not good or not p or any(found[name].shape != shape for name, shape in shapes.items()):
             raise FormatError("proof is damaged", where=str(where), expected=_KIND)
-        values: dict[str, Any] = {name: found[name] for name in types}
-        values |= {name: float(found[name]) for name in ("near", "found", "unit", "slack")}
+        values: dict[str, Any] = {name: found[name] for name in _ARRAYS}
+        values |= {name: float(numbers[name]) for name in _FLOATS} | {"group": int(numbers["group"])}
         values |= {name: text[0] for name, text in texts.items() if text}
         return cls(**values)
 
@@ -185,11 +206,11 @@ class Proof:
         return f"<Proof by {self.kind}: {self.claim}>"
 
 
-def _at_least(length: float, unit: float | None) -> str:
-    """Return a length as text, rounded down."""
-    scale, digits = (1.0, 4) if unit is None else (unit, 3)
-    shown = length * scale
+def _at_least(value: float, unit: float | None, *, angle: bool) -> str:
+    """Return a length or an angle as text, rounded down."""
+    scale, digits = (math.degrees(1.0), 3) if angle else (1.0, 4) if unit is None else (unit, 3)
+    shown = value * scale
     if shown > 0.0:
         step = 10.0 ** (math.floor(math.log10(shown)) + 1 - digits)
         shown = math.floor(shown / step) * step
-    return length_text(shown / scale, unit)
+    return f"{shown:.3g} deg" if angle else length_text(shown / scale, unit)

@@ -1,17 +1,18 @@
-"""Prove that positions of several goals exclude each other, by boxes of the joints that their chains share."""
+"""Prove that several goals exclude each other, by boxes of the joints that their chains share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import Chain, held_text
-from synovia.ik.proofs.search import search
-from synovia.model.geometry import Array
+from synovia.ik.proofs.conditions import conditions_of, join
+from synovia.ik.proofs.search import Parts, search
 
 _MOST_BOXES: Final = 2_000
 _MOST_TOKENS: Final = 2_000_000  # of all searches together: some seconds
@@ -19,19 +20,17 @@ _TOKENS: Final = 2_000  # length of the proof for one goal in one box: a longer 
 
 
 class Aim(NamedTuple):
-    """The position of one goal.
+    """One goal.
 
     Args:
-        label: Label of the goal.
-        chain: Its chain.
-        target: The target (3,).
-        near: Its tolerance, length units.
+        label: Its label.
+        chain: The joints that move it.
+        parts: What it brings to targets, with its tolerances.
     """
 
     label: str
     chain: Chain
-    target: Array
-    near: float
+    parts: Parts
 
 
 class Step(NamedTuple):
@@ -50,7 +49,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SharedProof:
-    """A proof that no pose within the joint limits meets the positions of several goals together.
+    """A proof that no pose within the joint limits meets several goals together.
 
     ``solution.find_conflict`` returns it. The boxes of the joints that all chains share are halved until one of the
     goals cannot be met in each of them.
@@ -83,29 +82,38 @@ class SharedProof:
         """Check the proof with a short program that shares no code with the search; see ``Proof.check``."""
         from synovia.ik.proofs.check import excludes_together
 
-        chains = [
-            (aim.chain.fixed, aim.chain.slides, np.stack([aim.chain.low, aim.chain.high], axis=1), aim.target, aim.near)
-            for aim in self.aims
-        ]
-        return excludes_together(chains, self.shared, self.steps)
+        return excludes_together([aim.parts.arrays() for aim in self.aims], self.shared, self.steps)
 
     def __repr__(self) -> str:
         """Return the claim."""
         return f"<SharedProof: {self.claim}>"
 
 
+def aims_of(solution: Any, places: Sequence[int]) -> list[Aim]:
+    """Return those goals of a solution that proofs know.
+
+    Args:
+        solution: The solution.
+        places: Indices of the goals.
+    """
+    found = [(solution.ik.goals[g].label, conditions_of(solution, g)) for g in places]
+    return [Aim(label, *join(conditions)) for label, conditions in found if conditions]
+
+
 def exclude_together(aims: list[Aim], watch: Watch) -> SharedProof | None:
-    """Search for a proof that several positions exclude each other; None without one.
+    """Search for a proof that several goals exclude each other; None without one.
 
     Args:
         aims: The goals.
         watch: The deadline.
     """
-    common = sorted(p for p in aims[0].chain.places if p >= 0 and all(p in aim.chain.places for aim in aims))
-    if not common or any(len(set(aim.chain.places)) < len(aim.chain.places) for aim in aims):
+    if len(aims) < 2:
         return None
-    shared = np.array([[aim.chain.places.index(place) for aim in aims] for place in common], np.int64)
-    first = aims[0].chain
+    common = sorted(key for key in aims[0].chain.keys if all(key in aim.chain.keys for aim in aims))
+    if not common:
+        return None
+    shared = np.array([[aim.chain.keys.index(key) for aim in aims] for key in common], np.int64)
+    first = aims[0].parts
     limits = np.stack([first.low[shared[:, 0]], first.high[shared[:, 0]]], axis=1)
     stack, steps, order = [limits], list[Step](), list(range(len(aims)))
     spent = 0
@@ -116,10 +124,9 @@ def exclude_together(aims: list[Aim], watch: Watch) -> SharedProof | None:
             return None
         box = stack.pop()
         for g in order:
-            low, high = aims[g].chain.low.copy(), aims[g].chain.high.copy()
+            low, high = aims[g].parts.low.copy(), aims[g].parts.high.copy()
             low[shared[:, g]], high[shared[:, g]] = box.T
-            inside = replace(aims[g].chain, low=low, high=high)
-            found = search(inside, aims[g].target, aims[g].near, watch, _TOKENS)
+            found = search(aims[g].parts._replace(low=low, high=high), watch, _TOKENS)
             spent += found.spent
             if found.tokens is not None:
                 steps.append(Step(-1, g, found.tokens))

@@ -9,8 +9,11 @@ count that would exhaust the memory causes an error with its line.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +21,23 @@ from typing import Final
 
 from synovia.errors import FormatError
 from synovia.io.base import read_bytes
-from synovia.io.mjcf.budget import MOST_BODIES, Budget, numbers
-from synovia.io.mjcf.stand_ins import Shape
 from synovia.io.xmltree import Element, parse
 
+_VERTICES: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # vertices of a tetrahedron
+_FACES: Final = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
+_SIZE: Final = 10.0  # length units; MuJoCo rejects tiny meshes, also after scaling from millimetres
+MOST_BODIES: Final = 2500
+MOST_ELEMENTS: Final = 15_000
+MOST_POINTS: Final = 1000  # largest number of points of deformable objects; each becomes a body
+MOST_CELLS: Final = 2**24  # largest number of cells of textures and height fields
+MOST_CORNERS: Final = 50_000  # largest number of vertices of built-in meshes; each mesh counts as at least 1000
+MOST_STEPS: Final = 10_000  # largest number of steps of a simulation that finds the length ranges of actuators
+_MUSCLES: Final = ("muscle", "general")  # actuators that may be muscles
+MOST_COPIED: Final = 500_000  # largest number of elements times number of <replicate>s, as each copies the whole model
+MOST_EXTRA: Final = 10_000  # largest number of values of a sensor, of a custom field, or in <size>
+MOST_USER: Final = 100  # largest number of user values of each element
+# Limits for the memory of a simulation, in <size>: user values of each state, and attributes of old files.
+MEMORY: Final = {"nuserdata": 10**7, "nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}
 LARGEST_FILE: Final = 2**27  # largest size of an MJCF file, bytes
 _MOST: Final = {"body": MOST_BODIES, "joint": 4 * MOST_BODIES}
 _FOLDERS: Final = ("meshdir", "texturedir", "assetdir")
@@ -214,3 +230,170 @@ def _resolve(element: Element, home: Path, folders: set[Path], value: str) -> Pa
             hint="put it there, or remove the element and what uses it",
         )
     return found
+
+
+class Budget:
+    """Counts the objects that all files of a model create, and raises an error if there are too many."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self.ranges: list[Element] = []  # <lengthrange> elements, which set how MuJoCo finds length ranges
+        self.actuators: list[Element] = []
+
+    def spend(self, element: Element, what: str, amount: float, most: float) -> None:
+        """Add to the count of one kind of object; raise an error above the limit."""
+        total = self.spent[what] = self.spent.get(what, 0.0) + amount
+        if not total <= most:  # also true for NaN
+            raise element.error(
+                f"<{element.tag}> creates too many {what}",
+                value=total,
+                expected=f"at most {most:g} in total, with copies",
+            )
+
+    def count(self, root: Element) -> None:
+        """Count all elements of a file; elements in a <replicate> count once for each copy."""
+        waiting = [(root, 1.0)]
+        while waiting:
+            element, times = waiting.pop()
+            self.add(element, times)
+            if element.tag == "actuator":
+                self.actuators += element.children
+            if element.tag == "replicate":
+                self.spend(element, "replicates", 1.0, MOST_ELEMENTS)
+                times *= max(1.0, *numbers(element, "count"))
+            waiting += [(child, times) for child in element.children]
+        self.add_steps()
+        replicates, elements = self.spent.get("replicates", 0.0), self.spent["elements"]
+        if replicates * elements > MOST_COPIED:
+            most = int(MOST_COPIED // elements)
+            raise root.error(
+                "has too many <replicate>s for its size", value=int(replicates), expected=f"at most {most}"
+            )
+
+    def add(self, element: Element, times: float) -> None:
+        """Count one element that occurs ``times`` times."""
+        tag = element.tag
+        if tag == "body":
+            self.spend(element, "bodies", times, MOST_BODIES)
+        elif tag in ("composite", "flexcomp"):
+            points = math.prod(max(1.0, number) for number in numbers(element, "count"))
+            points += len(element.attributes.get("point", "").split()) / 3.0
+            self.spend(element, "points", times * points, MOST_POINTS)
+        elif tag in ("texture", "hfield"):
+            sides = 6.0 if tag == "texture" and element.attributes.get("type") in (None, "cube", "skybox") else 1.0
+            for pair in (("width", "height"), ("nrow", "ncol")):
+                cells = math.prod(max(1.0, *numbers(element, name)) for name in pair)
+                self.spend(element, "cells", sides * cells, MOST_CELLS)
+        elif tag == "mesh" and "builtin" in element.attributes:
+            finest = max(0.0, *numbers(element, "params"))
+            self.spend(element, "vertices", max(1000.0, finest * finest), MOST_CORNERS)
+        elif tag == "size":
+            for name in element.attributes:
+                if name.startswith("n"):
+                    most = MOST_USER if name.startswith("nuser_") else MEMORY.get(name, MOST_EXTRA)
+                    self.at_most(element, name, most)
+        elif tag == "lengthrange":
+            self.ranges.append(element)
+        self.spend(element, "elements", times, MOST_ELEMENTS)
+        for name in ("dim", "num"):
+            self.at_most(element, name, MOST_EXTRA)
+        if tag == "numeric":
+            self.at_most(element, "size", MOST_EXTRA)
+
+    def add_steps(self) -> None:
+        """Count the steps that MuJoCo simulates to find length ranges, once for each <lengthrange>."""
+        for element in [*self.ranges]:
+            if any(_lacks_range(actuator, element) for actuator in self.actuators):
+                self.ranges.remove(element)
+                steps = max(10.0, *numbers(element, "inttotal"))
+                steps /= min([step for step in numbers(element, "timestep") if step > 0.0], default=0.01)
+                self.spend(element, "steps", steps, MOST_STEPS)
+
+    def at_most(self, element: Element, name: str, most: float) -> None:
+        """Raise an error for an attribute with a value above a limit."""
+        if not max(0.0, *numbers(element, name)) <= most:
+            value = element.attributes[name]
+            raise element.error(f"{name} of <{element.tag}> is too large", value=value, expected=f"at most {most:g}")
+
+
+def _lacks_range(actuator: Element, how: Element) -> bool:
+    """Return whether MuJoCo may simulate to find the length range of an actuator, ignoring default classes.
+
+    Args:
+        actuator: The actuator.
+        how: The <lengthrange> of the model.
+    """
+    mode = how.attributes.get("mode", "muscle").strip()
+    if mode == "none" or (mode == "muscle" and actuator.tag not in _MUSCLES):
+        return False
+    low, high = numbers(actuator, "lengthrange")[-2:]
+    return how.attributes.get("useexisting", "true").strip() != "true" or not low < high
+
+
+def numbers(element: Element, name: str) -> list[float]:
+    """Return the numbers of an attribute after two zeros, so that the list has at least two entries."""
+    found = [0.0, 0.0]
+    for word in element.attributes.get(name, "").split():
+        try:
+            found.append(float(word))
+        except ValueError:  # MuJoCo reads the digits up to the first other character: "9x" may be 9
+            found += [float(digits) for digits in re.findall(r"[0-9]{1,300}", word)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The file of a mesh, a texture, a height field or a skin.
+
+    Args:
+        kind: ``"mesh"``, ``"texture"``, ``"hfield"`` or ``"skin"``.
+        name: The last part of its path.
+        grid: Number of rows and columns of images in a texture.
+    """
+
+    kind: str
+    name: str
+    grid: tuple[int, int] = (1, 1)
+
+
+def stand_ins(shapes: Iterable[Shape], size: float) -> dict[str, bytes]:
+    """Return the content of a stand-in for each shape by name; ``size`` is the relative size of meshes."""
+    one_of = {shape.name.lower(): shape for shape in shapes}  # MuJoCo ignores the case of names
+    return {shape.name: _content(shape, _SIZE * size) for shape in one_of.values()}
+
+
+def _content(shape: Shape, size: float) -> bytes:
+    """Return the content of a stand-in; the file extension determines the format of a mesh."""
+    if shape.kind in ("texture", "hfield"):
+        return _png(2 * shape.grid[0], 2 * shape.grid[1])  # a height field needs at least two rows and columns
+    if shape.kind == "skin":
+        return _skin()
+    points = [tuple(size * x for x in vertex) for vertex in _VERTICES]
+    ending = shape.name.rpartition(".")[2].lower()
+    if ending == "obj":
+        lines = ["v {} {} {}".format(*point) for point in points]
+        lines += ["f {} {} {}".format(*(i + 1 for i in face)) for face in _FACES]
+        return "\n".join([*lines, ""]).encode()
+    if ending == "msh":
+        head = struct.pack("<4i", len(points), 0, 0, len(_FACES))
+        return head + struct.pack("<12f", *(x for p in points for x in p)) + struct.pack("<12i", *sum(_FACES, ()))
+    faces = [struct.pack("<12fH", 0, 0, 0, *(x for i in face for x in points[i]), 0) for face in _FACES]
+    return bytes(80) + struct.pack("<I", len(faces)) + b"".join(faces)  # content of an STL file
+
+
+def _png(rows: int, columns: int) -> bytes:
+    """Return a grey PNG image."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
+    lines = zlib.compress((b"\0" + b"\x80\x80\x80" * columns) * rows)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
+
+
+def _skin() -> bytes:
+    """Return a skin of one triangle, bound to the world body."""
+    triangle = struct.pack("<9f", *sum(_VERTICES[:3], ())) + struct.pack("<3i", 0, 1, 2)
+    bone = b"world".ljust(40, b"\0") + struct.pack("<7f", 0, 0, 0, 1, 0, 0, 0)
+    return struct.pack("<4i", 3, 0, 1, 1) + triangle + bone + struct.pack("<4i3f", 3, 0, 1, 2, 1, 1, 1)

@@ -40,9 +40,8 @@ from numpy.typing import NDArray
 from synovia.errors import FormatError
 from synovia.io.base import immovable_note, optional_package
 from synovia.io.mjcf.equalities import Equalities, keep_closed
-from synovia.io.mjcf.files import Files, check_files
+from synovia.io.mjcf.files import Files, Shape, check_files, stand_ins
 from synovia.io.mjcf.geoms import Geoms
-from synovia.io.mjcf.stand_ins import Shape, stand_ins
 from synovia.io.xmltree import HUGE
 from synovia.model import Joint, Kind, Mimic, Site, Skeleton
 from synovia.model.address import LINK

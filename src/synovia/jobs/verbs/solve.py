@@ -334,8 +334,8 @@ class SolvePose(Verified, Roles, _Solves):
     look: str = option(default=..., like=LOOK, needs="picture_file", recorded=NEVER)
 
     def is_brief(self) -> bool:
-        """Return whether kernels may run as plain Python: not with a deadline, which could end the slower solve."""
-        return self.deadline is None or not self._wants()
+        """Return whether kernels may run as plain Python: not with a deadline or ``--prove``."""
+        return (self.deadline is None and not self.prove) or not self._wants()
 
     def are_many(self, sources: Sequence[str], output: str | None) -> bool:
         """Return False: the input is a single model.
@@ -425,11 +425,11 @@ class SolvePose(Verified, Roles, _Solves):
 
         figures = {"missed": int(not solution.reached), "steps": solution.steps, "status": solution.status.name}
         begin = start or ik.skeleton.rest_pose()
-        several = self.prove and len(solution.goals) > 1 and not solution.interrupted
-        conflict = solution.find_conflict() if several else None
+        if self.prove and len(solution.goals) > 1 and not solution.interrupted:
+            solution.find_conflict()
         return Outcome(
             solution, figures, falls_short=self.falls_short(figures),
-            reporter=lambda: solution_report(solution, ik, begin, seconds, conflict),
+            reporter=lambda: solution_report(solution, ik, begin, seconds),
         )  # fmt: skip
 
     def _check_files(self, output: Path | None, host: Host) -> None:

@@ -115,7 +115,8 @@ _OTHERS: Final = {
         ("int32", 2), ("float64", 3), ("float64", 2), ("float64", 2), ("float64", 2),
     ),
     "tree.swing.swing_turns": (
-        ("float64", 2), ("int32", 1), ("float64", 2), ("int32", 2), *(("float64", 2),) * 3, ("float64", 3),
+        *(("float64", 3),) * 2, ("int32", 1), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2,
+        *(("float64", 3),) * 3,
     ),
     "tree.spread.spread_turns": (("float64", 3), ("float64", 2), ("float64", 3)),
     "pursuit.feet.watch_contacts": (*(("float64", 2),) * 4, ("float64", 1), ("float64", 2)),
@@ -144,9 +145,7 @@ _OTHERS: Final = {
         *(("int64", 0),) * 2, *(("float64", 2),) * 3, ("int32", 1), *(("float64", 1),) * 4, ("float64", 2),
         ("float64", 1),
     ),
-    "proofs.boxes.search_boxes": (
-        *(("float64", 2),) * 2, ("float64", 1), *(("float64", 2),) * 2, ("int32", 2), ("float64", 1),
-    ),
+    "proofs.boxes.search_boxes": (*(("float64", 2),) * 5, ("int32", 2), ("float64", 1)),
     "proofs.maps.paint": (
         *(("float64", 2),) * 2, ("float64", 1), *(("float64", 2),) * 2, *(("int32", 2),) * 2, ("float64", 1),
     ),

@@ -17,7 +17,6 @@ from synovia.kernels.proofs.boxes import (
     HALF,
     MORE,
     PROVED,
-    SLIDES,
     SPEED,
     TOKENS,
     WIDEST,
@@ -44,13 +43,13 @@ def rectangle(plane, p, r, shape):
 
 
 @device
-def halve(joints, memory, stack, state, first):
+def halve(kinds, memory, stack, state, first):
     """Put both halves of a box of the joints from ``first`` on the stack."""
-    n = joints.shape[0]
+    n = kinds.shape[1]
     at, most = first, F(-1)
     for i in range(first, n):
         w = memory[i, HALF]
-        gain = memory[i, SPEED] * (w if joints[i, SLIDES] > F(0) else min(w, WIDEST))
+        gain = memory[i, SPEED] * (w if kinds[0, i] > F(0) else min(w, WIDEST))
         if gain > most:
             at, most = i, gain
     for k in range(2):
@@ -71,15 +70,15 @@ def painted(sums, i0, i1, j0, j1):
 
 
 @entry
-def paint(fixed, joints, plane, stack, memory, cells, sums, state):
+def paint(fixed, kinds, plane, stack, memory, cells, sums, state):
     """Paint the cells that the tip may touch while the joints from ``first`` move, as many boxes as given.
 
     Args:
         fixed: (n + 1, 12) transforms, see ``search_boxes``.
-        joints: (n, 3) joints.
+        kinds: (1, n) kinds of joints.
         plane: (5,) size of a cell, smallest height, margin, the largest number of boxes of this call, joint after k.
         stack: (s, 2n + 1) boxes.
-        memory: (n + 4, 17) scratch memory.
+        memory: (n + 4, 18) scratch memory.
         cells: (rows, columns) int32, 1 if painted.
         sums: (rows + 1, columns + 1) int32, numbers of cells before each row and column that earlier calls painted.
         state: (3,) boxes on the stack first.
@@ -87,7 +86,7 @@ def paint(fixed, joints, plane, stack, memory, cells, sums, state):
     Returns:
         PROVED if all boxes are painted, MORE, or FULL.
     """
-    n, first = joints.shape[0], int(plane[FIRST])
+    n, first = kinds.shape[1], int(plane[FIRST])
     for _ in range(int(plane[CALLS])):
         if state[BOXES] < F(1):
             return PROVED
@@ -97,12 +96,12 @@ def paint(fixed, joints, plane, stack, memory, cells, sums, state):
         box = stack[int(state[BOXES])]
         for i in range(n):
             memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
-        p, r = carry(fixed, joints, memory, first)
+        p, r = carry(fixed, kinds, 0, memory, first)
         i0, i1, j0, j1 = rectangle(plane, p, r, cells.shape)
         if painted(sums, i0, i1, j0, j1) == (i1 - i0 + 1) * (j1 - j0 + 1):
             continue
         if r > F(0.5) * plane[CELL]:
-            halve(joints, memory, stack, state, first)
+            halve(kinds, memory, stack, state, first)
             continue
         for i in range(i0, i1 + 1):
             for j in range(j0, j1 + 1):
@@ -111,23 +110,23 @@ def paint(fixed, joints, plane, stack, memory, cells, sums, state):
 
 
 @entry
-def search_map(fixed, joints, plane, sums, stack, memory, tokens, state):
+def search_map(fixed, kinds, plane, sums, stack, memory, tokens, state):
     """Search boxes of the joints before k, whose chain is given from k to the target.
 
     Args:
         fixed: (n + 1, 12) transforms from the axis of k to the target.
-        joints: (n, 3) joints, from the one before k to the first.
+        kinds: (1, n) kinds of joints, from the one before k to the first.
         plane: (4,) as in ``paint``; the margin includes the distance to exclude.
         sums: (rows + 1, columns + 1) int32, numbers of painted cells before each row and column.
         stack: (s, 2n + 1) boxes.
-        memory: (n + 4, 17) scratch memory.
+        memory: (n + 4, 18) scratch memory.
         tokens: (t, 2) int32 tokens and their depths.
         state: (3,) boxes on the stack, and tokens.
 
     Returns:
         PROVED, MORE, or FULL if there is no proof.
     """
-    n = joints.shape[0]
+    n = kinds.shape[1]
     shape = (sums.shape[0] - 1, sums.shape[1] - 1)
     for _ in range(int(plane[CALLS])):
         if state[BOXES] < F(1):
@@ -139,7 +138,7 @@ def search_map(fixed, joints, plane, sums, stack, memory, tokens, state):
         for i in range(n):
             memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
         depth = int(box[2 * n])
-        p, r = carry(fixed, joints, memory, 0)
+        p, r = carry(fixed, kinds, 0, memory, 0)
         i0, i1, j0, j1 = rectangle(plane, p, r, shape)
         if painted(sums, i0, i1, j0, j1) == 0:
             put(tokens, state, BALL, depth)
@@ -148,5 +147,5 @@ def search_map(fixed, joints, plane, sums, stack, memory, tokens, state):
             return FULL
         here = int(state[TOKENS])
         put(tokens, state, 0, depth)
-        tokens[here, 0] = split(joints, memory, stack, state, depth)
+        tokens[here, 0] = split(kinds, memory, stack, state, depth, SPEED)
     return MORE

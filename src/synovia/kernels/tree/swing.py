@@ -4,14 +4,15 @@ If a part of the source has the world rotation R, the target's part gets the rot
 world of the source to that of the target, and M from the rest pose of the source to that of the target. Then the upper
 and lower part of a limb of hinges are rotated so that the hinge between them is normal to the plane of both bones. If
 the limb is straight, this plane is undefined. Then the angle about the upper bone, from the hinge of the source to that
-normal, is the angle of the last clear pose.
+normal, is interpolated between the clear poses before and after. If no clear pose after it is given, as in a body that
+is followed pose by pose, it is the angle of the last clear pose.
 """
 
 import math
 
 import numpy as np
 
-from synovia.kernels.compiler.jit import F, entry, inline
+from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.layout import ORIENTATION
 from synovia.kernels.math.rotations import (
     apply,
@@ -38,9 +39,14 @@ END_POINT = 54  # end of the lower bone, in the frame of END_ROW
 STRAIGHT, CLEAR = 57, 58  # sines of the bend: below STRAIGHT the limb is straight; above CLEAR its plane is defined
 SURE, ALMOST_SURE = 59, 60  # sines of the bend that no limb reaches on its wrong side
 LIMB_WIDTH = 61
-# Limbs: state stored from pose to pose
-KEPT_ANGLE, KNOWN_ANGLE, KNOWN_BEND = 0, 1, 2
-STATE_WIDTH = 3
+# Limbs: state stored from call to call: angle of the last clear pose, and whether there is one; angle of the last pose
+# that is surely bent to the possible side, and the largest sine of a bend so far
+KEPT_ANGLE, HAS_KEPT, KNOWN_ANGLE, KNOWN_BEND = 0, 1, 2, 3
+STATE_WIDTH = 4
+# Limbs: values of each pose. The angle and the sine of the bend of the source; and the angle of the target, for which
+# the marked poses show a value that is interpolated between them
+ANGLE, BEND, TURNED, MARKED, BETWEEN = 0, 1, 2, 3, 4
+POSE_WIDTH = 5
 
 
 @inline
@@ -57,64 +63,141 @@ def framed(x, y):
     return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
 
 
-@inline
-def angle_in_plane(numbers, state, k, angle, bend):
-    """Return the angle about the upper bone to the plane of the limb k, and store the state for the next pose."""
-    sure = max(numbers[k, CLEAR], numbers[k, SURE])
-    if bend >= sure or (bend >= max(numbers[k, CLEAR], numbers[k, ALMOST_SURE]) and state[k, KNOWN_BEND] < sure):
-        state[k, KNOWN_ANGLE] = angle
-        state[k, KNOWN_BEND] = max(bend, state[k, KNOWN_BEND])
-    elif bend < sure and math.cos(angle - state[k, KNOWN_ANGLE]) < F(0):
-        angle += F(math.pi)  # the limb is slightly bent to the wrong side
-    kept = state[k, KEPT_ANGLE]
-    way = wrapped(angle - kept)
-    share = min(max((bend - numbers[k, STRAIGHT]) / (numbers[k, CLEAR] - numbers[k, STRAIGHT]), F(0)), F(1))
-    if share >= F(1):
-        state[k, KEPT_ANGLE] = kept + way
-    return kept + share * way
+@device
+def interpolate(poses, known, last):
+    """Write BETWEEN: TURNED interpolated between marked poses, along the shorter way; constant before and after them.
+
+    Args:
+        poses: (T, POSE_WIDTH) values of the poses.
+        known: Whether there is a marked pose before the first one.
+        last: The angle of that pose.
+
+    Returns:
+        (whether there is a marked pose up to the last one, its angle).
+    """
+    count, first, at = poses.shape[0], -1, 0
+    if not known:
+        last = F(0)
+    while at < count:
+        end = at
+        while end < count and poses[end, MARKED] == F(0):
+            end += 1
+        value = last
+        if end < count:
+            value = last + wrapped(poses[end, TURNED] - last) if known else poses[end, TURNED]
+        for t in range(at, min(end + 1, count)):
+            share = F(t - first) / F(end - first) if known else F(1)
+            poses[t, BETWEEN] = last + share * (value - last) if t < end else value
+        if end < count:
+            known, last, first = True, value, end
+        at = end + 1
+    return known, last
 
 
-@entry
-def swing_turns(frames, rows, own, limbs, numbers, state, wanted, out):
-    """Write the target orientations of all parts, and those of the ends of the paths that rotate them.
+@device
+def choose_angles(numbers, k, state, poses):
+    """Write the angles about the upper bone to the plane of the limb k to TURNED, and store the state.
+
+    Args:
+        numbers: (limbs, LIMB_WIDTH) values of the limbs.
+        k: The limb.
+        state: (limbs, STATE_WIDTH) state of the last pose.
+        poses: (T, POSE_WIDTH) values of the poses; angles and bends are given.
+    """
+    count, clear, straight = poses.shape[0], numbers[k, CLEAR], numbers[k, STRAIGHT]
+    sure = max(clear, numbers[k, SURE])
+    most = state[k, KNOWN_BEND]
+    for t in range(count):
+        if poses[t, BEND] > most:
+            most = poses[t, BEND]
+    least = sure if most >= sure else max(clear, numbers[k, ALMOST_SURE])
+    for t in range(count):
+        poses[t, TURNED] = poses[t, ANGLE]
+        poses[t, MARKED] = F(1) if poses[t, BEND] >= least else F(0)
+    known, angle = interpolate(poses, state[k, KNOWN_BEND] >= least, state[k, KNOWN_ANGLE])
+    if known:
+        state[k, KNOWN_ANGLE], state[k, KNOWN_BEND] = angle, most
+    for t in range(count):
+        if poses[t, BEND] < sure and math.cos(poses[t, ANGLE] - poses[t, BETWEEN]) < F(0):
+            poses[t, TURNED] += F(math.pi)  # the limb is slightly bent to the wrong side
+        poses[t, MARKED] = F(1) if poses[t, BEND] >= clear else F(0)
+    known, angle = interpolate(poses, state[k, HAS_KEPT] > F(0), state[k, KEPT_ANGLE])
+    if known:
+        state[k, HAS_KEPT], state[k, KEPT_ANGLE] = F(1), angle
+    for t in range(count):
+        share = min(max((poses[t, BEND] - straight) / (clear - straight), F(0)), F(1))
+        between = poses[t, BETWEEN]
+        poses[t, TURNED] = between + share * wrapped(poses[t, TURNED] - between)
+
+
+@device
+def limb_plane(frames, wanted, across, ints, numbers, k):
+    """Return the directions of both bones of the limb k, and the hinge that follows the source, normal to the first.
 
     Args:
         frames: (n, 12) world frames of the source.
+        wanted: (parts, 9) world orientations of the parts.
+        across: Rotation from the world of the source to that of the target.
+        ints: (limbs, LIMB_INTS) integers of the limbs.
+        numbers: (limbs, LIMB_WIDTH) values of the limbs.
+        k: The limb.
+    """
+    axis, foot = load(numbers, k, HINGE_AXIS), ints[k, FOOT_PART]
+    turn = matmul_t(rotation_of(wanted, ints[k, UPPER_PART]), load_rotation(numbers, k, UPPER_REST))
+    below = matmul_t(rotation_of(wanted, ints[k, LOWER_PART]), load_rotation(numbers, k, LOWER_REST))
+    one, two = apply(turn, load(numbers, k, UPPER_BONE)), apply(below, load(numbers, k, LOWER_BONE))
+    if ints[k, START_ROW] >= 0:  # bones of length 0 follow their parts
+        middle = origin_of(frames, ints[k, MIDDLE_ROW])
+        R, p = frame_of(frames, ints[k, END_ROW])
+        a = sub(middle, origin_of(frames, ints[k, START_ROW]))
+        b = sub(add(p, apply(R, load(numbers, k, END_POINT))), middle)
+        one, two = normalize(apply(across, a), one), normalize(apply(across, b), two)
+    hinge = apply(turn, axis)
+    if foot >= 0:
+        hinge = apply(matmul_t(rotation_of(wanted, foot), load_rotation(numbers, k, FOOT_REST)), axis)
+    return one, two, normalize(reject(hinge, one), perpendicular(one))
+
+
+@entry
+def swing_turns(frames, between, rows, own, limbs, numbers, state, poses, wanted, out):
+    """Write the target orientations of all parts, and those of the ends of the paths that rotate them.
+
+    Args:
+        frames: (T, n, 12) world frames of the source.
+        between: (T, k, 12) rotations between joints of the source, whose rows follow those of ``frames``.
         rows: Row of each part in the source, then the part that gives each path its orientation.
         own: (parts + 1 + paths, 9) M of each part, then A, then the rotation from a part to the end of each path.
         limbs: (limbs, LIMB_INTS) integers of limbs of hinges.
         numbers: (limbs, LIMB_WIDTH) values of these limbs.
-        state: (limbs, STATE_WIDTH) state of the last pose; zeros before the first pose.
-        wanted: (parts, 9) world orientations of the parts.
-        out: (1, paths, 9) orientations of the ends of the paths, z-form.
+        state: (limbs, STATE_WIDTH) state of the last pose before these; zeros without one.
+        poses: (limbs, T, POSE_WIDTH), written.
+        wanted: (T, parts, 9) world orientations of the parts.
+        out: (T, paths, 9) orientations of the ends of the paths, z-form.
     """
-    parts = wanted.shape[0]
+    count, parts, joints = frames.shape[0], wanted.shape[1], frames.shape[1]
     across = load_rotation(own, parts, 0)
-    for k in range(parts):
-        R = rotation_of(frames, rows[k])
-        store_rotation(wanted, k, ORIENTATION, matmul(across, matmul(R, load_rotation(own, k, 0))))
+    for t in range(count):
+        for k in range(parts):
+            row = rows[k]
+            R = rotation_of(frames[t], row) if row < joints else rotation_of(between[t], row - joints)
+            store_rotation(wanted[t], k, ORIENTATION, matmul(across, matmul(R, load_rotation(own, k, 0))))
     for k in range(limbs.shape[0]):
-        upper, lower, foot = limbs[k, UPPER_PART], limbs[k, LOWER_PART], limbs[k, FOOT_PART]
-        axis = load(numbers, k, HINGE_AXIS)
-        turn = matmul_t(rotation_of(wanted, upper), load_rotation(numbers, k, UPPER_REST))
-        below = matmul_t(rotation_of(wanted, lower), load_rotation(numbers, k, LOWER_REST))
-        one, two = apply(turn, load(numbers, k, UPPER_BONE)), apply(below, load(numbers, k, LOWER_BONE))
-        if limbs[k, START_ROW] >= 0:  # bones of length 0 follow their parts
-            middle = origin_of(frames, limbs[k, MIDDLE_ROW])
-            R, p = frame_of(frames, limbs[k, END_ROW])
-            a = sub(middle, origin_of(frames, limbs[k, START_ROW]))
-            b = sub(add(p, apply(R, load(numbers, k, END_POINT))), middle)
-            one, two = normalize(apply(across, a), one), normalize(apply(across, b), two)
-        hinge = apply(turn, axis)
-        if foot >= 0:
-            hinge = apply(matmul_t(rotation_of(wanted, foot), load_rotation(numbers, k, FOOT_REST)), axis)
-        hinge = normalize(reject(hinge, one), perpendicular(one))
-        side = cross(one, hinge)
-        normal = cross(one, two)
-        angle = angle_in_plane(numbers, state, k, math.atan2(dot(side, normal), dot(hinge, normal)), norm(normal))
-        plane = add(scale(math.cos(angle), hinge), scale(math.sin(angle), side))
-        store_rotation(wanted, upper, ORIENTATION, matmul(framed(one, plane), load_rotation(numbers, k, UPPER_FRAME)))
-        store_rotation(wanted, lower, ORIENTATION, matmul(framed(two, plane), load_rotation(numbers, k, LOWER_FRAME)))
-    for k in range(out.shape[1]):
-        R = matmul(rotation_of(wanted, rows[parts + k]), load_rotation(own, parts + 1 + k, 0))
-        store_rotation(out[0], k, ORIENTATION, R)
+        upper, lower = limbs[k, UPPER_PART], limbs[k, LOWER_PART]
+        for t in range(count):
+            one, two, hinge = limb_plane(frames[t], wanted[t], across, limbs, numbers, k)
+            normal = cross(one, two)
+            poses[k, t, ANGLE] = math.atan2(dot(cross(one, hinge), normal), dot(hinge, normal))
+            poses[k, t, BEND] = norm(normal)
+        choose_angles(numbers, k, state, poses[k])
+        for t in range(count):
+            one, two, hinge = limb_plane(frames[t], wanted[t], across, limbs, numbers, k)
+            angle = poses[k, t, TURNED]
+            plane = add(scale(math.cos(angle), hinge), scale(math.sin(angle), cross(one, hinge)))
+            R = matmul(framed(one, plane), load_rotation(numbers, k, UPPER_FRAME))
+            store_rotation(wanted[t], upper, ORIENTATION, R)
+            R = matmul(framed(two, plane), load_rotation(numbers, k, LOWER_FRAME))
+            store_rotation(wanted[t], lower, ORIENTATION, R)
+    for t in range(count):
+        for k in range(out.shape[1]):
+            R = matmul(rotation_of(wanted[t], rows[parts + k]), load_rotation(own, parts + 1 + k, 0))
+            store_rotation(out[t], k, ORIENTATION, R)

@@ -70,7 +70,7 @@ def ground_under(shapes: Sequence[Shape], points: Array, up: Array) -> tuple[Arr
     owner = np.full(count, -1)
     if not spans:
         return best, normals, owner
-    low, high = (np.array([span[k] for span in spans]) for k in (0, 1))
+    low, high = (np.array(each) for each in list(zip(*spans, strict=True))[:2])
     low = np.where(
         np.isfinite(high) | (high == np.inf), low, np.inf
     )  # begins above every point if the line misses the solid
@@ -83,7 +83,7 @@ def ground_under(shapes: Sequence[Shape], points: Array, up: Array) -> tuple[Arr
         joins = begins <= best  # whether the span touches the piece below it
         takes = (begins < np.inf) & (joins | (begins <= own)) & (ends > best)
         for k in np.flatnonzero(takes):
-            normals[k] = spans[line[k]][2][k]
+            normals[k] = spans[line[k]].normals[k]
             owner[k] = rows[line[k]]
         best = np.where(takes, ends, best)
     return best + 0.0, normals, owner  # + 0.0 turns -0 into 0

@@ -5,17 +5,29 @@ A line intersects a convex solid in one interval. If the line misses the solid, 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model.geometry import Array, align_z
 
-# Begin and end along the line, (n,), NaN if it misses the solid; outward normal at the end, (n, 3)
-Spans = tuple[Array, Array, Array]
 # A line whose direction component is smaller runs along a face; a hull thinner than this fraction of its size is flat.
 _FLAT: Final = 1e-12
+
+
+class Spans(NamedTuple):
+    """Spans of lines inside a solid.
+
+    Args:
+        low: Begin along each line, (n,); NaN, or above the end, if the line misses the solid.
+        high: End along each line, (n,).
+        normals: Outward normal at each end, (n, 3).
+    """
+
+    low: Array
+    high: Array
+    normals: Array
 
 
 def below(points: Array, direction: Array) -> Spans:
@@ -24,7 +36,7 @@ def below(points: Array, direction: Array) -> Spans:
     if abs(direction[2]) < _FLAT:
         return _along(points[:, 2] <= 0.0, normal)
     at, ends = -points[:, 2] / direction[2], np.full(len(points), np.inf)
-    return (-ends, at, normal) if direction[2] > 0.0 else (at, ends, normal)
+    return Spans(-ends, at, normal) if direction[2] > 0.0 else Spans(at, ends, normal)
 
 
 def ball(center: Array, radius: float, points: Array, direction: Array) -> Spans:
@@ -34,7 +46,7 @@ def ball(center: Array, radius: float, points: Array, direction: Array) -> Spans
     across = off + middle[:, None] * direction
     square = radius * radius - np.sum(across * across, axis=1)
     half = np.sqrt(np.where(square >= 0.0, square, np.nan))
-    return middle - half, middle + half, (across + half[:, None] * direction) / max(radius, 1e-300)
+    return Spans(middle - half, middle + half, (across + half[:, None] * direction) / max(radius, 1e-300))
 
 
 def slab(half: float, points: Array, direction: Array, axis: int) -> Spans:
@@ -44,7 +56,7 @@ def slab(half: float, points: Array, direction: Array, axis: int) -> Spans:
         return _along(np.abs(points[:, axis]) <= half, normal)
     normal[:, axis] = np.sign(direction[axis])
     middle, size = -points[:, axis] / direction[axis], half / abs(direction[axis])
-    return middle - size, middle + size, normal
+    return Spans(middle - size, middle + size, normal)
 
 
 def tube(radius: float, points: Array, direction: Array) -> Spans:
@@ -58,32 +70,32 @@ def tube(radius: float, points: Array, direction: Array) -> Spans:
     square = (radius * radius - np.sum(across * across, axis=1)) / steep
     half = np.sqrt(np.where(square >= 0.0, square, np.nan))
     normal[:, :2] = (across + half[:, None] * direction[:2]) / max(radius, 1e-300)
-    return middle - half, middle + half, normal
+    return Spans(middle - half, middle + half, normal)
 
 
 def _along(inside: NDArray[np.bool_], normal: Array) -> Spans:
     """Return the spans of lines that run along a surface: the whole line if ``inside``, else nothing."""
-    return np.where(inside, -np.inf, np.nan), np.where(inside, np.inf, np.nan), normal
+    return Spans(np.where(inside, -np.inf, np.nan), np.where(inside, np.inf, np.nan), normal)
 
 
 def both(one: Spans, other: Spans) -> Spans:
     """Return the spans of lines inside both of two solids."""
-    first = ~(one[1] > other[1])
-    high = np.where(first, one[1], other[1])
-    high[np.isnan(other[1])] = np.nan
-    return np.maximum(one[0], other[0]), high, np.where(first[:, None], one[2], other[2])
+    first = ~(one.high > other.high)
+    high = np.where(first, one.high, other.high)
+    high[np.isnan(other.high)] = np.nan
+    return Spans(np.maximum(one.low, other.low), high, np.where(first[:, None], one.normals, other.normals))
 
 
 def capsule(radius: float, half: float, points: Array, direction: Array) -> Spans:
     """Return the spans of lines inside a capsule along z, from those inside its cylinder and its two spheres."""
     ends = [ball(np.array((0.0, 0.0, z)), radius, points, direction) for z in (half, -half)]
     parts = [both(tube(radius, points, direction), slab(half, points, direction, 2)), *ends]
-    parts = [(np.where(low <= high, low, np.nan), np.where(low <= high, high, np.nan), n) for low, high, n in parts]
-    low = np.fmin.reduce([part[0] for part in parts])
-    highs = np.array([part[1] for part in parts])
+    lows, highs, normals = (np.array(each) for each in zip(*parts, strict=True))
+    hit = lows <= highs
+    lows, highs = np.where(hit, lows, np.nan), np.where(hit, highs, np.nan)
     last = np.argmax(np.where(np.isnan(highs), -np.inf, highs), axis=0)
     at = np.arange(len(points))
-    return low, highs[last, at], np.array([part[2] for part in parts])[last, at]
+    return Spans(np.fmin.reduce(lows), highs[last, at], normals[last, at])
 
 
 def hull(corners: Array, points: Array, direction: Array) -> Spans:
@@ -100,14 +112,14 @@ def hull(corners: Array, points: Array, direction: Array) -> Spans:
     normal = np.tile(direction, (count, 1))
     none = np.full(count, np.nan)
     if rank < 2 or abs(float(axes[2] @ direction)) < _FLAT:  # the hull is a line, or a plate seen on its edge
-        return none, none.copy(), normal
+        return Spans(none, none.copy(), normal)
     face = axes[2] * np.sign(axes[2] @ direction)
     at = ((middle - points) @ face) / float(face @ direction)
     on = (points + at[:, None] * direction - middle) @ axes[:2].T
     edges = Hull((corners - middle) @ axes[:2].T).equations
     inside = ((on @ edges[:, :2].T + edges[:, 2]) <= _FLAT * float(sizes[0])).all(axis=1)
     at = np.where(inside, at, np.nan)
-    return at, at.copy(), np.tile(face, (count, 1))
+    return Spans(at, at.copy(), np.tile(face, (count, 1)))
 
 
 def _between(normals: Array, offsets: Array, points: Array, direction: Array) -> Spans:
@@ -123,7 +135,7 @@ def _between(normals: Array, offsets: Array, points: Array, direction: Array) ->
     face = np.argmin(high, axis=1)
     end = high[np.arange(len(points)), face]
     low[outside] = np.nan
-    return low, end, normals[face]
+    return Spans(low, end, normals[face])
 
 
 def balls(centers: Array, radius: float, points: Array, direction: Array) -> list[Spans]:
@@ -139,5 +151,5 @@ def balls(centers: Array, radius: float, points: Array, direction: Array) -> lis
         has = np.array([k < len(rows) for rows in near])
         rows = np.array([rows[k] if k < len(rows) else 0 for rows in near], int)
         low, high, normal = ball(centers[rows], radius, points, direction)
-        out.append((np.where(has, low, np.nan), np.where(has, high, np.nan), normal))
+        out.append(Spans(np.where(has, low, np.nan), np.where(has, high, np.nan), normal))
     return out

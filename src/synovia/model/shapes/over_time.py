@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,56 @@ from synovia.model.shapes.body import BodyShapes, Ints, packed_shapes
 from synovia.model.shapes.distances import PackedShapes, contact_rows
 from synovia.model.skeleton import Skeleton
 from synovia.model.tables import writable
+from synovia.text import length_text
 
 _AT_ONCE: Final = 50_000  # largest number of frames of shapes that are in memory at once
+
+
+@dataclass(frozen=True, slots=True)
+class TooNear:
+    """Two links, or a link and an obstacle, that are nearer than asked in some frames of a clip.
+
+    Args:
+        pair: Names of the two; a link without a name has its row instead.
+        distance: Smallest distance over the frames, length units; negative for an overlap.
+        wanted: The required distance, length units.
+        frame: The frame with the smallest distance.
+        frames: All frames in which the two are too near.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 30, 30.0)
+        >>> sy.retarget(still, sy.bundled("humanoid")).too_near
+        ()
+    """
+
+    pair: tuple[str | int, str | int]
+    distance: float
+    wanted: float
+    frame: int
+    frames: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, pair: tuple[str | int, str | int], wanted: float, distances: Iterable[float], frames: Iterable[int]
+    ) -> Self:
+        """Return a pair from its distances in some frames, each with its frame; a frame may occur repeatedly."""
+        found = list(zip(distances, frames, strict=True))
+        distance, frame = min(found)
+        return cls(pair, distance, wanted, frame, tuple(sorted({frame for _, frame in found})))
+
+    def text(self, meters_per_unit: float | None) -> str:
+        """Return a sentence about the pair with its distances and frames.
+
+        Args:
+            meters_per_unit: Metres per length unit of the body.
+        """
+        first, second = self.pair
+        distance, wanted = (length_text(abs(one), meters_per_unit) for one in (self.distance, self.wanted))
+        how = f"overlap by {distance}" if self.distance < 0.0 else f"are {distance} apart"
+        more = f", and should be {wanted} apart" if self.wanted > 0.0 else ""
+        return f"{first} and {second} {how} in frame {self.frame}{more}"
 
 
 class NearShapes(NamedTuple):

@@ -294,7 +294,7 @@ class Solid(Shape):
         low, high, normal = self.own_spans((points - place[:3, 3]) @ R, direction @ R)
         misses = ~(low <= high)
         low[misses] = high[misses] = np.nan
-        return [(low, high, normal @ R.T)]
+        return [Spans(low, high, normal @ R.T)]
 
 
 def _values(shape: Shape) -> tuple[Any, ...]:
@@ -585,7 +585,7 @@ class Ellipsoid(Solid):
         stretch = float(np.linalg.norm(step))
         low, high, normal = lines.ball(_ORIGIN, 1.0, points / radii, step / stretch)
         normal = normal / radii
-        return low / stretch, high / stretch, normal / np.linalg.norm(normal, axis=1, keepdims=True)
+        return Spans(low / stretch, high / stretch, normal / np.linalg.norm(normal, axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ from synovia.model.anatomy.hands.hand import Finger, Hand
 from synovia.model.geometry import LONGEST, Array, is_number
 from synovia.model.pose import world_frames
 from synovia.model.shapes.body import Ints
-from synovia.model.shapes.over_time import are_near, near_shapes
+from synovia.model.shapes.over_time import TooNear, are_near, near_shapes
 from synovia.model.shapes.pairs import self_pairs
 from synovia.model.tree import ancestors
-from synovia.retargeting.clearance import TooNear, links_too_near
+from synovia.retargeting.clearance import links_too_near
 from synovia.retargeting.hands.follower import HandFollower
 from synovia.solver import FullBody
 

@@ -20,7 +20,7 @@ from synovia.model.anatomy.hands.hand import Hand
 from synovia.model.finding import Finding, verdict_of
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
-from synovia.retargeting.clearance import TooNear
+from synovia.model.shapes.over_time import TooNear
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance, overlaps_of
 from synovia.retargeting.hands.closing import Clip, close_open

@@ -2,6 +2,5 @@
 
 from synovia.retargeting.live.calibration import LiveCalibration
 from synovia.retargeting.live.live import LiveRetarget
-from synovia.retargeting.live.report import LiveReport
 
-__all__ = ["LiveCalibration", "LiveReport", "LiveRetarget"]
+__all__ = ["LiveCalibration", "LiveRetarget"]

@@ -46,8 +46,7 @@ from synovia.retargeting.alignment import align
 from synovia.retargeting.alike import Alike
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import points_of
-from synovia.retargeting.hips import standing_height
-from synovia.retargeting.live.follower import rise_of_clip, sides_of_bends
+from synovia.retargeting.follower import PoseFollower
 from synovia.retargeting.pairing import Pairing, alike_pairing, paired, turning
 from synovia.retargeting.rest_pose import Rest, RestPose, Stance, standing_target
 from synovia.text import parse_toml, toml_key, toml_text
@@ -114,15 +113,16 @@ class LiveCalibration:
         points = points_of(pairing.source, pairing.target, pairing.roles) if pairing.moves else []
         heights = frames[:, [point.source for point in points], 9:] @ pairing.source.basis[:, 1]
         grounds = np.percentile(heights, LOW, axis=0).tolist()
-        bends = sides_of_bends(pairing, frames)
-        floor = standing_height(pairing.source, frames) if pairing.moves else 0.0
+        follower = PoseFollower(pairing)
+        follower.learn(frames)
+        floor = follower.floor
         if points and not pairing.same_legs:
-            floor -= rise_of_clip(pairing, floor, bends, frames, motion.fps) / pairing.scale
+            floor -= follower.rise(frames, motion.fps) / pairing.scale
         return cls(
             pairing,
             floor,
             {point.role: height for point, height in zip(points, grounds, strict=True)},
-            bends,
+            follower.bends,
             target,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Unpack
 
@@ -23,18 +24,21 @@ from synovia.model.pose import world_frames
 from synovia.model.shapes.body import unchecked_links
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import checked_idle
+from synovia.retargeting.follower import PoseFollower
 from synovia.retargeting.live.apart import LiveApart
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
-from synovia.retargeting.live.follower import PoseFollower
 from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
 from synovia.retargeting.live.playout import Playout
-from synovia.retargeting.live.report import LiveReport, Meter
+from synovia.retargeting.live.report import Meter, report_of
 from synovia.retargeting.live.stand import Stand
+from synovia.retargeting.loops import Closer, hurried
 from synovia.retargeting.options import LiveOptions
+from synovia.retargeting.root_motion import OnFloor, RootMover, checked_root_motion, root_bone
 from synovia.servo.limited import LimitedBody
 from synovia.servo.limits import Axes
 from synovia.servo.tick import Tick
 from synovia.solver import FullBody
+from synovia.text import Report
 
 _TRUNK: Final = ("hips", "spine", "chest", "neck", "left_upper_arm", "right_upper_arm")
 _MANY: Final = "LiveRetarget(None, target, rate=...) takes landmarks: 33, or 33 + 21 + 21 with both hands"
@@ -123,9 +127,12 @@ class LiveRetarget(ChecksArguments):
     buffer of at most 16 samples, so packets may arrive late or out of order. Joint values are interpolated between
     samples.
 
+    Loops of the target stay closed: joints of no part, such as rods, follow the parts, also where they are faster than
+    their limits allow; the report says so.
+
     Fingers keep the source's directions in the frames of the palms, as in ``retarget``. With ``clearance``, limbs move
     out of each other in each tick; a fast limb may still pass through others where its limits allow no faster change.
-    There is no world to stand on; ``retarget`` supports it.
+    There is no world to stand on; ``retarget`` supports it. With ``root_motion="none"``, the path of the body is lost.
 
     Args:
         source_skeleton: The body that moves; None for landmarks of MediaPipe: 33, or 33, 21 of the left hand and 21 of
@@ -142,9 +149,11 @@ class LiveRetarget(ChecksArguments):
         hold_feet: Whether standing feet stay in place.
         clearance: As in ``retarget``, but None by default: then limbs may pass through each other.
         idle_hands: Hands of the target whose source has no fingers, as in ``retarget``.
+        root_motion: What a bone on the floor above the hips takes, as in ``retarget``. Limits hold for the body as a
+            whole, which this bone and the hips move together. None for a bone that moves with the body.
         root: ``"free"``, or ``"fixed"`` for a base of the target that stays where it is.
         up: Axis of the source that points up, for example ``"z"``; None to find it.
-        calibration: A calibration or its file; None to learn it from the source.
+        calibration: A calibration or its file, which has joint map, rest pose and upward axis; None to learn one.
         learn: Seconds for which the source is learned; 0 to learn it from its first pose.
         timeout: Seconds without a sample after which the source is lost.
 
@@ -181,7 +190,6 @@ class LiveRetarget(ChecksArguments):
         if source_skeleton is not None:
             check_kind("source_skeleton", source_skeleton, Skeleton, "sy.load_skeleton(path) reads one")
             refuse_loops(source_skeleton, "LiveRetarget")
-        refuse_loops(target, "LiveRetarget")
         _refuse_hand(target)
         chosen = completed(LiveOptions, options, "LiveRetarget")
         root, learn = chosen.root, chosen.learn
@@ -201,23 +209,35 @@ class LiveRetarget(ChecksArguments):
         if self._distance is not None and not target.shapes:
             hint = "sy.with_shapes(body), or --shapes, fits capsules to it"
             raise InputError("clearance", value=self._distance, expected="a target with shapes", hint=hint)
+        mode = chosen.root_motion
+        self._root_motion: str | None = None if mode is None else checked_root_motion(mode)
         self._apart: LiveApart | None = None
         self._relaxed = checked_idle(chosen.idle_hands) == "relaxed"
         self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
-        self.skeleton = target.with_root("free") if root == "free" else target
+        self._whole = self.skeleton = target.with_root("free") if root == "free" else target
         self._body = LimitedBody(self.skeleton, self.skeleton.size or 1.0, self.rate, self._limits)
+        self._mover: RootMover | None = None
+        self._closer: Closer | None = None
         self._calibration: LiveCalibration | None = None
         self._parts: tuple[str, ...] = ()
         if calibration is not None and source_skeleton is None:
             raise InputError(
                 "calibration", value=calibration, expected="none for landmarks, whose body is built again each time"
             )
+        twice = [name for name in ("joint_map", "rest", "up") if self._how[name] is not None]
+        if calibration is not None and twice:
+            raise InputError(
+                twice[0], value=self._how[twice[0]], expected="none with calibration=, which has it",
+                hint=f"leave out calibration= to learn a new one with {twice[0]}=",
+            )  # fmt: skip
         if isinstance(calibration, str | os.PathLike):
             calibration = LiveCalibration.load(calibration, self.source, target)
         if calibration is not None:
             check_kind("calibration", calibration, LiveCalibration, "LiveCalibration.load(path, ...) reads one")
             self._check_bodies(calibration)
+            if root == "fixed" and calibration.pairing.moves:
+                raise InputError("root", value=root, expected="'free', because the base of the calibration moves")
             self._take(calibration)
         self.reset()
 
@@ -252,9 +272,16 @@ class LiveRetarget(ChecksArguments):
         """Prepare the follower, the limits, the meter and the feet for a calibration."""
         self._calibration, pair = calibration, calibration.pairing
         target = pair.target
-        self.skeleton = skeleton = target.skeleton
+        self._whole = self.skeleton = skeleton = target.skeleton
+        bone = root_bone(target, len(skeleton) - len(self._target)) if pair.moves else None
+        self._mover, self._bone, self._closer = None, bone, Closer(target, pair.roles)
+        mode = self._root_motion
+        if mode is not None and pair.moves and (bone is not None or mode == "none"):
+            self._mover = RootMover(target, bone, mode)
+            self.skeleton = self._mover.skeleton
         self._parts = tuple(pair.roles)
-        self._follower = PoseFollower(pair, calibration.floor, calibration.bends, relaxed=self._relaxed)
+        self._follower = PoseFollower(pair, relaxed=self._relaxed)
+        self._follower.know(calibration.floor, calibration.bends)
         self._body = LimitedBody(skeleton, target.leg, self.rate, self._limits)
         self._meter = Meter(pair, self.rate)
         feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
@@ -282,21 +309,26 @@ class LiveRetarget(ChecksArguments):
         self._playout.counts.clear()
         self._heard: list[Array] = []  # poses from which the source is learned
         self._sample: Array | None = None
+        self._poses: Array | None = None  # world frames (1, n, 12) of the last source
         self._age = math.inf  # seconds since the last sample
         self._lost = True
         self._ticks = self._held = self._losses = self._taught = self._samples = 0
         self._invalid = self._near = 0
         self._trouble = ""
+        self._shut_before: Array | None = None  # the last pose with closed loops
+        self._forced, self._too_fast = 0.0, dict[str, float]()
         self._behind = 0.0
         self._timed = 0
         self._began = pose is not None  # whether the body has a pose from which it moves over to its source
-        rest = self.skeleton.rest_pose()
+        start = self._whole.rest_pose().inside[0]
+        if self._mover is not None:
+            self._mover.reset()
         if pose is not None:
             check_kind("pose", pose, Pose, "a pose of the target")
             if not same_body(pose.skeleton, self.skeleton):
                 raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
-            rest = pose
-        self._body.reset(rest.inside[0])
+            start = pose.inside[0] if self._mover is None else self._mover.whole(pose)
+        self._body.reset(start)
         if self._calibration is not None:
             self._follower.reset()
             if self._stand is not None:
@@ -390,21 +422,23 @@ class LiveRetarget(ChecksArguments):
             self._trouble = str(error)
             return False
         self._take(known)
-        if len(began) == self.skeleton.nq:
+        if len(began) == self._whole.nq:
             self._body.reset(began)
         return True
 
     def _follow(self, q: Array, restarted: bool) -> Tick:
         """Take a tick in which the target follows joint values (nq,) of the source."""
-        frames = world_frames(self.source, q[None])[0]
-        wanted = self._follower.follow(frames)
+        poses = world_frames(self.source, q[None])
+        self._poses = poses
+        (wanted,), (found,) = self._follower.follow(poses)
+        frames = poses[0]
         jumps, stand = self._lost or restarted, self._stand
         if jumps:
             self._meter.pause()
         if stand is not None:
             if jumps:
                 stand.reset()
-            wanted = stand.step(frames, self._follower.frames, wanted)
+            wanted = stand.step(frames, found, wanted)
         if self._apart is not None:
             if jumps:
                 self._apart.reset()
@@ -416,19 +450,17 @@ class LiveRetarget(ChecksArguments):
                 body.leave(wanted)
             else:
                 body.reset(wanted)
-        tick, details = self._tick(body.go(wanted), Status.REACHED)
+        tick, details, own = self._tick(body.go(wanted), Status.REACHED)
         if body.going_over:  # limbs and feet cannot be compared with the source yet
             self._meter.pause()
             details.status = Status.LATE
             return tick
         if self._apart is not None:
-            self._near += self._apart.is_near(tick.frames)
-        self._meter.compare(self._ticks, frames, tick.frames)
+            self._near += self._apart.is_near(own)
+        self._meter.compare(self._ticks, frames, own)
         if stand is not None:
-            stand.judge(tick.frames)
-            self._meter.stand(
-                tick.frames[stand.ankles, 9:], stand.stands[: len(stand.ankles)], missed=bool(stand.missing)
-            )
+            stand.judge(own)
+            self._meter.stand(own[stand.ankles, 9:], stand.stands[: len(stand.ankles)], missed=bool(stand.missing))
             if stand.missing:
                 details.status, details.missing = Status.STALLED, stand.missing
         if body.behind:
@@ -436,14 +468,17 @@ class LiveRetarget(ChecksArguments):
             self._meter.limit(body.axes.reasons)
         return tick
 
-    def _tick(self, q: Array, status: Status) -> tuple[Tick, BodyDetails]:
-        """Return the tick with joint values (nq,), and its details."""
+    def _tick(self, q: Array, status: Status) -> tuple[Tick, BodyDetails, Array]:
+        """Return the tick with joint values (nq,) of the whole body, its details, and the world frames of the body."""
         body, self._began = self._body, True
+        led = q
+        if self._closer is not None and self._whole.loops:
+            q = self._shut(self._closer, q)
         holds = status is Status.HOLDING
         details = BodyDetails(
             body.axes,
             body.axes.reasons.copy(),
-            (q, body.wanted),
+            (led, body.wanted),
             body.velocity,
             body.acceleration,
             self._ticks / self.rate,
@@ -452,33 +487,66 @@ class LiveRetarget(ChecksArguments):
             None if holds or self._sample is not None else self._playout.behind,
             () if holds or self._stand is None else self._stand.roles,
         )
-        return Tick(self.skeleton, q, details), details
+        mover = self._mover
+        if mover is None:
+            tick = Tick(self.skeleton, q, details)
+            return tick, details, tick.frames
+        own, given = world_frames(self._whole, q[None]), None
+        if self._bone is not None and self._poses is not None and self._calibration is not None:
+            given = self._calibration.pairing.root_frames(self._bone, self._poses, own)
+        (moved,), _ = mover.moved(q[None], own, OnFloor(self.rate, given))
+        return Tick(self.skeleton, moved, details), details, own[0]
 
-    def report(self) -> LiveReport:
-        """Return the figures and findings since the last reset; this takes microseconds and constant memory."""
+    def _shut(self, closer: Closer, q: Array) -> Array:
+        """Return joint values (nq,) with closed loops; count how far they turn parts, and joints that are too fast."""
+        before = self._shut_before
+        (out,), (angle,) = closer.closed(q[None], before)
+        self._forced = max(self._forced, float(angle))
+        if before is not None:
+            steps = hurried(self._whole, np.array([before, out]), self._body.axes.top_speeds / self.rate)
+            for name, ratio in steps.items():
+                self._too_fast[name] = max(self._too_fast.get(name, 0.0), float(ratio[1]))
+        self._shut_before = out
+        return out
+
+    def report(self, unseen: Mapping[str, float] | None = None) -> Report:
+        """Return verdict, findings and figures since the last reset; this takes microseconds and constant memory.
+
+        Args:
+            unseen: Share of the poses in which landmarks of a part were not seen, by part, if only the source knows it.
+
+        Returns:
+            The text, and as ``facts`` the ``verdict``, the ``findings``, and these figures: number of ``ticks``,
+            their duration in ``seconds``, ticks of ``learning``, and ticks in which the source was lost (``held``);
+            accepted ``samples``, those left out by reason (``samples_left_out``), and number of ``losses``; share of
+            the ticks in which a limit held a joint back (``limited``, the largest first); mean angle between limbs of
+            source and target (``off_deg``); ``slide`` of standing feet, leg lengths per second; share of the ticks in
+            which a foot stands (``standing``), and of these in which it misses its place (``missed``); mean delay of
+            samples with time stamps (``behind``, seconds); why learning failed (``trouble``); share of the ticks with
+            limbs nearer than ``clearance`` (``near``), links without known shapes (``unchecked``), and ``unseen``;
+            the largest angle by which loops turned a part so that they close (``turned_by_loops``, radians), and joints
+            that loops moved faster than their velocity limits, with the largest ratio (``too_fast``).
+        """
         dropped = dict(self._playout.counts) | ({"not finite": self._invalid} if self._invalid else {})
         figures: dict[str, Any] = {
-            "limited": {}, "off": {}, "slide": 0.0, "standing": 0.0, "missed": 0.0,
+            "limited": {}, "off_deg": {}, "slide": 0.0, "standing": 0.0, "missed": 0.0,
         }  # fmt: skip
         if self._calibration is not None:
             figures = self._meter.figures(
                 self._ticks - self._taught, self._body.axes.joints, self.skeleton.joint_names
             )  # fmt: skip
-        return LiveReport(
-            ticks=self._ticks,
-            seconds=self._ticks / self.rate,
-            learning=self._taught,
-            held=self._held,
-            samples=self._samples,
-            dropped=dropped,
-            losses=self._losses,
-            behind=self._behind / self._timed if self._timed else 0.0,
-            near=self._near / max(self._ticks - self._taught - self._held, 1),
-            trouble=self._trouble if self._calibration is None else "",
-            unseen={} if self._landmarks is None else self._landmarks.unseen,
-            unchecked=tuple(unchecked_links(self.skeleton)) if self._distance is not None else (),
-            **figures,
-        )
+        if self._landmarks is not None:
+            unseen = self._landmarks.unseen
+        return report_of({
+            "ticks": self._ticks, "seconds": self._ticks / self.rate, "learning": self._taught, "held": self._held,
+            "samples": self._samples, "samples_left_out": dropped, "losses": self._losses, **figures,
+            "behind": self._behind / self._timed if self._timed else 0.0,
+            "trouble": self._trouble if self._calibration is None else "",
+            "near": self._near / max(self._ticks - self._taught - self._held, 1),
+            "unchecked": unchecked_links(self.skeleton) if self._distance is not None else [],
+            "turned_by_loops": self._forced, "too_fast": dict(self._too_fast),
+            "unseen": dict(unseen or {}),
+        })  # fmt: skip
 
     def _values(self, pose: Pose | Array | None) -> Array | None:
         """Return the joint values (nq,) of a sample; None if there is none, or a value is not finite.

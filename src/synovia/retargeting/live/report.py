@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from synovia.model.finding import LEVELS, Finding, verdict_of
 from synovia.model.geometry import Array, Bools
 from synovia.model.tables import Ints
 from synovia.retargeting.body import NEXT
+from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.transfer import across
-from synovia.text import counted, listed
+from synovia.text import Report, counted, listed, plain
 
 _EACH: Final = 15.0  # comparisons of directions per second, about
-_OFF: Final = (0.35, 1.0)  # radians: mean angle of a limb above which the verdict is "look", and "failed"
+_OFF: Final = (20.0, 57.3)  # degrees: mean angle of a limb above which the verdict is "look", and "failed"
 # Thresholds above which the verdict is "look"
 _LOST: Final = 0.1  # share of ticks without a source
 _LIMITED: Final = 0.1  # share of ticks in which a limit holds a joint back
@@ -30,108 +31,66 @@ _SHOWN: Final = 5  # largest number of joints that are named
 _PARTS: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
 
-@dataclass(frozen=True)
-class LiveReport:
-    """Statistics of a ``LiveRetarget`` since its last reset.
+def report_of(figures: Mapping[str, Any]) -> Report:
+    """Return the report on live retargeting: verdict, findings and figures.
 
     Args:
-        ticks: Number of ticks, including those of learning.
-        seconds: Duration of these ticks, seconds.
-        learning: Ticks in which the source was learned.
-        held: Ticks in which the body held its pose because its source was lost.
-        samples: Samples of the source that were accepted.
-        dropped: Samples that were left out, by the reason: "doubled", "out of order", "too many", "not finite".
-        losses: How often the source was lost.
-        limited: Share of the ticks in which a limit held a joint back, by joint, the largest first.
-        off: Mean angle between the directions of a limb in source and target, radians, by limb.
-        slide: Mean speed of the target's feet over the ground while they stand, legs per second.
-        standing: Share of the ticks in which a foot stands.
-        missed: Share of these in which a foot misses its place.
-        behind: Mean time from the newest sample to the one that was played, seconds; 0 without time stamps.
-        trouble: Why the source could not be learned so far; empty if it was learned, or learning has not failed.
-        near: Share of the ticks that follow in which limbs were nearer to each other than ``clearance``.
-        unchecked: Links that are not kept apart although there is a ``clearance``, because their shapes are unknown.
-        unseen: Share of the poses in which landmarks of a part were not seen, by the part.
-
-    Example:
-        >>> import synovia as sy
-        >>> body = sy.bundled("humanoid").with_root("free")
-        >>> live = sy.LiveRetarget(body, sy.bundled("humanoid"), rate=30, learn=0)
-        >>> pose = live.step(body.rest_pose())
-        >>> live.report().verdict
-        'good'
+        figures: The figures that ``LiveRetarget.report`` describes.
     """
+    findings = sorted(_findings(figures), key=lambda one: -LEVELS.index(one.level))
+    verdict, ticks, held = verdict_of(findings), figures["ticks"], figures["held"]
+    if verdict == "good" and ticks <= figures["learning"] + held:
+        verdict = "look"  # the body has followed nothing yet
+    lines = [
+        f"verdict: {verdict}",
+        *(f"  {line}" for line in findings),
+        f"{counted(ticks, 'tick')} in {figures['seconds']:.1f} s, {figures['behind'] * 1e3:.0f} ms behind",
+        f"source lost {counted(figures['losses'], 'time')}, held for {counted(held, 'tick')}",
+    ]
+    if dropped := figures["samples_left_out"]:
+        lines.append("samples left out: " + ", ".join(f"{n} {why}" for why, n in dropped.items()))
+    if off := figures["off_deg"]:
+        shares = (f"{limb.replace('_', ' ')} {angle:.1f}°" for limb, angle in off.items())
+        lines.append("off the source: " + ", ".join(shares))
+    if standing := figures["standing"]:
+        lines.append(f"feet stand in {100.0 * standing:.0f} % of the ticks, slide {figures['slide']:.2g} legs/s")
+    return Report(lines, {"verdict": verdict, "findings": plain(findings), **figures})
 
-    ticks: int
-    seconds: float
-    learning: int
-    held: int
-    samples: int
-    dropped: Mapping[str, int]
-    losses: int
-    limited: Mapping[str, float]
-    off: Mapping[str, float]
-    slide: float
-    standing: float
-    missed: float
-    behind: float
-    trouble: str = ""
-    near: float = 0.0
-    unseen: Mapping[str, float] = field(default_factory=dict[str, float])
-    unchecked: tuple[str, ...] = ()
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What is notable, the worst first."""
-        out: list[Finding] = []
+def _findings(figures: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is notable."""
 
-        def add(cause: str, text: str, limb: str = "body", level: str = "look") -> None:
-            out.append(Finding(limb, cause, level, (), text))
+    def found(cause: str, text: str, limb: str = "body", level: str = "look") -> Finding:
+        return Finding(limb, cause, level, (), text)
 
-        for limb, angle in self.off.items():
-            if angle > _OFF[0]:
-                text = f"{np.degrees(angle):.0f}° off its source on average"
-                add("direction", text, limb, "failed" if angle > _OFF[1] else "look")
-        if self.trouble:
-            add("calibration", f"the source could not be learned: {self.trouble}")
-        if self.held > _LOST * self.ticks:
-            add("lost", f"the source was lost in {100.0 * self.held / self.ticks:.0f} % of the time")
-        if worst := [name for name, share in self.limited.items() if share > _LIMITED][:_SHOWN]:
-            shares = ", ".join(f"{name} in {100.0 * self.limited[name]:.0f} %" for name in worst)
-            add("limits", f"held back by limits: {shares} of the ticks")
-        if self.slide > _SLIDE:
-            add("slide", f"feet slide at {self.slide:.2g} legs a second while they stand")
-        if worst := [part for part, share in self.unseen.items() if share > _HIDDEN]:
-            shares = ", ".join(f"{part} in {100.0 * self.unseen[part]:.0f} %" for part in worst)
-            add("unseen", f"not seen, so held or at rest: {shares} of the poses")
-        if self.near > _NEAR:
-            add("overlap", f"limbs could not be kept apart in {100.0 * self.near:.0f} % of the ticks")
-        if self.unchecked:
-            add("overlap", f"links without known shapes are not kept apart: {listed(self.unchecked)}", level="note")
-        if self.missed > _MISSED:
-            add("missed", f"feet miss their contacts in {100.0 * self.missed:.0f} % of the time they stand")
-        return tuple(sorted(out, key=lambda one: -LEVELS.index(one.level)))
+    def shares(of: Mapping[str, float], least: float, most: int | None = None) -> str:
+        above = [f"{name} in {100.0 * share:.0f} %" for name, share in of.items() if share > least]
+        return ", ".join(above[:most])
 
-    @property
-    def verdict(self) -> str:
-        """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``; "look" before anything has passed."""
-        found = verdict_of(self.findings)
-        return "look" if found == "good" and self.ticks <= self.learning + self.held else found
-
-    def __str__(self) -> str:
-        """Return verdict, findings and figures as text."""
-        lines = [f"verdict: {self.verdict}", *(f"  {line}" for line in self.findings)]
-        lines.append(f"{counted(self.ticks, 'tick')} in {self.seconds:.1f} s, {self.behind * 1e3:.0f} ms behind")
-        lines.append(f"source lost {counted(self.losses, 'time')}, held for {counted(self.held, 'tick')}")
-        if self.dropped:
-            lines.append("samples left out: " + ", ".join(f"{n} {why}" for why, n in self.dropped.items()))
-        if self.off:
-            lines.append("off the source: " + ", ".join(
-                f"{limb.replace('_', ' ')} {np.degrees(angle):.1f}°" for limb, angle in self.off.items()
-            ))  # fmt: skip
-        if self.standing:
-            lines.append(f"feet stand in {100.0 * self.standing:.0f} % of the ticks, slide {self.slide:.2g} legs/s")
-        return "\n".join(lines)
+    for limb, angle in figures["off_deg"].items():
+        if angle > _OFF[0]:
+            yield found(
+                "direction", f"{angle:.0f}° off its source on average", limb, "failed" if angle > _OFF[1] else "look"
+            )
+    if trouble := figures["trouble"]:
+        yield found("calibration", f"the source could not be learned: {trouble}")
+    if (held := figures["held"]) > _LOST * figures["ticks"]:
+        yield found("lost", f"the source was lost in {100.0 * held / figures['ticks']:.0f} % of the time")
+    if limited := shares(figures["limited"], _LIMITED, _SHOWN):
+        yield found("limits", f"held back by limits: {limited} of the ticks")
+    if (slide := figures["slide"]) > _SLIDE:
+        yield found("slide", f"feet slide at {slide:.2g} legs a second while they stand")
+    if unseen := shares(figures["unseen"], _HIDDEN):
+        yield found("unseen", f"not seen, so held or at rest: {unseen} of the poses")
+    loops = forced_by_loops(np.array([figures["turned_by_loops"]]))
+    loops += hurried_by_loops({name: np.array([ratio]) for name, ratio in figures["too_fast"].items()})
+    yield from (replace(one, frames=()) for one in loops)
+    if (near := figures["near"]) > _NEAR:
+        yield found("overlap", f"limbs could not be kept apart in {100.0 * near:.0f} % of the ticks")
+    if unchecked := figures["unchecked"]:
+        yield found("overlap", f"links without known shapes are not kept apart: {listed(unchecked)}", level="note")
+    if (missed := figures["missed"]) > _MISSED:
+        yield found("missed", f"feet miss their contacts in {100.0 * missed:.0f} % of the time they stand")
 
 
 class Meter:
@@ -223,7 +182,7 @@ class Meter:
             shares[name] = max(shares.get(name, 0.0), count / max(ticks, 1))
         return {
             "limited": dict(sorted(shares.items(), key=lambda item: -item[1])),
-            "off": dict(zip(self._names, (self._off / max(self._compared, 1)).tolist(), strict=True)),
+            "off_deg": dict(zip(self._names, np.degrees(self._off / max(self._compared, 1)).tolist(), strict=True)),
             "slide": self._way * self._rate / self._moved / self._leg if self._moved else 0.0,
             "standing": self._stood / max(ticks, 1),
             "missed": self._missed / max(self._stood, 1),

@@ -54,7 +54,7 @@ class Stand:
         self._frame, self._out = FrameSolver(ik.problem, attempts=1, steps=_STEPS), ik.problem.new_rows(1)
         self._table = self._frame.table()
         self._far, self._skeleton = MISSED * target.leg, target.skeleton
-        count = 0 if pairing.same_legs else 2  # before and after the feet are placed
+        count = 0 if pairing.same_legs or target.skeleton.loops else 2  # before and after the feet are placed
         self._soles = [LiveSoles(target, pairing.roles, rate) for _ in range(count)]
         self.reset()
 

@@ -15,6 +15,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import checked_tolerance
 from synovia.model import Pose, Skeleton
 from synovia.model.change import blend
+from synovia.model.finding import Finding
 from synovia.model.geometry import Array
 from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
@@ -69,6 +70,7 @@ class State:
         refused: Reason why the last drag on a clip had no effect, until the page has shown it; empty without one.
         reach: The joints that a drag on a clip may move: "limb", "upper body" or "whole body".
         library: Poses of the given skeleton by name.
+        findings: Findings about clips that were retargeted, by the number of the clip.
         lock: Lock for all attributes.
         changed: Event that wakes the thread that solves and shows.
         version: Number that changes whenever the problem must be packed again.
@@ -92,6 +94,7 @@ class State:
     refused: str = field(init=False, default="")
     reach: str = field(init=False, default="whole body")
     library: Mapping[str, Pose] = field(init=False, default_factory=dict[str, Pose])
+    findings: Mapping[int, Sequence[Finding]] = field(init=False, default_factory=dict[int, Sequence[Finding]])
     lock: threading.RLock = field(init=False, default_factory=threading.RLock)
     changed: threading.Event = field(init=False, default_factory=threading.Event)
     version: int = field(init=False, default=0)
@@ -235,6 +238,7 @@ class State:
             editor.snap()
         self.solver, self.limits, clip = snapshot.solver, snapshot.limits, snapshot.play
         same = self.play.motion is clip.motion  # if the clip was not changed, it keeps its time
-        self.play = replace(clip, time=self.play.time, playing=self.play.playing) if same else replace(clip)
+        kept = {name: getattr(self.play, name) for name in ("time", "playing", "shuttle", "loop")}
+        self.play = replace(clip, **kept) if same else replace(clip)
         self.set_root(snapshot.root, snapshot.q)
         self.base = snapshot.base

@@ -16,8 +16,9 @@ from synovia.ik import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.retargeting import LiveReport, LiveRetarget
+from synovia.retargeting import LiveRetarget
 from synovia.servo import Tick
+from synovia.text import Report
 
 EACH: Final = 0.2  # seconds between two updates of the figures
 _SPAN: Final = 2.0  # seconds over which rates are averaged
@@ -50,7 +51,7 @@ class Figures:
     ended: bool = False
     limited: dict[str, str] = field(default_factory=dict[str, str])
     speeds: dict[str, float] = field(default_factory=dict[str, float])
-    report: LiveReport | None = None
+    report: Report | None = None
     recorded: float = 0.0
 
 
@@ -102,7 +103,7 @@ class Feed:
         live = self._live
         report = None if live is None else live.report()
         marks = self._marks
-        marks.append((now, self._ticks, 0 if report is None else report.samples))
+        marks.append((now, self._ticks, 0 if report is None else report.facts["samples"]))
         while len(marks) > 2 and now - marks[0][0] > _SPAN:
             marks.popleft()
         span = max(now - marks[0][0], 1e-9)

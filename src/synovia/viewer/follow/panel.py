@@ -65,7 +65,7 @@ class Panel:
     def _save(self, ending: str, _: Any) -> None:
         """Send the recording to the browser; the server keeps no file."""
         self._page.client.send_file_download(
-            f"live{ending}", motion_file(self._feed.clip(), ending), save_immediately=True
+            f"live{ending}", motion_file(self._feed.clip(), ending)[0], save_immediately=True
         )
 
     def show(self) -> None:
@@ -141,10 +141,10 @@ def _passed(found: Figures) -> str:
     """Return the report since the start as HTML."""
     if found.report is None:
         return ""
-    report = found.report
-    lines = [f"Since the beginning: {counted(report.ticks, 'tick')}, source lost {counted(report.losses, 'time')}."]
-    if report.dropped:
-        lines.append("Dropped: " + ", ".join(f"{n} {why}" for why, n in report.dropped.items()) + ".")
-    sentences = [str(one).partition(": ")[2] for one in report.findings]  # without the level
+    facts = found.report.facts
+    lines = [f"Since the beginning: {counted(facts['ticks'], 'tick')}, source lost {counted(facts['losses'], 'time')}."]
+    if dropped := facts["samples_left_out"]:
+        lines.append("Dropped: " + ", ".join(f"{n} {why}" for why, n in dropped.items()) + ".")
+    sentences = [f"{one['limb'].replace('_', ' ')}: {one['text']}" for one in facts["findings"]]
     lines += [f"{line[0].upper()}{line[1:]}." for line in sentences]
     return "".join(note(safe(line), DIM) for line in lines)

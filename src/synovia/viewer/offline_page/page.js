@@ -1,21 +1,20 @@
-// The page: the clip and its timeline, the camera, and handles that are dragged.
+// The page: the clip with its time line, the camera, and handles that are dragged.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = id => document.getElementById(id);
-const canvas = $("view"), scrub = $("scrub"), play = $("play"), speed = $("speed"), look = $("look"), back = $("back"), say = $("say");
+const canvas = $("view"), look = $("look"), back = $("back"), say = $("say");
 const { up, ahead, frames, fps, size } = data, side = cross(up, ahead);
 const embedded = window.self !== window.top;
 const body = new Body(data.body), solver = new Solver(body, data.handles, size);
 const canMove = solver.columns.length > 0;
 const state = {
-  clock: 0, playing: frames > 1, turn: 0.5, rise: 0.16, zoom: 1,
+  clock: 0, playing: frames > 1, loop: true, speed: 1, first: 0, end: frames - 1, turn: 0.5, rise: 0.16, zoom: 1,
   q: null,  // of the pose that is dragged; null while the clip shows
   goals: new Map(),  // by handle: where it was dragged
   stays: [],  // joints that keep their place: {row, place, turn}
   balance: null, liked: null, blend: null, dragged: null,
 };
 document.title = $("name").textContent = data.name;
-scrub.max = Math.max(frames - 1, 0);
 document.body.classList.toggle("embedded", embedded);
 
 async function unpacked() {
@@ -152,7 +151,7 @@ function camera(middle) {
   const c = Math.cos(state.turn), s = Math.sin(state.turn), e = Math.cos(state.rise), f = Math.sin(state.rise);
   const behind = [0, 1, 2].map(i => e * (c * ahead[i] + s * side[i]) + f * up[i]);
   const right = unit(cross(up, behind)), top = cross(behind, right);
-  const wide = innerWidth, tall = innerHeight, bar = Math.min($("bar").offsetHeight + 20, 0.4 * tall), head = Math.min(46, 0.1 * tall);
+  const wide = innerWidth, tall = innerHeight, bar = Math.min($("bar").offsetHeight + 8, 0.5 * tall), head = Math.min(46, 0.1 * tall);
   const focal = 1.9 * Math.min(tall, 1.6 * wide), room = tall - bar - head;
   const fit = Math.max(data.tall * focal / (0.94 * room), data.wide * focal / (0.9 * wide)) + 0.5 * data.wide;
   const away = fit / state.zoom, eye = plus(middle, behind, away);
@@ -335,7 +334,7 @@ let last = 0, drawn = "", slow = 0, ratio = Math.min(devicePixelRatio || 1, 2);
 function tick(now) {
   const seconds = Math.min((now - last) / 1000, 0.1);
   last = now;
-  if (state.playing && frames > 1) state.clock = (state.clock + seconds * fps * Number(speed.value)) % (frames - 1);
+  if (state.playing) advance(seconds * fps * state.speed);
   if (state.blend) { state.blend.left -= seconds / 0.5; if (state.blend.left <= 0) state.blend = null; }
   if (state.q) pull();
   const key = [state.clock, state.turn, state.rise, state.zoom, innerWidth, innerHeight, look.value, ratio, matchMedia("(prefers-color-scheme: dark)").matches, state.q ? state.q.join() : state.blend && state.blend.left, state.dragged && [...(state.goals.get(state.dragged.k) || [])].join()].join();
@@ -345,18 +344,44 @@ function tick(now) {
     if (slow > 20 && ratio > 0.75) { ratio = Math.max(0.75, ratio * 0.75); slow = 0; }
     const width = Math.round(innerWidth * ratio), height = Math.round(innerHeight * ratio);
     if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
-    scrub.value = Math.round(state.clock);
-    $("time").textContent = `${(state.clock / fps).toFixed(2)} / ${(Math.max(frames - 1, 0) / fps).toFixed(2)} s`;
-    scrub.setAttribute("aria-valuetext", `frame ${Math.round(state.clock)} of ${Math.max(frames - 1, 0)}`);
+    timeline.at(state.clock, state.playing);
     draw();
   }
   requestAnimationFrame(tick);
 }
 
-function toggle(on) { state.playing = on; play.textContent = on ? "Pause" : "Play"; }
-play.onclick = () => { const on = Boolean(state.q) || !state.playing; release(); toggle(on && frames > 1); };
-back.onclick = () => { release(); toggle(frames > 1); };
-scrub.oninput = () => { release(); toggle(false); state.clock = Number(scrub.value); };
+function advance(by) {
+  const { first, end } = state, to = state.clock + by;
+  if (state.loop) state.clock = first + ((to - first) % (end - first) + end - first) % (end - first);
+  else { state.clock = clamp(to, first, end); toggle(by > 0 ? to < end : to > first); }
+}
+function toggle(on) {
+  if (on && !state.loop && state.clock === (state.speed > 0 ? state.end : state.first)) state.clock = state.speed > 0 ? state.first : state.end;
+  state.playing = on && frames > 1;
+  timeline.at(state.clock, state.playing);
+}
+back.onclick = () => { release(); toggle(true); };
+
+const does = {
+  go(frame) { toggle(false); state.clock = frame; },
+  play(on) { state.speed = Math.abs(state.speed); toggle(Boolean(on)); },
+  stop() { does.go(state.first); },
+  loop(on) { state.loop = Boolean(on); },
+  speed(factor) { state.speed = factor; },
+  shuttle(way) {
+    const pace = Math.abs(state.speed), same = state.playing && way * state.speed > 0;
+    state.speed = way ? way * Math.min(same ? 2 * pace : pace, 4) : Math.min(pace, 1);
+    toggle(way !== 0);
+  },
+  range(first, end) { [state.first, state.end] = [first, end]; state.clock = clamp(state.clock, first, end); },
+};
+const timeline = new TimeLine($("bar"), (name, ...given) => { release(); does[name](...given); about(); });
+timeline.more.append(look);
+timeline.extra.append(back);
+function about() {
+  if (frames > 1) timeline.show({ last: frames - 1, fps, first: state.first, end: state.end, loop: state.loop, speed: Math.abs(state.speed), feet: data.feet });
+  timeline.at(state.clock, state.playing);
+}
 const fingers = new Map();
 canvas.onpointerdown = e => { fingers.set(e.pointerId, [e.clientX, e.clientY]); canvas.setPointerCapture(e.pointerId); };
 canvas.onpointerup = canvas.onpointercancel = e => fingers.delete(e.pointerId);
@@ -382,12 +407,7 @@ canvas.addEventListener("wheel", e => {
 addEventListener("keydown", e => {
   const onControl = ["SELECT", "BUTTON", "INPUT"].includes(e.target.tagName) && !e.target.classList.contains("handle");
   if (e.key === "Escape") { release(); return; }
-  if (onControl) return;
-  if (e.key === " ") { e.preventDefault(); play.click(); }
-  if (e.target === document.body && (e.key === "ArrowLeft" || e.key === "ArrowRight")) {
-    release(); toggle(false);
-    state.clock = clamp(Math.round(state.clock) + (e.key === "ArrowLeft" ? -1 : 1), 0, Math.max(frames - 1, 0));
-  }
+  if (!onControl && timeline.key(e)) e.preventDefault();
 });
 
 async function begin() {
@@ -405,8 +425,7 @@ async function begin() {
     return;
   }
   if (!data.surface.parts.length) look.hidden = true;
-  if (frames < 2) { play.hidden = scrub.hidden = speed.hidden = true; $("time").hidden = true; }
-  toggle(state.playing);
+  about();
   if (handles.length) {
     say.textContent = "Drag a ring: the body follows. Drag beside the body to turn it.";
     handles[0].button.classList.add("first");

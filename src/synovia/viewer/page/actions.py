@@ -24,6 +24,7 @@ class Actions:
     def __init__(self, page: Desk, history: History, body: Body, animation: Animation, poses: Poses) -> None:
         """Store the arguments."""
         self._page, self._history, self._body, self._animation, self._poses = page, history, body, animation, poses
+        self.transport = animation.transport
 
     def undo(self) -> None:
         """Undo the last change."""
@@ -42,26 +43,6 @@ class Actions:
         self._history.reset()
         self._page.refresh()
 
-    def play_or_pause(self) -> None:
-        """Start the clip, or pause it if it plays.
-
-        Raises:
-            InputError: If no clip is chosen.
-        """
-        if self._animation.play.motion is None:
-            raise InputError("no clip is chosen", hint="choose or begin one in the tab Animation")
-        self._animation.set_play(playing=not self._animation.play.playing)
-
-    def go(self, frames: int) -> None:
-        """Go some frames ahead, or back if negative, but not beyond the frames that play; pause the clip.
-
-        Raises:
-            InputError: If no clip is chosen.
-        """
-        play, motion = self._animation.required()
-        frame = min(max(play.frame + frames, play.first), play.end)
-        self._animation.set_play(time=frame / motion.fps, playing=False)
-
     def key(self) -> None:
         """Key the current pose at the current frame of the clip."""
         made = self._animation.key()
@@ -71,7 +52,7 @@ class Actions:
         """Switch auto-key: while it is on, each edit ends with a key; otherwise keys are made only on request."""
         self._animation.auto_key = not self._animation.auto_key
         each = "Each edit of a clip becomes a key."
-        self._page.notify(each if self._animation.auto_key else "Press K to key an edit of a clip.")
+        self._page.notify(each if self._animation.auto_key else "Press Enter to key an edit of a clip.")
 
     def clear_joint(self) -> None:
         """Set the selected joint to its rest value.

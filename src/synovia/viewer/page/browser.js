@@ -148,7 +148,7 @@
 
   window.addEventListener("click", (e) => {
     const held = document.activeElement;
-    if (e.detail && held?.matches?.("input[type=checkbox],button:not([aria-haspopup])") && !held.closest("[role=dialog]"))
+    if (e.detail && held?.matches?.("input[type=checkbox],button:not([aria-haspopup])") && !held.closest("[role=dialog],.tl-sheet"))
       held.blur();
   });
 
@@ -235,112 +235,38 @@
     const found = [...e.target.parentElement.querySelectorAll("button")].find((one) => plain(one.textContent).includes(words));
     if (found && words) choose(found);
   });
-  // The sheet of keys. A mark is dragged to another frame, with Ctrl as a copy; a click goes to the frame under it.
-  let dragged = null;
-  const frameAt = ({ bar, last }, e) => {
-    const { left, width } = bar.getBoundingClientRect();
-    return Math.round(last * Math.min(Math.max((e.clientX - left) / width, 0), 1));
-  };
-  const putBack = () => {
-    if (dragged?.mark) {
-      dragged.mark.style.left = dragged.left;
-      delete dragged.mark.dataset.to;
+  // The time line, whose data the page leaves in hidden elements. Actions go into hidden text fields.
+  const dock = document.createElement("div");
+  document.body.append(dock);
+  const timeline = new TimeLine(dock, (name, ...given) => {
+    const { fields, slow } = document.querySelector(".synovia-time").dataset;
+    const uuid = fields.split(" ")[slow.split(" ").includes(name) ? 1 : 0];
+    shared?.sendMessage({ type: "GuiUpdateMessage", uuid, updates: { value: JSON.stringify([++choices, name, ...given]) } });
+  });
+  let [clip, moment] = ["null", ""];
+  const followClip = () => {
+    const next = document.querySelector(".synovia-time")?.dataset.content ?? "null";
+    if (next !== clip) {
+      timeline.show(JSON.parse((clip = next)));
+      moment = "";
     }
-    dragged = null;
+    const now = document.querySelector(".synovia-now")?.dataset.now ?? "";
+    if (now === moment || !now) return;
+    moment = now;
+    const [frame, playing] = now.split(" ").map(Number);
+    timeline.at(frame, playing === 1);
   };
-  document.body.addEventListener("pointerdown", (e) => {
-    const bar = e.target.closest?.(".synovia-sheet span");
-    if (!bar || e.button) return;
-    e.preventDefault(); // no text is selected
-    const sheet = bar.closest(".synovia-sheet");
-    const mark = e.target.closest("i");
-    dragged = { bar, mark, sheet, last: Number(sheet.dataset.last), left: mark?.style.left, begun: e.clientX };
-    bar.setPointerCapture(e.pointerId);
-  });
-  document.body.addEventListener("pointermove", (e) => {
-    if (!dragged?.mark || (!dragged.mark.dataset.to && Math.abs(e.clientX - dragged.begun) < 4)) return;
-    const frame = frameAt(dragged, e);
-    dragged.mark.style.left = `${(100 * frame) / dragged.last}%`;
-    dragged.mark.dataset.to = frame;
-  });
-  document.body.addEventListener("pointercancel", putBack);
-  document.body.addEventListener("pointerup", (e) => {
-    if (!dragged) return;
-    const { bar, mark, sheet } = dragged;
-    const to = mark ? Number(mark.dataset.to ?? mark.dataset.frame) : frameAt(dragged, e);
-    putBack(); // the sheet shows what has become of it
-    if (!bar.isConnected) return;
-    const row = [...sheet.querySelectorAll("span")].indexOf(bar);
-    report(sheet.dataset.uuid, row, mark ? mark.dataset.frame : to, to, e.ctrlKey || e.metaKey ? 1 : 0);
-  });
-  // The time line of layers. A bar is moved, or stretched at its ends; its fades are stretched at theirs. A click on a bar
-  // selects its layer, one beside it goes to the frame there, one on the dot mutes the layer.
-  const [GO, CHANGE, MUTE] = [0, 1, 2];
-  let pulled = null;
-  const within = (frame, low, high) => Math.min(Math.max(frame, low), high);
-  const pulledTo = ({ part, first, last, blend, begun, end }, frame) => {
-    const way = frame - begun;
-    if (part === "first") return [within(first + way, 0, last), last, blend];
-    if (part === "last") return [first, within(last + way, first, end), blend];
-    if (part === "in") return [first, last, within(blend - way, 0, end)];
-    if (part === "out") return [first, last, within(blend + way, 0, end)];
-    const moved = within(way, -first, end - last);
-    return [first + moved, last + moved, blend];
-  };
-  const drawBar = (bar, [first, last, blend], end) => {
-    const ends = { a: first, b: last, l: Math.max(first - blend, 0), r: Math.min(last + blend, end) };
-    for (const [name, frame] of Object.entries(ends)) bar.style.setProperty(`--${name}`, `${(100 * frame) / end}%`);
-  };
-  document.body.addEventListener("pointerdown", (e) => {
-    const bar = e.target.closest?.(".synovia-line span");
-    if (!bar || e.button) return;
+  // Arrow keys go to what was used last: the time line, or the targets in the scene.
+  let inScene = false;
+  window.addEventListener("pointerdown", (e) => {
+    if (e.target.closest?.("canvas")) inScene = true;
+    else if (dock.contains(e.target)) inScene = false;
+  }, true);
+  document.body.addEventListener("keydown", (e) => {
+    if (e.key === "Tab") inScene = true;
+    if (inScene || dock.hidden || !e.key.startsWith("Arrow") || e.target !== document.body || !timeline.key(e)) return;
     e.preventDefault();
-    const line = bar.closest(".synovia-line");
-    const end = Number(line.dataset.last);
-    const [first, last, blend] = ["first", "last", "blend"].map((name) => Number(bar.dataset[name]));
-    pulled = { bar, line, end, first, last, blend, part: e.target.dataset.part, x: e.clientX, moved: false };
-    pulled.begun = frameAt({ bar, last: end }, e);
-    bar.setPointerCapture(e.pointerId);
-  });
-  document.body.addEventListener("pointermove", (e) => {
-    if (!pulled?.part || (!pulled.moved && Math.abs(e.clientX - pulled.x) < 4)) return;
-    pulled.moved = true;
-    pulled.now = pulledTo(pulled, frameAt({ bar: pulled.bar, last: pulled.end }, e));
-    drawBar(pulled.bar, pulled.now, pulled.end);
-    pulled.bar.dataset.notice = `${pulled.now[0]}–${pulled.now[1]}, fade ${pulled.now[2]}`;
-  });
-  const letGo = () => {
-    if (pulled) delete pulled.bar.dataset.notice;
-    pulled = null;
-  };
-  document.body.addEventListener("pointercancel", () => {
-    if (pulled) drawBar(pulled.bar, [pulled.first, pulled.last, pulled.blend], pulled.end);
-    letGo();
-  });
-  document.body.addEventListener("pointerup", (e) => {
-    if (!pulled) return;
-    const { bar, line, part, first, last, blend, now, end } = pulled;
-    const frame = frameAt({ bar, last: end }, e);
-    letGo();
-    if (!bar.isConnected) return;
-    const row = [...line.querySelectorAll("span")].indexOf(bar);
-    if (part) report(line.dataset.uuid, CHANGE, row, ...(now ?? [first, last, blend]));
-    else report(line.dataset.uuid, GO, row, frame, frame, 0);
-  });
-  document.body.addEventListener("click", (e) => {
-    const line = e.target.closest?.(".synovia-line");
-    const row = e.target.closest?.(".synovia-line > div");
-    if (!row || e.target.closest("span")) return;
-    const number = [...line.querySelectorAll(":scope > div")].indexOf(row);
-    const { first, last, blend } = row.querySelector("span").dataset;
-    report(line.dataset.uuid, e.target.closest("button") ? MUTE : CHANGE, number, first, last, blend);
-  });
-  // A click on curves goes to the frame under it.
-  document.body.addEventListener("click", (e) => {
-    const bar = e.target.closest?.(".synovia-curves svg");
-    if (!bar) return;
-    const curves = bar.closest(".synovia-curves");
-    report(curves.dataset.uuid, frameAt({ bar, last: Number(curves.dataset.last) }, e));
+    e.stopPropagation();
   });
   const markJoint = (tree, row) => {
     for (const button of tree.querySelectorAll("button")) {
@@ -375,7 +301,6 @@
     const state = document.querySelector(".synovia-status")?.dataset;
     const tree = document.querySelector(".synovia-tree");
     if (state && tree) markJoint(tree, state.joint);
-    if (state?.at) document.documentElement.style.setProperty("--synovia-at", `${100 * state.at}%`);
     const asked = state?.searches ?? (state ? "0" : searches); // some pages have no joints to search
     if (asked === searches) return;
     searches = asked;
@@ -392,6 +317,7 @@
   };
   let due = 0;
   new MutationObserver(() => {
+    followClip();
     due ||= setTimeout(() => {
       due = 0;
       nameControls();
@@ -399,7 +325,8 @@
       followJoint();
       if (!waiting.size) paintAll();
     }, 200);
-  }).observe(document.body, { childList: true, subtree: true });
+  }).observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["data-content", "data-now"] });
+  followClip();
   nameControls();
   paintAll();
 

@@ -8,10 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from synovia.errors import SynoviaError
 from synovia.viewer.page.style import reading_time
+
+_PATIENCE: Final = 1.0  # seconds that a slow action waits for the one before
 
 Event = Literal["update", "click", "upload", "trigger"]
 
@@ -70,14 +72,15 @@ def connect(
         message: Message that shows the errors of the action.
         on: The event: ``"update"`` of a value, ``"click"`` of a button or a group of buttons, ``"upload"`` of a file by
             a button, or ``"trigger"`` of a command with a key, which has no value.
-        slow: Whether the action is slow. A slow action runs in parallel with other messages, but only once at a time.
+        slow: Whether the action is slow. A slow action runs in parallel with other messages, but only once at a time;
+            the next one waits for a moment, and is refused if the first one takes longer.
     """
     running = threading.Lock()
 
     def act(event: Any) -> None:
         if event.client is None:  # the page itself, not the user, has set the value
             return
-        if slow and not running.acquire(blocking=False):
+        if slow and not running.acquire(timeout=_PATIENCE):
             message.show("The last request is still being processed.")
             return
         before = message.mark

@@ -54,19 +54,24 @@ class Keys:
     def __init__(self, page: Desk, actions: Actions, goals: Goals, body: Body, hand: Hand) -> None:
         """Register the commands."""
         self._page, self._goals, self._body, self._hand = page, goals, body, hand
+        clip = actions.transport
         self._smallest = 10.0 ** round(math.log10(_STEP * body.size))
         self._add("Move the target", "G", lambda: self._use("move"))
         self._add("Turn the target or the joint", "R", lambda: self._use("turn"))
         self._add("Undo", "Z", actions.undo, "cmd/ctrl")
         self._add("Redo", "Z", actions.redo, "cmd/ctrl+shift")
-        self._add("Play or pause", "space", actions.play_or_pause)
+        self._add("Play or pause", "space", clip.play)
         for label, key, frames in _STEPS:
-            self._add(label, key, lambda frames=frames: actions.go(frames))
-        self._add("Key the pose on top of the clip", "K", actions.key)
-        self._add("Auto-key, on or off", "K", actions.switch_auto_key, "shift")
+            self._add(label, key, lambda frames=frames: clip.step(frames))
+        for label, key, way in (("Play backwards", "J", -1), ("Pause", "K", 0), ("Play forwards, or faster", "L", 1)):
+            self._add(label, key, lambda way=way: clip.shuttle(way))
+        self._add("Playback begins here", "I", lambda: clip.mark(last=False))
+        self._add("Playback ends here", "O", lambda: clip.mark(last=True))
+        self._add("Key the pose on top of the clip", "enter", actions.key)
+        self._add("Auto-key, on or off", "enter", actions.switch_auto_key, "shift")
         self._add("Axes of the joint or of the world", "X", self._switch_axes)
         self._add("Snap, on or off", "N", self._switch_snap)
-        self._add("Onion skin: off, frames, keys", "O", self._switch_onion)
+        self._add("Onion skin: off, frames, keys", "H", self._switch_onion)
         self._add("Frame the body", "F", page.scene.frame_body)
         self._add("Mirror the pose", "M", actions.mirror)
         self._add("Set the joint to its rest value", "R", actions.clear_joint, "alt")
@@ -77,7 +82,7 @@ class Keys:
             self._add(f"View: {side}", key, lambda side=side: page.scene.frame_body(side))
         self._add("Pin the joint, or let it go", "P", self._pin)
         self._add("Remove the goal", "delete", self._remove)
-        self._add("Find a joint", "J", page.find_joint)
+        self._add("Find a joint", "T", page.find_joint)
         self._next = self._add("Next target", "tab", lambda: self._go(1))
         self._previous = self._add("Previous target", "tab", lambda: self._go(-1), "shift")
         for word, (key, modifier, axis, sign) in _ARROWS.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -121,9 +121,11 @@ class Page:
         gui.add_html(style(f"{self.session.body.given.name} · Synovia"))
         self._status = gui.add_html("")
         self._hint = gui.add_html(note(_HINT, DIM))
-        group = gui.add_tab_group()
+        group = None
         for title, tab in tabs:
-            with group.add_tab(title):
+            if title:
+                group = group or gui.add_tab_group()
+            with group.add_tab(title) if group else nullcontext():
                 tab.build()
                 self._tabs.append(tab)
 
@@ -210,8 +212,6 @@ class Page:
             self.notify(refused)
         said = ' data-said="1"' if self.message.text else ""
         state = f'data-joint="{"" if self.joint is None else self.joint}" data-searches="{self._searches}"{said}'
-        if (motion := self.session.animation.play.motion) is not None:
-            state += f' data-at="{frame.time * motion.fps / max(len(motion) - 1, 1):.4f}"'
         text = status_line(self._status_note(frame), state)
         if text != self._status_text:
             self._status.content = self._status_text = text

@@ -20,8 +20,8 @@ from synovia.files.goals import entry_of, goals_text
 from synovia.files.layers import layers_text
 from synovia.files.poses import save_pose
 from synovia.goals import Goal
-from synovia.io.load import is_bundled
-from synovia.io.save import save_motion
+from synovia.io.load import formats, is_bundled
+from synovia.io.save import lost_loops, write_motion, writer_of
 from synovia.model import Pose
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
@@ -187,6 +187,33 @@ class Files:
         notes = clip.notes if clip.stretch is None else (*clip.notes, _RIGID)
         return Motion(skeleton, np.array(rows), clip.fps, name=clip.name, notes=notes)
 
+    @property
+    def clip(self) -> Motion | None:
+        """The clip that plays."""
+        return self._state.play.motion
+
+    def endings(self) -> dict[str, str]:
+        """Return the endings of the motion files that can be written, by a label with the name of the format."""
+        source = self._state.given.source
+        out: dict[str, str] = {}
+        for fmt in formats():
+            if fmt.holds_motions and fmt.write is not None:
+                known = [".glb", *([".vrm"] if source is not None and source.suffix == ".vrm" else [])]
+                for ending in known if ".glb" in fmt.extensions else fmt.extensions:
+                    out[f"{fmt.name} ({ending})"] = ending
+        return {**out, "film (.mp4)": ".mp4"}
+
+    def losses(self, ending: str) -> tuple[bool, str]:
+        """Return whether a motion file with this ending lacks something of the clip, and what it lacks or keeps."""
+        if ending == ".mp4":
+            return True, "A film shows the clip and keeps no joints."
+        fmt, state = writer_of(Path(f"motion{ending}"))[0], self._state
+        motion = state.play.motion or Motion(state.skeleton, state.pose.q[None], RATE)
+        scale = [_RIGID] if motion.stretch is not None else []
+        rigid = Motion(motion.skeleton, motion.q, motion.fps, notes=motion.notes)  # as it is saved
+        lost = [*scale, *fmt.lacks(rigid), *lost_loops(motion.skeleton, fmt)]
+        return bool(lost), " ".join(lost) or f"Keeps {fmt.keeps.replace('`', '')}."
+
     def targets(self) -> Array:
         """Return the target positions of the enabled goals, (n, 3)."""
         with self._state.lock:
@@ -259,14 +286,16 @@ def _python(value: Any) -> str:
     return repr(cast("object", value))
 
 
-def motion_file(motion: Motion, ending: str) -> bytes:
-    """Return a motion as a file.
+def motion_file(motion: Motion, ending: str) -> tuple[bytes, list[str]]:
+    """Return a motion as a file, and sentences about differences between the file and the motion.
 
     Args:
         motion: The motion.
         ending: Extension of the file, such as ``.glb``.
     """
-    return _written(f"motion{ending}", lambda path: save_motion(motion, path))
+    said: list[str] = []
+    content = _written(f"motion{ending}", lambda path: said.extend(write_motion(motion, path)))
+    return content, said
 
 
 def film_file(motion: Motion, look: str, *, dark: bool) -> bytes:

@@ -18,7 +18,7 @@ INKS: Final[dict[bool, dict[str, str]]] = {
     True: {"good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d", "dim": "#a6b0bf", "blue": "#8fb4ff"},
 }
 
-PRIMARY: Final = "teal"  # colour of the filled button of a tab; the rules below use this name
+PRIMARY: Final = "teal"  # colour of the filled button of a tab; ``page.css`` uses this name
 
 _SHORTEST: Final = 8.0  # shortest display time of a message, seconds
 _READING: Final = 14.0  # reading speed, characters per second
@@ -29,96 +29,6 @@ UPLOAD: Final = {"rate": 3 * 2**20, "burst": 8 * 2**20}
 
 GOOD, BAD, WARN, DIM, BLUE = (f"var(--synovia-{name})" for name in INKS[False])
 
-# Slider labels are below the track. The status line has a constant height, so that a message moves no control. A long
-# message unfolds over the controls below while it is read, and later under the mouse; a click folds it. One button of a
-# tab is filled; the others are outlined, unless they have their own colour. On a phone, the panel is as wide as the
-# screen and leaves the upper half to the body. While a file is dragged over the page, an overlay shows that it may be
-# dropped.
-_RULES: Final = (
-    ".mantine-Slider-markLabel{margin-top:7px}.mantine-Slider-mark{display:none}"
-    ".mantine-Slider-root{padding-bottom:.9em}"
-    ".synovia-status{position:relative;height:3.1em;z-index:9}"
-    ".synovia-status>div{position:absolute;inset:0 0 auto;min-height:100%;max-height:100%;overflow-y:auto;"
-    "scrollbar-width:thin;overflow-wrap:anywhere;background:var(--mantine-color-body);"
-    "animation:synovia-unfold 8s step-end}"
-    ".synovia-status>div:hover:not([data-folded]){max-height:50vh}.synovia-status>div[data-folded]{animation:none}"
-    "@keyframes synovia-unfold{from{max-height:50vh;box-shadow:0 .6em .6em -.5em #0006}}"
-    ".synovia-code{white-space:pre-wrap;overflow-wrap:anywhere;overflow-y:auto;max-height:50vh;font-size:.84em}"
-    '[role="tablist"]>[role="tab"]{padding-inline:.48em!important}'
-    '.mantine-Button-root[data-block]:not([style*="--button-bg"])'
-    "{background:transparent;color:inherit;border:1px solid var(--mantine-color-default-border)}"
-    '.mantine-Button-root[data-block]:not([style*="--button-bg"]):hover{background:var(--mantine-color-default-hover)}'
-    f'.mantine-Button-root[data-block][style*="{PRIMARY}"]'
-    "{background:var(--synovia-good);color:var(--mantine-color-body)}"
-    ".synovia-tree{padding:.2em .6em .6em;font-size:.86em}.synovia-tree summary{cursor:pointer}"
-    ".synovia-tree ul{list-style:none;margin:0;padding-left:1em}.synovia-tree li>button{margin-left:1em}"
-    ".synovia-tree button{font:inherit;color:inherit;background:none;border:0;border-radius:3px;padding:.1em .4em;"
-    "cursor:pointer;text-align:left}.synovia-tree button:hover{background:var(--mantine-color-default-hover)}"
-    ".synovia-tree button[aria-current]{color:var(--synovia-good);font-weight:700}"
-    ".synovia-tree>ul{max-height:40vh;overflow-y:auto;padding-left:0}"
-    ".synovia-tree>input{width:100%;box-sizing:border-box;margin:.4em 0;padding:.35em .6em;font:inherit;color:inherit;"
-    "background:var(--mantine-color-body);border:1px solid var(--mantine-color-default-border);border-radius:3px}"
-    ".synovia-sheet{padding:.2em .6em;font-size:.8em}.synovia-sheet>div{display:flex;align-items:center;gap:.6em}"
-    ".synovia-sheet b{width:7.5em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
-    ".synovia-sheet span{position:relative;flex:1;height:1.2em;margin:0 .4em;"
-    "border-bottom:1px solid var(--mantine-color-default-border)}"
-    ".synovia-sheet i{position:absolute;top:.3em;width:.5em;height:.5em;margin-left:-.25em;transform:rotate(45deg);"
-    "background:var(--synovia-good);cursor:ew-resize;touch-action:none}"
-    ".synovia-sheet i[data-to]::after{content:attr(data-to);position:absolute;bottom:.9em;left:.9em;"
-    "transform:rotate(-45deg);transform-origin:0 100%;font-style:normal}"
-    ".synovia-sheet span::after,.synovia-line span::after{content:'';position:absolute;left:var(--synovia-at,0);"
-    "top:0;bottom:0;border-left:1.5px solid var(--mantine-color-text);pointer-events:none}"
-    ".synovia-line{padding:.2em .6em .6em;font-size:.8em}"
-    ".synovia-line>div{display:flex;align-items:center;gap:.4em;height:1.9em;cursor:pointer}"
-    ".synovia-line button{font:inherit;line-height:1;color:var(--synovia-good);background:none;border:0;padding:.3em;"
-    "cursor:pointer}.synovia-line .muted button{color:var(--synovia-dim)}"
-    ".synovia-line b{width:7em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
-    ".synovia-line .chosen b{font-weight:700;color:var(--synovia-good)}"
-    ".synovia-line .missed b{color:var(--synovia-bad)}"
-    ".synovia-line span{position:relative;flex:1;height:1.2em;border-radius:3px;touch-action:none;"
-    "background:var(--mantine-color-default-border)}"
-    ".synovia-line i{position:absolute;top:0;bottom:0;background:var(--synovia-good)}"
-    ".synovia-line .muted i{opacity:.35}.synovia-line .missed i{background:var(--synovia-bad)}"
-    ".synovia-line .bar{left:var(--a);right:calc(100% - var(--b));margin:0 -3px;border-radius:3px;cursor:grab}"
-    ".synovia-line .edge{width:8px;margin-left:-10px;background:none;cursor:ew-resize}"
-    ".synovia-line .edge[data-part=first]{left:var(--a)}"
-    ".synovia-line .edge[data-part=last]{left:var(--b);margin-left:2px}"
-    ".synovia-line .fade{opacity:.4;cursor:col-resize}"
-    ".synovia-line .fade[data-part=in]{left:var(--l);right:calc(100% - var(--a));"
-    "clip-path:polygon(100% 0,100% 100%,0 100%)}"
-    ".synovia-line .fade[data-part=out]{left:var(--b);right:calc(100% - var(--r));"
-    "clip-path:polygon(0 0,100% 100%,0 100%)}"
-    ".synovia-line span[data-notice]::before{content:attr(data-notice);position:absolute;bottom:100%;left:var(--a);"
-    "z-index:9;padding:.1em .5em;border-radius:3px;white-space:nowrap;background:var(--mantine-color-body);"
-    "border:1px solid var(--mantine-color-default-border)}.synovia-curves{padding:.2em .6em .6em;font-size:.8em}"
-    ".synovia-curves>div{position:relative}"
-    ".synovia-curves>div::after{content:'';position:absolute;left:var(--synovia-at,0);top:0;bottom:0;"
-    "border-left:1.5px solid var(--mantine-color-text);pointer-events:none}"
-    ".synovia-curves svg{display:block;width:100%;height:9em;cursor:pointer;border-radius:3px;"
-    "background:var(--mantine-color-default-hover)}"
-    ".synovia-curves p{margin:.2em 0;display:flex;flex-wrap:wrap;gap:.2em 1em}"
-    ".synovia-curves em{position:absolute;right:.2em;padding:0 .2em;border-radius:3px;font-style:normal;"
-    "color:var(--synovia-dim);background:var(--mantine-color-body)}"
-    ".synovia-speed{padding:.2em .6em .6em;font-size:.8em;max-height:40vh;overflow-y:auto;scrollbar-width:thin}"
-    ".synovia-speed>div{display:flex;align-items:center;gap:.6em;height:1.5em}"
-    ".synovia-speed b{width:8.5em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
-    ".synovia-speed span{flex:1;height:.5em;border-radius:.25em;background:var(--mantine-color-default-border)}"
-    ".synovia-speed i{display:block;height:100%;border-radius:.25em;background:var(--synovia-good)}"
-    ".synovia-speed em{width:6em;font-style:normal;color:var(--synovia-warn)}"
-    '.synovia-speed [data-limit]:not([data-limit=""]) i{background:var(--synovia-warn)}'
-    '.synovia-speed [data-limit="recovering"] i{background:var(--synovia-bad)}'
-    ".synovia-bar{height:4px;border-radius:2px;background:var(--mantine-color-default-border);margin:.3em .6em}"
-    ".synovia-bar>div{height:100%;border-radius:2px;background:var(--synovia-good)}"
-    "@media(max-width:640px){"
-    '.mantine-Paper-root[style*="position: fixed"][style*="bottom: 0px"]'
-    "{left:0;width:auto!important;max-height:48vh!important}"
-    '.mantine-Paper-root[style*="position: fixed"] [style*="width: 20em"]{width:100%!important}}'
-    "body.synovia-drop::after{content:'Drop the file to open it';position:fixed;inset:0;z-index:1000;"
-    "display:grid;place-items:center;font-size:1.4em;color:#fff;background:#0b5c51cc;pointer-events:none}"
-    ".synovia-notice{position:fixed;bottom:1em;left:1em;max-width:min(30em,80vw);z-index:1000;padding:.8em 1em;"
-    "border-radius:6px;color:#fff;background:#8f1d26;overflow-wrap:anywhere}"
-)
-
 
 def style(title: str) -> str:
     """Return HTML that sets the style of the page and the title of the browser's tab, and runs ``browser.js``.
@@ -128,14 +38,19 @@ def style(title: str) -> str:
     Args:
         title: The title, any text.
     """
-    rules = _RULES
+    folder = files("synovia.viewer")
+    timeline, look, code, rules = (
+        folder.joinpath(name).read_text(encoding="utf-8")
+        for name in ("timeline/timeline.js", "timeline/timeline.css", "page/browser.js", "page/page.css")
+    )
     for dark, scheme in ((False, "light"), (True, "dark")):
         inks = ";".join(f"--synovia-{name}:{colour}" for name, colour in INKS[dark].items())
         rules += f':root[data-mantine-color-scheme="{scheme}"]{{{inks};--mantine-color-dimmed:{DIM}!important}}'
-    code = files("synovia.viewer.page").joinpath("browser.js").read_text(encoding="utf-8")
     limits = json.dumps({"largest": LARGEST_FILE, **UPLOAD})
-    script = html.escape(f"document.title={json.dumps(title)};window.synoviaLimits={limits};{code}", quote=True)
-    return f'<style onload="{script}">{rules}</style>'
+    script = html.escape(
+        f"document.title={json.dumps(title)};window.synoviaLimits={limits};{timeline}{code}", quote=True
+    )
+    return f'<style onload="{script}">{rules}{look}</style>'
 
 
 def safe(text: object) -> str:

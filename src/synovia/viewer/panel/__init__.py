@@ -12,13 +12,15 @@ from synovia.viewer.panel.keep import Keep
 from synovia.viewer.panel.open import Open
 from synovia.viewer.panel.solver import SolverTab
 from synovia.viewer.panel.why import Why
+from synovia.viewer.timeline.clip import ClipTimeLine
 
 
 def tabs(page: Page) -> list[tuple[str, Tab]]:
-    """Return the titles and the tabs of a page."""
+    """Return the titles and the tabs of a page; the time line has no title, because it is below the scene."""
     actions, session = page.actions, page.session
     body, goals, animation, poses, hand = session.body, session.goals, session.animation, session.poses, session.hand
     return [
+        ("", ClipTimeLine(page, actions, session)),
         ("Targets", GoalsTab(page, goals, body, hand)),
         ("Pose", BodyTab(page, actions, body, poses, hand)),
         ("Animation", ClipTab(page, actions, animation, session.layers, goals)),

@@ -20,7 +20,7 @@ from synovia.viewer.page.saving import (
     film_file,
     motion_file,
 )
-from synovia.viewer.page.style import PRIMARY, note, safe
+from synovia.viewer.page.style import DIM, PRIMARY, WARN, note, safe
 from synovia.viewer.page.tab import Desk, Tab
 
 
@@ -58,13 +58,13 @@ class Keep(Tab):
         self._count = gui.add_html(
             note("Without a recording, the clip is saved with its layers. MP4 needs the extra [film].")
         )
-        for number, (name, ending) in enumerate((("GLB", ".glb"), ("BVH", ".bvh"), ("npz", ".npz"), ("MP4", ".mp4"))):
-            self.connect(
-                gui.add_button(f"Save motion ({name})", color=None if number else PRIMARY),
-                lambda _, ending=ending: self._motion(ending),
-                click=True,
-                slow=True,
-            )
+        self._endings = files.endings()
+        first = next(label for label, ending in self._endings.items() if ending == ".glb")
+        self._format: Any = gui.add_dropdown("Motion as", tuple(self._endings), initial_value=first)
+        self.connect(self._format, lambda _: self.page.redraw())
+        self._losses: Any = gui.add_html("")
+        self._shown: tuple[Any, ...] = ()  # format and clip whose losses are shown
+        self.connect(gui.add_button("Save motion", color=PRIMARY), self._motion, click=True, slow=True)
         self.connect(gui.add_button("Save page (HTML)"), self._page, click=True, slow=True)
         self.connect(gui.add_button("Save picture"), self._picture, click=True, slow=True)
         self.connect(gui.add_button("Copy as Python"), self._python, click=True)
@@ -83,15 +83,20 @@ class Keep(Tab):
         """Record a frame if the recording is on."""
         self._recording.take(frame.pose, now)
 
-    def _motion(self, ending: str) -> None:
+    def _motion(self, _: Any) -> None:
+        """Send the motion in the chosen format, and say what the file does not keep."""
+        ending = self._endings[self._format.value]
+        name = f"{_file_name(self._body.given.name)}{ending}"
         if ending == ".mp4":
-            film = Path(f"motion{ending}")
-            check_film(film, force=True)  # reports a missing package before the work begins
+            check_film(Path(name), force=True)  # reports a missing package before the work begins
             self.page.notify("Drawing the film. This takes a moment.")
             clip, look = self._files.solved_clip(self._kept()), self.page.scene.look
-            self._send(film.name, film_file(clip, look, dark=self.page.dark))
+            self._send(name, film_file(clip, look, dark=self.page.dark))
             return
-        self._send(f"motion{ending}", motion_file(self._files.solved_clip(self._kept()), ending))
+        content, said = motion_file(self._files.solved_clip(self._kept()), ending)
+        self._send(name, content)
+        if said:
+            self.page.notify(" ".join(said))
 
     def _page(self, _: Any) -> None:
         targets = self._files.targets()
@@ -138,7 +143,10 @@ class Keep(Tab):
             self._modal = None
 
     def show(self, frame: Frame) -> None:
-        """Show the length of the recording."""
+        """Show what the chosen format does not keep, and the length of the recording."""
+        if (state := (self._format.value, self._files.clip)) != self._shown:
+            self._shown, (lost, text) = state, self._files.losses(self._endings[state[0]])
+            self._losses.content = note(safe(text), WARN if lost else DIM)
         seconds = self._recording.seconds
         if self._recording.on:  # the page shows no frames at rest, so no length is shown here
             self._count.content = note("Recording, also at rest.")

@@ -1,4 +1,4 @@
-"""The layers of the tab *Animation*: a time line, and fields for the selected layer."""
+"""The layers of the tab *Animation*: exact values of the layer that is selected on the time line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from synovia.viewer.editing.goals import Goals
 from synovia.viewer.page.style import DIM, WARN, note, safe
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import Field, whole
-from synovia.viewer.panel.timeline import Done, TimeLine, timeline_of
 
 _HELP: Final = (
     "A layer changes some frames of the clip and keeps the others. Drag a target or turn a joint: a layer holds it at"
@@ -36,42 +35,27 @@ class Layers:
     def __init__(self, tab: Tab, layers: ClipLayers, animation: Animation, goals: Goals) -> None:
         """Add the controls."""
         self._tab, self._layers, self._animation, self._goals = tab, layers, animation, goals
-        self._chosen = 0
         self._state: tuple[Any, ...] | None = None  # state that is shown
         gui = tab.gui
         self._folder: Any = gui.add_folder("Layers", expand_by_default=True)
         with self._folder:
-            self._line = TimeLine(tab, Done(self._go, self._select, self._change, self._mute))
-            self._frames = Field(
-                tab,
-                "Held frames",
-                (0.0, 0.0),
-                self._set_frames,
-                digits=0,
-                hint="First and last, both included.",
-            )
-            self._fade = Field(
-                tab,
-                "Fade",
-                (0.0,),
-                self._set_fade,
-                digits=0,
-                hint="Frames before and after in which it fades in and out.",
-            )
+            self._name: Any = gui.add_html("")
+            hint = "First and last, both included."
+            self._frames = Field(tab, "Held frames", (0.0, 0.0), self._set_frames, digits=0, hint=hint)
+            hint = "Frames before and after in which it fades in and out."
+            self._fade = Field(tab, "Fade", (0.0,), self._set_fade, digits=0, hint=hint)
             self._relative: Any = gui.add_checkbox(
                 "Goes along",
                 False,
                 hint="The target moves with the clip, like a hand raised during a walk; else it is a fixed place.",
             )
-            tab.connect(self._relative, lambda on: layers.move_along(self._chosen, bool(on)), slow=True)
+            tab.connect(self._relative, lambda on: layers.move_along(layers.chosen, bool(on)), slow=True)
             self._reach: Any = gui.add_dropdown(
                 "Moves", (*REACHES, _OTHER), hint="The joints that may move to meet the target of the layer."
             )
             tab.connect(self._reach, self._set_reach, slow=True)
-            self._muted: Any = gui.add_checkbox("Mute", False, hint="The layer does nothing.")
-            tab.connect(self._muted, lambda on: layers.change(self._chosen, muted=bool(on)), slow=True)
             self._remove: Any = gui.add_button("Remove the layer")
-            tab.connect(self._remove, lambda _: layers.remove(self._chosen), click=True, slow=True)
+            tab.connect(self._remove, lambda _: layers.remove(layers.chosen), click=True, slow=True)
             self._shown_findings: Any = gui.add_html("")
             self._of_key: Any = gui.add_button(
                 "Layer of this key", hint="The pose at this frame becomes a layer, which can hold for many frames."
@@ -82,34 +66,14 @@ class Layers:
             )
             tab.connect(self._of_goal, lambda _: self._add_goal(), click=True, slow=True)
 
-    def _go(self, frame: int) -> None:
-        """Go to a frame."""
-        motion = self._animation.play.motion
-        if motion is not None:
-            self._animation.set_play(time=min(frame, len(motion) - 1) / motion.fps, playing=False)
-
-    def _select(self, number: int) -> None:
-        """Select a layer."""
-        self._chosen = number
-        self._tab.page.redraw()
-
-    def _change(self, number: int, first: int, last: int, blend: int) -> None:
-        """Change the frames of a layer; if the change is refused, the old frames are shown again."""
-        self._state = None
-        self._layers.change(number, frames=(first, last), blend=blend)
-
-    def _mute(self, number: int) -> None:
-        """Mute or unmute a layer."""
-        self._layers.change(number, muted=not self._layers.all[number].muted)
-
     def _set_frames(self, values: tuple[float, ...]) -> None:
         """Set the frames of the selected layer."""
         first, last = (whole("frame", value) for value in values)
-        self._layers.change(self._chosen, frames=(first, last))
+        self._layers.change(self._layers.chosen, frames=(first, last))
 
     def _set_fade(self, values: tuple[float, ...]) -> None:
         """Set the fades of the selected layer."""
-        self._layers.change(self._chosen, blend=whole("fade", values[0]))
+        self._layers.change(self._layers.chosen, blend=whole("fade", values[0]))
 
     def _add_key(self) -> None:
         """Make a layer from the key or the pose at the current frame."""
@@ -119,7 +83,7 @@ class Layers:
     def _set_reach(self, reach: str) -> None:
         """Set the joints that the selected layer may move."""
         if reach != _OTHER:
-            self._layers.change(self._chosen, reach=reach)
+            self._layers.change(self._layers.chosen, reach=reach)
 
     def _add_goal(self) -> None:
         """Make a layer from the selected goal.
@@ -134,7 +98,7 @@ class Layers:
 
     def _added(self) -> None:
         """Select the last layer, and show a message about it."""
-        self._chosen = len(self._layers.all) - 1
+        self._layers.chosen = len(self._layers.all) - 1
         layer = self._layers.all[-1]
         along = "; Goes along moves its target with the clip" if is_movable(layer) else ""
         self._tab.page.notify(f"Added the layer {layer.label}. Drag its bar to make it longer{along}.")
@@ -145,35 +109,34 @@ class Layers:
         self._folder.visible = motion is not None
         if motion is None:
             return
-        self._chosen = min(self._chosen, max(len(layers) - 1, 0))
+        self._layers.chosen = min(self._layers.chosen, max(len(layers) - 1, 0))
         selected = self._goals.find(self._tab.page.selected)
         self._of_goal.visible = selected is not None and not selected.has_target
-        state = (layers, self._chosen, motion, self._layers.edited)
+        state = (layers, self._layers.chosen, motion, self._layers.edited)
         if layers:
-            layer = layers[self._chosen]
+            layer = layers[self._layers.chosen]
             self._frames.show([float(frame) for frame in layer.bounds(len(motion))])
             self._fade.show((float(layer.blend),))
-            self._relative.value, self._muted.value = layer.relative, layer.muted
-            self._reach.value = (self._layers.reach(self._chosen) or _OTHER) if layer.all_goals() else WHOLE
+            self._relative.value = layer.relative
+            self._name.content = note(f"<b>{safe(layer.label)}</b>")
+            self._reach.value = (self._layers.reach(self._layers.chosen) or _OTHER) if layer.all_goals() else WHOLE
             self._reach.visible = bool(layer.all_goals())
         if state == self._state:
             return
         self._state = state
-        missed = [] if state[3] is None else [one.layer for one in state[3].findings if one.cause == "missed"]
-        self._line.show(timeline_of(layers, len(motion), missed), self._chosen, max(len(motion) - 1, 1))
-        for control in (self._line, self._frames, self._fade, self._muted, self._remove):
+        for control in (self._name, self._frames, self._fade, self._remove):
             control.visible = bool(layers)
         self._reach.visible = self._reach.visible and bool(layers)
-        self._relative.visible = bool(layers) and is_movable(layers[self._chosen])
+        self._relative.visible = bool(layers) and is_movable(layers[self._layers.chosen])
         self._shown_findings.content = self._text()
 
     def _text(self) -> str:
         """Return the effects and findings of the selected layer as HTML."""
         if not self._layers.all:
             return note(_HELP)
-        label = self._layers.all[self._chosen].label
+        label = self._layers.all[self._layers.chosen].label
         edited = self._layers.edited
         lines = [] if edited is None else edited.moved(label)
-        found = [finding.text for finding in self._layers.findings(self._chosen)][:_SHOWN]
+        found = [finding.text for finding in self._layers.findings(self._layers.chosen)][:_SHOWN]
         out = note("<br>".join(map(safe, lines)), DIM) if lines else ""
         return out + (note("<br>".join(map(safe, found)), WARN) if found else "")

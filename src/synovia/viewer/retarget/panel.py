@@ -8,16 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from synovia.errors import UnsupportedError
+from synovia.errors import InputError, UnsupportedError
 from synovia.files.poses import save_pose
 from synovia.io.npz import write_npz
 from synovia.model import Kind
 from synovia.model.motion import Motion
 from synovia.retargeting import NEEDED, write_map
+from synovia.viewer.editing.clip.transport import Transport
 from synovia.viewer.page.control import connect
 from synovia.viewer.page.style import DIM, note, status_line, style
 from synovia.viewer.retarget.limbs import BAD, FAIR, TRUNK, Limb
 from synovia.viewer.scene.skin import SHOWN
+from synovia.viewer.timeline.timeline import TimeLine, findings_of
 
 if TYPE_CHECKING:
     from synovia.viewer.retarget.page import RetargetPage
@@ -51,6 +53,7 @@ class Panel:
         gui.add_html(style(f"{target.name} · Synovia"))
         self._status = gui.add_html("")
         self._joints = (_NONE, *source.frame_names), (_NONE, *target.frame_names)
+        self._data: dict[str, Any] | None = None  # what the time line shows
         self._buttons: dict[str, Any] = {}
         self._labels: dict[str, tuple[str, str]] = {}
         self._sliders: list[tuple[int, int, Any]] = []
@@ -76,30 +79,34 @@ class Panel:
     # --- playing ---------------------------------------------------------------------------------------------------
 
     def _add_playing(self) -> None:
-        """Add the controls for play, time, speed and display."""
+        """Add the time line and the controls of the display."""
         gui, page = self._gui, self.page
-        length = max(round(self.transfer.motion.duration, 3), 0.001)
-        self._playing = self._on(gui.add_checkbox("Play", page.play.playing), self._set_playing)
-        self._time = self._on(gui.add_slider("Time s", 0.0, length, 0.001, 0.0), self._set_time)
-        self._sets(gui.add_slider("Speed", 0.05, 2.0, 0.05, 1.0), page.play, "speed")
+        transport = Transport(lambda: (page.play, self.transfer.motion), self._play, self._span)
+        self._line = TimeLine(gui, page.message, transport.actions())
         with gui.add_folder("Show", expand_by_default=False):
             self._sets(gui.add_checkbox("In place", page.in_place, hint="Hold the hips still."), page, "in_place")
             overlaid = gui.add_checkbox("On top of each other", page.overlaid, hint="Instead of side by side.")
             self._sets(overlaid, page, "overlaid")
             self._on(gui.add_dropdown("Look", SHOWN, initial_value="both"), self._look)
 
-    def _set_playing(self, on: Any) -> None:
-        self.page.play.playing = bool(on)
-        if on:
-            self._leave_rest()
-
-    def _set_time(self, seconds: Any) -> None:
-        self.page.play.time, self.page.play.playing = float(seconds), False
-        self._leave_rest()
-
-    def _leave_rest(self) -> None:
-        """Show the clip instead of the rest poses."""
+    def _play(self, **values: Any) -> None:
+        """Change the playback, and show the clip."""
+        for name, value in values.items():
+            setattr(self.page.play, name, value)
+        if values.get("playing"):
+            self.page.play.rewind()
         self._resting.value = self.page.at_rest = False
+
+    def _span(self, first: int, last: int) -> None:
+        """Set the frames that play.
+
+        Raises:
+            InputError: If the clip has no such frames.
+        """
+        count = len(self.transfer.motion)
+        if not 0 <= first < last < count:
+            raise InputError("frames that play", value=(first, last), expected=f"two frames of 0 to {count - 1}")
+        self._play(first=first, last=last, time=min(max(self.page.frame, first), last) / self.transfer.motion.fps)
 
     def _look(self, shown: str) -> None:
         for figure in self.page.figures:
@@ -326,10 +333,16 @@ class Panel:
     # --- several times a second ------------------------------------------------------------------------------------
 
     def show(self) -> None:
-        """Update status and time."""
+        """Update status and time line."""
         self._status.content = status_line(self.page.status())
-        play = self.page.play
-        self._playing.value = play.playing
-        now = min(max(round(play.time, 3), 0.0), self._time.max)
-        if abs(now - self._time.value) > self._time.step:
-            self._time.value = now
+        play, motion, outcome = self.page.play, self.transfer.motion, self.transfer.outcome
+        answer = outcome.answer
+        data = {
+            "last": max(len(motion) - 1, 1), "fps": motion.fps, "first": play.first, "end": max(play.end, 1),
+            "loop": play.loop, "speed": abs(play.shuttle),
+            "findings": findings_of(() if answer is None else answer.findings),
+        }  # fmt: skip
+        if data != self._data:
+            self._data = data
+            self._line.show(data)
+        self._line.at(play.time * motion.fps, playing=play.playing)

@@ -15,12 +15,14 @@ from synovia.io.load import clip_number
 from synovia.layers import Key, Layer
 from synovia.model import Pose
 from synovia.model.change import change_between, no_change
+from synovia.model.finding import Finding
 from synovia.model.geometry import Array
 from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
 from synovia.viewer.editing.clip.curves import Curves, curves_of
 from synovia.viewer.editing.clip.drag import REACHES
 from synovia.viewer.editing.clip.play import Play, layer_of, sample, still_clip
+from synovia.viewer.editing.clip.transport import Transport
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.root import Rooted, rooted, without_root_values
 from synovia.viewer.editing.state import State
@@ -37,6 +39,7 @@ class Animation:
 
     Attributes:
         auto_key: Whether an edit by hand becomes a key.
+        transport: Playback.
     """
 
     def __init__(self, state: State, history: History) -> None:
@@ -45,11 +48,18 @@ class Animation:
         self.lock = state.lock  # held to read several values consistently
         self.given = state.given
         self.auto_key = False
+        self.transport = Transport(self.required, self.set_play, self.set_span)
 
     @property
     def clips(self) -> Sequence[Motion]:
         """Clips to choose from."""
         return self._state.clips
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """Findings about the clip itself, if it was retargeted."""
+        number = next((k for k, one in enumerate(self.clips) if one is self.play.motion), -1)
+        return self._state.findings.get(number, ())
 
     @property
     def play(self) -> Play:
@@ -323,7 +333,7 @@ class Animation:
         return self.play, self.play.motion
 
     def set_play(self, **values: Any) -> None:
-        """Change ``time``, ``playing``, ``speed`` or ``weight`` of the clip."""
+        """Change ``time``, ``playing``, ``loop``, ``shuttle``, ``speed`` or ``weight`` of the clip."""
         with self._state.lock:
             for name, value in values.items():
                 if name != "playing" and not math.isfinite(value):
@@ -334,6 +344,8 @@ class Animation:
                 self._history.remember(("clip", *values))
             for name, value in values.items():
                 setattr(self.play, name, value)
+            if values.get("playing"):
+                self.play.rewind()
             self.play.playing = self.play.playing and self.play.motion is not None
             self._state.touch()
 

@@ -39,12 +39,15 @@ class ClipLayers:
 
     Attributes:
         progress: Called with the frames done and all frames while layers are solved; None for no reports.
+        chosen: Index of the selected layer.
     """
 
     def __init__(self, state: State, history: History, animation: Animation, goals: Goals) -> None:
         """Store the arguments."""
         self._state, self._history, self._animation, self._goals = state, history, animation, goals
         self.progress: Progress | None = None
+        self.chosen = 0
+        self._muted: dict[str, bool] = {}  # muting of the layers before one was soloed
 
     @property
     def all(self) -> tuple[Layer, ...]:
@@ -188,6 +191,70 @@ class ClipLayers:
     def remove(self, number: int) -> None:
         """Remove a layer."""
         self._replace(number)
+
+    def mute(self, number: int) -> None:
+        """Mute a layer, or let it have an effect again."""
+        self.change(number, muted=not self._layer(number).muted)
+
+    def rename(self, number: int, name: str) -> None:
+        """Give a layer another name; a name that is taken gets a number.
+
+        Raises:
+            InputError: If the name is empty.
+        """
+        if not name.strip():
+            raise InputError("name of the layer", value=name, expected="a name")
+        layer = self._layer(number)
+        others = [one.label for one in self.all if one is not layer]
+        self._replace(number, layer.replace(name=free_label(name.strip(), others)))
+
+    @property
+    def soloed(self) -> int | None:
+        """Index of the layer that ``solo`` has chosen; None without one."""
+        heard = [number for number, layer in enumerate(self.all) if not layer.muted]
+        return heard[0] if self._muted and len(heard) == 1 else None
+
+    def solo(self, number: int) -> None:
+        """Mute all layers except one; if they are, restore what was muted before."""
+        self._layer(number)
+        with self._state.lock:
+            self._state.finish()
+            play, back = self._state.play, self.soloed == number
+            if self.soloed is None:
+                self._muted = {layer.label: layer.muted for layer in self.all}
+            chosen, before = self.all[number], self._muted
+
+            def made(layers: Sequence[Layer]) -> tuple[Layer, ...]:
+                return tuple(
+                    one.replace(muted=before.get(one.label, False) if back else one is not chosen) for one in layers
+                )
+
+            layers, above = made(play.layers), made(play.above)
+        self._put(layers, above)
+        self._muted = {} if back else before
+
+    def move(self, number: int, to: int) -> None:
+        """Move a layer to another place in the order of layers; with keys, they take a place as well.
+
+        Args:
+            number: Index of the layer.
+            to: Index of its new place, from the lowest one.
+
+        Raises:
+            InputError: If there is no such layer or place.
+        """
+        self._layer(number)
+        places = len(self.all) + bool(self._state.play.keys)
+        if not 0 <= to < places:
+            raise InputError("there is no such place", value=to, expected=f"one of {places}")
+        with self._state.lock:
+            self._state.finish()
+            play, count = self._state.play, len(self._state.play.layers)
+            marks: list[Layer | None] = [*play.layers, *([None] if play.keys else []), *play.above]
+            marks.insert(int(to), marks.pop(number + (number >= count and bool(play.keys))))
+            count = marks.index(None) if play.keys else count
+            layers = [one for one in marks if one is not None]
+        self._put(tuple(layers[:count]), tuple(layers[count:]))
 
     def open(self, layers: Sequence[Layer]) -> None:
         """Replace the layers of the clip by the layers of a file.

@@ -38,7 +38,9 @@ class Play:
         motion: The clip; None without a clip.
         time: Seconds from the first frame.
         playing: Whether the clip runs.
-        speed: Factor of the recorded speed; negative values play backwards.
+        speed: Factor of the recorded speed, also of the saved clip; negative values play backwards.
+        shuttle: Factor of the speed that only concerns playback on the page; negative values play backwards.
+        loop: Whether the clip begins again after its end.
         weight: Weight of the clip in the blend with the pose without the clip, 0 to 1.
         first: First frame that plays.
         last: Last frame that plays; None for the last frame of the clip.
@@ -57,6 +59,8 @@ class Play:
     time: float = 0.0
     playing: bool = False
     speed: float = 1.0
+    shuttle: float = 1.0
+    loop: bool = True
     weight: float = 1.0
     first: int = 0
     last: int | None = None
@@ -115,10 +119,23 @@ class Play:
         return next((key for key in self.keys if key.frame == frame), None)
 
     def advance(self, seconds: float) -> None:
-        """Advance the time by some seconds; the clip loops between the first and the last frame that play."""
+        """Advance the time by some seconds between the first and the last frame that play, where the clip may loop."""
         first, last = self.span
-        if self.playing and last > first:
-            self.time = first + (self.time + seconds * self.speed - first) % (last - first)
+        if not self.playing or last <= first:
+            return
+        by = seconds * self.speed * self.shuttle
+        if self.loop:
+            self.time = first + (self.time + by - first) % (last - first)
+        else:
+            self.time = min(max(self.time + by, first), last)
+            self.playing = self.time < last if by > 0.0 else self.time > first
+
+    def rewind(self) -> None:
+        """Go to the other end of the frames that play, if the clip does not loop and is at its end."""
+        first, last = self.span
+        ahead = self.speed * self.shuttle > 0.0
+        if not self.loop and self.time == (last if ahead else first):
+            self.time = first if ahead else last
 
     def solver(self) -> EditStack:
         """Return what solves the layers of the clip."""

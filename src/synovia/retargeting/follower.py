@@ -1,0 +1,129 @@
+"""The pose of the target that follows the source: orientations, path and height, before feet and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from synovia.model.anatomy.contacts import LOW
+from synovia.model.geometry import Array
+from synovia.model.pose import world_frames
+from synovia.model.tree import ancestors
+from synovia.retargeting.above_floor import rise_of, soles_raised
+from synovia.retargeting.body import LEGS, Body
+from synovia.retargeting.bones import steadied
+from synovia.retargeting.limbs import Follower
+from synovia.retargeting.pairing import Pairing
+from synovia.retargeting.partial import still_rows
+from synovia.retargeting.transfer import Transfer, across
+
+_FEW: Final = 300  # frames of a clip, about, that show how deep soles are
+
+
+class PoseFollower:
+    """Follows the source, in a clip or pose by pose: orientations, swing planes, path and height.
+
+    The path of the hips, and their height above the ankles while the body stands, are scaled by the lengths of the
+    legs. The floor of the target is at height 0: when the source is at rest with its ankles at ``floor``, the soles of
+    the target are there.
+
+    Args:
+        pairing: The two bodies.
+        relaxed: Whether hands whose source has no fingers are a little bent.
+
+    Attributes:
+        floor: Height of the source's ankles while it stands.
+        bends: Whether a limb that can bend to both sides bends to the narrower one, by its lower part.
+    """
+
+    def __init__(self, pairing: Pairing, *, relaxed: bool = False) -> None:
+        """Prepare the transfer; ``learn`` or ``know`` sets the floor and the sides of bends."""
+        self._pairing, target, parts = pairing, pairing.target, pairing.turns
+        still = () if pairing.moves else still_rows(target, parts)
+        self._transfer = Transfer(pairing.source, target, parts, still, relaxed=relaxed)
+        moves, parents = pairing.moves, target.skeleton.parents
+        self._carrier = target.carrier if moves else None
+        self._hips = [[body.first_row(leg[0]) for leg in LEGS] for body in (pairing.source, target)] if moves else []
+        self._carried = np.array([self._carrier in ancestors(parents, k) for k in range(len(parents))])
+        self.know(0.0, {})
+
+    def know(self, floor: float, bends: Mapping[str, bool]) -> None:
+        """Set the floor and the sides of bends."""
+        self.floor, self.bends, self._path = floor, bends, None
+        self._transfer.set_bends(bends)
+        self.reset()
+
+    def learn(self, frames: Array) -> None:
+        """Find the floor and the sides of bends in a clip of the source, (T, n, 12) world frames."""
+        pairing = self._pairing
+        floor = standing_height(pairing.source, frames) if pairing.moves else 0.0
+        self.know(floor, self._transfer.bends_in(self._steadied(frames)))
+
+    def rise(self, frames: Array, fps: float) -> float:
+        """Return how far the target rises, length units, so that its soles are hardly ever below the floor in a clip.
+
+        Args:
+            frames: World frames of the source, (T, n, 12).
+            fps: Frames per second.
+        """
+        every, target, roles = max(1, len(frames) // _FEW), self._pairing.target, self._pairing.roles
+        q, _ = self.follow(frames[::every])
+        return rise_of(target, roles, soles_raised(target, roles, q, fps / every)[1])
+
+    def reset(self) -> None:
+        """Discard the previous poses, and start from the rest pose."""
+        self._transfer.reset()
+
+    def follow(self, frames: Array, clip: Follower | None = None) -> tuple[Array, Array]:
+        """Return joint values (T, nq) and world frames (T, m, 12) of the target.
+
+        Args:
+            frames: World frames of the source in consecutive poses, (T, n, 12).
+            clip: As in ``Transfer.follow``.
+        """
+        target = self._pairing.target
+        q = self._transfer.follow(self._steadied(frames), clip)
+        own = world_frames(target.skeleton, q)
+        if (row := self._carrier) is not None:
+            slope, shift = self._map()
+            (a, b), (c, d) = self._hips
+            way = 0.5 * ((frames[:, a, 9:] + frames[:, b, 9:]) @ slope.T - (own[:, c, 9:] + own[:, d, 9:])) + shift
+            above, axes = target.skeleton.parents[row], target.skeleton.joints[row].rest[:3, :3]
+            if above >= 0:
+                axes = own[:, above, :9].reshape(-1, 3, 3) @ axes
+            at = target.skeleton.q_slice(row).start
+            q[:, at : at + 3] += (way[:, None] @ axes)[:, 0]
+            own[:, self._carried, 9:] += way[:, None]
+        return q, own
+
+    def _steadied(self, frames: Array) -> Array:
+        """Return world frames of the source relative to the joint that stays, if the base of the target stays."""
+        pairing = self._pairing
+        return frames if pairing.moves else steadied(frames, pairing.carrier, pairing.source.rest)
+
+    def _map(self) -> tuple[Array, Array]:
+        """Return the map from the midpoint of the source's hip joints to the target's: (3, 3) and a shift (3,)."""
+        if self._path is None:
+            pairing = self._pairing
+            source, target, scale, rest = pairing.source, pairing.target, pairing.scale, pairing.source.rest[None]
+            plain = Transfer(source, target, pairing.parts)
+            own = world_frames(target.skeleton, plain.follow(rest))[0]
+            up, target_up = source.basis[:, 1], target.basis[:, 1]
+            legs = float(hip_middle(source, rest[0]) @ up) - standing_height(source, rest)
+            height = float(hip_middle(target, own) @ target_up) - target.lowest(own)
+            self._path = scale * across(source, target), (height - scale * (self.floor + legs)) * target_up
+        return self._path
+
+
+def standing_height(body: Body, frames: Array) -> float:
+    """Return the height of the ankles (of the knees if nothing is below) while the body stands, length units."""
+    ankles = [row for leg in LEGS for row in body.end_rows(leg[1]) or (body.roles[leg[1]],)]
+    return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], LOW))
+
+
+def hip_middle(body: Body, frames: Array) -> Array:
+    """Return the midpoint (..., 3) of the hip joints for world frames (..., n, 12)."""
+    left, right = (body.first_row(leg[0]) for leg in LEGS)
+    return 0.5 * (frames[..., left, 9:] + frames[..., right, 9:])
