@@ -222,7 +222,7 @@ def test_what_is_left_is_known_after_every_tick():
         if 100 < tick < 200:
             servo.measured(command.q + 0.01)
         guard = servo._parts[0]._guard
-        assert (guard.left <= guard.ways.left(command._details._body) + servo.ik.tolerance[0]).all()
+        assert (guard.left <= guard.ways.left(command._details.body) + servo.ik.tolerance[0]).all()
 
 
 @pytest.mark.compiled

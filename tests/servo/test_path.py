@@ -13,6 +13,7 @@ from synovia.servo.path import Path
 REACH = 2.0
 MOVES = [((0.2, 0.0, 0.0), (0.0, 0.3, 0.0)), ((0.0, 0.2, 0.1), (0.2, 0.0, 0.1)), ((0.0, 0.2, 0.1), (0.2, 0.0, 0.1))]
 LIMITS = {"velocity": 1.5, "acceleration": 8.0}
+LEFT = "The body could not go on along its path, and has left it."
 
 
 @entry
@@ -131,22 +132,27 @@ def test_an_arm_goes_round_a_circle_that_is_led_too_fast(jerk):
     aims = []
     for angle in np.linspace(0.0, 2.0 * np.pi, 41)[1:]:
         aims.append(home.copy())
-        aims[-1][:3, 3] += 0.08 * np.array([0.0, np.sin(angle), 1.0 - np.cos(angle)])
+        aims[-1][:3, 3] += 0.08 * np.array([0.0, np.sin(angle), np.cos(angle) - 1.0])
     q, places = commands_of(servo, aims, 1500)
-    shift = places - home[:3, 3] - (0.0, 0.0, 0.08)
+    shift = places - home[:3, 3] + (0.0, 0.0, 0.08)
     assert np.abs(np.linalg.norm(shift, axis=1) - 0.08).max() < 1e-3  # the chords are 0.25 mm off
     assert np.abs(shift[:, 0]).max() < servo.ik.tolerance[0]
     h = np.full(len(q) - 1, 0.01)
     assert excesses(differences(q, h), (1.5, 8.0, jerk), np.spacing(np.abs(q).max()), 0.01) <= 0.0
 
 
-def test_a_path_beyond_the_reach_ends_where_the_body_can_go():
+def test_a_path_beyond_the_reach_ends_where_the_body_can_go_and_the_body_says_so():
     body = sy.bundled("arm7")
     servo = sy.Servo(body, sy.PositionGoal("tool"), rate=100, late="slow", **LIMITS)
     servo.reset(sy.Pose(body, [0.2, 0.6, 0.1, -1.2, 0.1, 0.9, 0.2]))
     far = (1.5, 0.3, 0.6)
+    begin, off = servo.step(dt=0).pose.position("tool"), False
     for _ in range(600):
         command = servo.step({"tool": far})
+        off = off or LEFT in command.explain()
+        assert off or off_line(command.pose.position("tool")[None], begin, np.array(far)) <= servo.ik.tolerance[0]
+    assert off
+    assert LEFT in command.explain()
     best = sy.solve(body, sy.PositionGoal("tool", position=far), start=command.pose)
     assert command.status is not sy.Status.LATE
     assert command.errors[0].position <= best.errors[0].position + 1e-3
@@ -154,3 +160,4 @@ def test_a_path_beyond_the_reach_ends_where_the_body_can_go():
     for _ in range(600):
         command = servo.step({"tool": near})
     assert command.status is sy.Status.REACHED
+    assert LEFT not in command.explain()

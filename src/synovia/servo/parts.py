@@ -80,7 +80,8 @@ class Servo(ChecksArguments):
             the angular one, rad/s; None in a pair for no limit. ``limited`` then says "tool speed" for this name.
         root: As in ``IK``.
         late: What a body does that cannot keep up. ``"deviate"`` stays as near to the targets as its joints can.
-            ``"slow"`` stays on the path of the targets: straight lines and shortest rotations between them.
+            ``"slow"`` stays on the path of the targets: straight lines and shortest rotations between them. Where it
+            cannot go on, as in a singular pose, it leaves the path for its targets, and ``explain()`` says so.
         timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
             stopped.
         filter: ``OneEuro()`` filters noise of the targets; None for no filter.

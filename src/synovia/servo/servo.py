@@ -1044,6 +1044,7 @@ class Part:
             holding=holding,
             lost=self._lost | unseen,
             aimed=aimed,
+            off_path=self._leaves_path,
             waiting=self._inputs.waiting(),
             due=self._inputs.due(self._time),
             stamps=self._inputs.told,

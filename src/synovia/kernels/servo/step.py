@@ -61,7 +61,7 @@ from synovia.kernels.servo.places import KNOWN, PASSED
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.tools import measure_tools
-from synovia.kernels.servo.whole import MOST_NODES, accept_tick, brake_tick, go_along
+from synovia.kernels.servo.whole import MOST_NODES, accept_tick, brake_tick, ends_along, go_along, stay_along
 from synovia.kernels.tree.problem import copy, open_all, open_work
 from synovia.kernels.tree.variables import follower_value, is_limited
 
@@ -231,7 +231,7 @@ def servo_step(
     apart = pair_ints, pair_floats, pair_scratch, ways, touches
     turns = jerk and limits_rotations(variables, limits)
     if keeps_clear(problem.clear):
-        note_pressed(problem, work, states, apart, n)
+        note_pressed(problem, work, states, apart, n - 1)
     motion = brakes, not (jerk and parts & MEETS != 0), levels
     held = open_held(
         problem, work, tick, columns, goal_of_row, states, (tools, rates, apart, turns, (path, along)), motion
@@ -246,8 +246,10 @@ def servo_step(
     begin_tick(held, axes, place, time)
     solved = F(0)
     if follows and known.clock[KNOWN] != F(0):
-        both = known, found
-        solved = go_along(held, (variables, limits), axes, together, levels, both, brakes, place, time)
+        if ends_along(held, brakes):
+            stay_along(held, variables, axes, known, place, time)
+        else:
+            solved = go_along(held, (variables, limits), axes, together, levels, (known, found), place, time)
     elif not (brakes and brake_tick(held, variables, axes, known, place, time)):
         solved = solve_tick(held, axes, together, place, time, levels, False)
         if has_promise(held):

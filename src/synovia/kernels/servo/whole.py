@@ -917,7 +917,8 @@ def keep_tick(held, body, axes, known, found, q, h):
     copy(found.clock, known.clock)
     known.clock[KNOWN] = F(1)
     go_to(held, body[0], found, found.clock[ENDS_IN], jerk, known.end)
-    held[12][1][ALONG_END] = held[12][1][ALONG_POSE]
+    along = held[12][1]
+    along[ALONG_END], along[ALONG_WAITS] = along[ALONG_POSE], F(0)
     if is_tied(held):
         close(held[0].loops, held[0], known.end, False, STEPS)
     return True
@@ -1114,8 +1115,24 @@ def fits_along(held, axes, stop, h):
     return keeps and worst <= F(1) + ROUNDING
 
 
+@device
+def stay_along(held, variables, axes, known, q, h):
+    """Choose the velocities of a tick in which the body follows the known stop, which ends on the path."""
+    along = held[12][1]
+    plan_tick(held, variables, axes, known, q, h)
+    along[ALONG_WAITS] = along[ALONG_WAITS] + F(1) if known.clock[PASSED] >= known.clock[ENDS_IN] else F(0)
+    known.clock[PASSED] += h
+
+
+@device
+def ends_along(held, brakes):
+    """Return whether the known stop ends where the body has to stop: at the end of the path, or as it brakes."""
+    path, along = held[12]
+    return brakes or path[path.shape[0] - 1, PATH_PLACE] - along[ALONG_END] <= AT_END
+
+
 @apart
-def go_along(held, body, axes, together, levels, stops, brakes, q, h):
+def go_along(held, body, axes, together, levels, stops, q, h):
     """Choose the velocities of a tick along the path, after ``begin_tick``.
 
     Goals without a target take what the path leaves. If no faster motion is found, the body follows the known stop.
@@ -1124,51 +1141,45 @@ def go_along(held, body, axes, together, levels, stops, brakes, q, h):
         The number of linear systems that were solved.
     """
     (variables, _), (known, found) = body, stops
-    problem, tick, columns, goal_of_row, (path, along) = held[0], held[3], held[4], held[5], held[12]
-    n = axes.shape[0]
+    problem, tick, columns, goal_of_row = held[0], held[3], held[4], held[5]
+    n, solved = axes.shape[0], F(0)
     plan_tick(held, variables, axes, known, q, h)
     for i in range(n):
         tick.plan[i] = axes[i, NEXT]
-    solved = F(0)
-    if not brakes and path[path.shape[0] - 1, PATH_PLACE] - along[ALONG_END] > AT_END:
-        push_along(held, variables, axes, q, h)
-        for i in range(n):
-            tick.chosen[i] = axes[i, NEXT]
-        slow_tools(held, axes, q, h)
-        share = F(1)
-        if not fits_along(held, axes, found, h):
-            low, high = F(0), F(1)
-            for _ in range(FITS):
-                share = F(0.5) * (low + high)
-                take_part(axes, tick.plan, tick.chosen, share)
-                if fits_along(held, axes, found, h):
-                    low = share
-                else:
-                    high = share
-            share = low
-        take_part(axes, tick.plan, tick.chosen, share)
-        for i in range(n):
-            tick.base[i] = axes[i, NEXT]
+    push_along(held, variables, axes, q, h)
+    for i in range(n):
+        tick.chosen[i] = axes[i, NEXT]
+    slow_tools(held, axes, q, h)
+    share = F(1)
+    if not fits_along(held, axes, found, h):
+        low, high = F(0), F(1)
+        for _ in range(FITS):
+            share = F(0.5) * (low + high)
+            take_part(axes, tick.plan, tick.chosen, share)
+            if fits_along(held, axes, found, h):
+                low = share
+            else:
+                high = share
+        share = low
+    take_part(axes, tick.plan, tick.chosen, share)
+    for i in range(n):
+        tick.base[i] = axes[i, NEXT]
+    for j in range(columns.shape[0]):
+        tick.choice[j] = axes[columns[j], NEXT]
+    write_stops(tick, axes, columns, together, h, F(-1))
+    if others_lead(problem, goal_of_row):
         for j in range(columns.shape[0]):
-            tick.choice[j] = axes[columns[j], NEXT]
-        write_stops(tick, axes, columns, together, h, F(-1))
-        if others_lead(problem, goal_of_row):
-            for j in range(columns.shape[0]):
-                tick.reference[j] = axes[columns[j], NEXT]
-            solved = solve_tick(held, axes, together, q, h, levels, False)
-            if keep_tick(held, body, axes, known, found, q, h):
-                along[ALONG_WAITS] = F(0)
-                return solved
-        share = F(1)
-        for _ in range(MORE_SHARES if known.clock[PASSED] >= known.clock[ENDS_IN] else SHARES):
-            take_part(axes, tick.plan, tick.base, share)
-            if axes[n - 1, NEXT] > tick.plan[n - 1] and keep_tick(held, body, axes, known, found, q, h):
-                along[ALONG_WAITS] = F(0)
-                return solved
-            share *= F(0.5)
-    take_part(axes, tick.plan, tick.plan, F(0))
-    along[ALONG_WAITS] = along[ALONG_WAITS] + F(1) if known.clock[PASSED] >= known.clock[ENDS_IN] else F(0)
-    known.clock[PASSED] += h
+            tick.reference[j] = axes[columns[j], NEXT]
+        solved = solve_tick(held, axes, together, q, h, levels, False)
+        if keep_tick(held, body, axes, known, found, q, h):
+            return solved
+    share = F(1)
+    for _ in range(MORE_SHARES if known.clock[PASSED] >= known.clock[ENDS_IN] else SHARES):
+        take_part(axes, tick.plan, tick.base, share)
+        if axes[n - 1, NEXT] > tick.plan[n - 1] and keep_tick(held, body, axes, known, found, q, h):
+            return solved
+        share *= F(0.5)
+    stay_along(held, variables, axes, known, q, h)
     return solved
 
 
