@@ -550,7 +550,8 @@ class Part:
             UnsupportedError: If the servo cannot drive joints while goals lead the other joints.
         """
         leads = self._goals_lead(None) or (news is not None and bool(news.given.any() or news.twists))
-        if leads and self._path is not None:
+        begins = self.late == "slow" and news is not None and bool(news.given.any())
+        if leads and (self._path is not None or begins):
             raise UnsupportedError(
                 "late='slow' keeps to the path of targets, with all joints",
                 where="joints and jog", expected="late='deviate', or no goal with a target",
