@@ -689,6 +689,7 @@ def test_an_animator_raises_a_hand_and_takes_a_mirrored_loop_home(browser: objec
     with view("humanoid", clip="examples/walk.bvh", port=0, shadows=False) as running:
         visit = Visit(browser, running)
         session, walk = visit.session, visit.session.animation.clips[0]
+        visit.tab.set_viewport_size({"width": 1280, "height": 800})
         visit.tab.keyboard.press("Space")
         visit.wait(lambda: not session.animation.play.playing)
         field = visit.tab.locator("input.tl-frame")
@@ -698,7 +699,7 @@ def test_an_animator_raises_a_hand_and_takes_a_mirrored_loop_home(browser: objec
         hand = next(editor for editor in session.goals.editors if editor.label == "right_hand")
         for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
             visit.tab.wait_for_timeout(800)
-            visit.drag(visit.at(hand.position), (-10.0, -90.0))
+            visit.drag(visit.at(hand.position), (-30.0, -200.0))
             if session.layers.all:
                 break
         visit.open("Animation")

@@ -73,6 +73,8 @@ class Targets:
     def show(self, frame: Frame, *, hidden: bool = False) -> None:
         """Show the targets of a frame, or hide what is not below their parent in the scene."""
         if hidden:
+            if self._balls.keys() != {editor.key for editor in frame.editors}:
+                self._show_editors(frame)  # so that they are there when playback stops
             for node in (self._misses, self._label, *([] if self._gizmo is None else [self._gizmo])):
                 node.visible = False
             return
