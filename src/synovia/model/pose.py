@@ -68,13 +68,14 @@ class Posable(Bounded, Protocol):
         ...
 
 
-def world_frames(skeleton: Posable, q: Array, offsets: Array | None = None) -> Array:
+def world_frames(skeleton: Posable, q: Array, offsets: Array | None = None, *, rows: int | None = None) -> Array:
     """Return the world frames (T, n, 12) at joint values (T, nq): rotation row-major (9), then position (3).
 
     ``offsets`` (n, 6) change the places of the joints: a translation and a rotation vector in the axes of the parent.
+    ``rows`` is the number of the first joints whose frames are returned; None for all.
     """
-    t = skeleton.tables
-    frames = np.empty((len(q), len(skeleton), 12))
+    t, n = skeleton.tables, len(skeleton) if rows is None else rows
+    frames = np.empty((len(q), n, 12))
     fixed = t.fixed
     if offsets is not None:
         fixed, above = t.fixed.copy(), t.ints[:, PARENT].tolist()
@@ -82,7 +83,8 @@ def world_frames(skeleton: Posable, q: Array, offsets: Array | None = None) -> A
             axes = np.eye(3) if parent < 0 else t.unfold[parent].reshape(3, 3)
             fixed[row, :9] = (axes @ exp_matrix(offsets[row, 3:]) @ axes.T @ fixed[row, :9].reshape(3, 3)).ravel()
             fixed[row, 9:] += axes @ offsets[row, :3]
-    _forward_kinematics()(t.ints, fixed, t.couple, t.unfold, np.ascontiguousarray(q, np.float64), frames)
+    values = np.ascontiguousarray(q, np.float64)
+    _forward_kinematics()(t.ints[:n], fixed[:n], t.couple[:n], t.unfold[:n], values, frames)
     return frames
 
 

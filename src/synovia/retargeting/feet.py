@@ -325,6 +325,7 @@ def toe_row(body: Body, side: str) -> int | None:
 def solve_feet(
     follower: Follower,
     q: Array,
+    own: Array,
     paths: Mapping[str, FootPath],
     threads: int | None,
     progress: Progress | None,
@@ -337,6 +338,7 @@ def solve_feet(
     Args:
         follower: The body.
         q: Joint values before, (T, nq).
+        own: World frames of the body at q, (T, m, 12).
         paths: Target path of each foot, by role.
         threads: Number of threads; None for all cores.
         progress: Called with (frames done, all).
@@ -345,13 +347,12 @@ def solve_feet(
         Joint values (T, nq), and the error of each foot (T, feet).
     """
     target, skeleton = follower.body, follower.body.skeleton
-    frames = world_frames(skeleton, q)
     hands = [target.roles[f"{side}_hand"] for side in SIDES if f"{side}_hand" in target.roles]
     places = {target.roles[role]: path.ankle for role, path in paths.items()}
     below = {path.toe_row: path.toe for path in paths.values() if path.toe_row is not None}
     points = [(target.roles[role], *point) for role, path in paths.items() for point in path.turned]
     if not points:  # on a world, the root is fixed, so hands stay without goals
-        below |= {row: frames[:, row, 9:] for row in hands}
+        below |= {row: own[:, row, 9:] for row in hands}
     turned = tuple((row, tuple(local.tolist())) for row, local, _ in points)
     ik = foot_problem(target, tuple(places), tuple(below), turned)
     wanted: dict[str | int, Array] = {**places, **below, **{_turn(k): at for k, (_, _, at) in enumerate(points)}}

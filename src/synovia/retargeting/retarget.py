@@ -486,6 +486,7 @@ def followed(
         if footholds:
             risen, _ = closer.closed(target.raised(q, rise))
             q, paths = on_world(target, risen, paths, motion.fps, threads)
+            mine = world_frames(own, q)
     alike = alike and not footholds
     if alike:
         paths = {role: path.along(mine, target.roles[role]) for role, path in paths.items()}
@@ -494,7 +495,7 @@ def followed(
     if alike and last is not None:  # the world is level
         last(len(q), len(q))
     elif paths and not alike:
-        q, off = solve_feet(follower, q, paths, threads, last)
+        q, off = solve_feet(follower, q, mine, paths, threads, last)
         q, more = closer.closed(q)
         forced = np.maximum(forced, more)
     held = props_held(source, frames, motion.fps) if {f"{side}_hand" for side in SIDES} <= set(roles) else []

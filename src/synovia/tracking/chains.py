@@ -194,4 +194,4 @@ def base_frames(skeleton: Skeleton, q: Array, row: int) -> Array:
     """Return world frames of a joint, (T, 12); row -1 is the world."""
     if row < 0:
         return np.tile(np.array([1.0, 0, 0, 0, 1.0, 0, 0, 0, 1.0, 0, 0, 0]), (len(q), 1))
-    return np.ascontiguousarray(world_frames(skeleton, q)[:, row])
+    return np.ascontiguousarray(world_frames(skeleton, q, rows=row + 1)[:, row])
