@@ -110,6 +110,7 @@ def make_page(session, monkeypatch):
         original=SimpleNamespace(shown=False),
         onion=SimpleNamespace(mode="off", every=5),
         sketches=SimpleNamespace(shown=True),
+        causes=SimpleNamespace(show=lambda causes: None),
         view_axes=lambda: tuple(np.eye(3)),
     )
     monkeypatch.setattr("synovia.viewer.page.page.Scene", lambda *_, **__: scene)

@@ -65,6 +65,15 @@ REST: Final = Shared(
     None, "Pose in which SRC stands: file, bind, first, tpose, the number of a frame, or a pose file.",
     shown="detected from the clip",
 )  # fmt: skip
+UNSEEN: Final = Shared(
+    None,
+    "What unseen arms and legs do: keep (stay where they were seen), rest, or a pose file.",
+    shown="keep",
+)
+LIVE_REST: Final = Shared(
+    None, "Pose in which SRC stands, as for retarget. With landmarks, what unseen arms and legs do: keep, rest, or a"
+    " pose file of DST.", shown="detected; keep",
+)  # fmt: skip
 UP: Final = Shared(None, "Axis of SRC that points up, such as z or -y.", shown="detected")
 HOLD_FEET: Final = Shared(True, "Keep standing feet in place.")
 _APART: Final = (

@@ -58,7 +58,7 @@ def forward(skeleton: Skeleton, q: Any, joints: Sequence[str | int] | None = Non
 
 
 def _given(value: Any) -> Tensor:
-    """Return a tensor, or a copy of an array as one: PyTorch warns of arrays that are read-only, as answers are."""
+    """Return a value as a tensor. Arrays are copied, because PyTorch warns of read-only arrays, such as answers."""
     return value if torch.is_tensor(value) else torch.as_tensor(np.array(value))
 
 
@@ -96,7 +96,7 @@ def _folded(info: Any, tensors: Sequence[Tensor | None], dims: Sequence[int | No
 
 
 def _refuse_mapped(dims: Sequence[int | None], what: str, function: str) -> None:
-    """Refuse values that differ in a batch of batches.
+    """Refuse values that differ between the batches of a ``vmap``.
 
     Raises:
         UnsupportedError: If an axis is mapped.
@@ -236,7 +236,7 @@ class _ForwardBack(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, kinematics: Kinematics, q: Any, offsets: Any, gradient: Any) -> Any:
-        """Return the gradients of a batch of batches; those by the offsets are not mapped."""
+        """Return the gradients of a batch of batches; gradients by the offsets are not mapped."""
         if offsets is not None:
             raise UnsupportedError("offsets cannot be mapped", where="synovia.torch.forward", expected="one for all")
         folded = _folded(info, [q, gradient], (in_dims[1], in_dims[3]))

@@ -49,11 +49,11 @@ def browser() -> Iterator[object]:
 class Visit:
     """A browser's visit to a page, and the page's other side."""
 
-    def __init__(self, browser: object, running: View) -> None:
+    def __init__(self, browser: object, running: View, tab: object = None) -> None:
         self.view = running
         self.heard = Heard()
         self.mistakes: list[str] = []
-        self.tab = page_of(browser, viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=True)
+        self.tab = tab or page_of(browser, viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=True)
         self.tab.set_default_timeout(PATIENCE * 1000)
         self.tab.on("websocket", lambda ws: ws.on("framereceived", self.heard))
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
@@ -684,6 +684,25 @@ def test_on_a_phone_the_time_line_folds_and_nothing_is_cut_off(still: Visit) -> 
         tab.set_viewport_size({"width": WIDTH, "height": HEIGHT})
 
 
+def test_axe_finds_nothing_serious(still: Visit) -> None:
+    """Roles, names, contrast and order of all controls, in both modes, with the rules of axe-core."""
+    axe = pytest.importorskip("axe_playwright_python.base", reason="no axe-core: pip install axe-playwright-python")
+    still.tab.evaluate(axe.AXE_FILE_PATH.read_text(encoding="utf-8"))
+    names = [one.inner_text() for one in still.tab.get_by_role("tab").all()]
+    assert "Why" in names
+    rules = "r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id + v.nodes[0].html)"
+    try:
+        for dark in (True, False):
+            still.page.set_dark(dark)
+            for name in names:
+                still.open(name)
+                still.tab.wait_for_timeout(400)  # a hidden tab is built when it is opened
+                assert still.tab.evaluate(f"axe.run(document).then({rules})") == [], f"{name}, {dark=}"
+    finally:
+        still.page.set_dark(False)
+        still.open("Targets")
+
+
 def test_each_motion_file_is_read_back(still: Visit, tmp_path: Path) -> None:
     session = still.session
     still.open("Export")
@@ -776,6 +795,36 @@ def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
     np.testing.assert_array_equal(arm.shown("/targets/1"), ball)
     other.tab.close()
     arm.wait(lambda: len(arm.view.pages) == 1, "the page of a browser that went is still there")
+
+
+def test_a_reload_keeps_the_work_of_each_tab(browser: object) -> None:
+    with view("arm7", port=0, shadows=False) as running:
+        context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})  # its tabs share cookies and storage
+        one, two = (Visit(browser, running, page_of(context)) for _ in range(2))
+        assert one.session is not two.session
+        places = {}
+        for visit, by in ((one, 0.1), (two, -0.1)):
+            editor = visit.session.goals.editors[0]
+            visit.session.goals.move(editor.key, editor.position + np.array([0.0, by, 0.0]))
+            visit.still()
+            places[visit] = visit.session.goals.editors[0].position.copy()
+        one.page.set_dark(True)
+        for visit in (two, one):
+            before = visit.session
+            visit.arrive(running, visit.tab.reload)
+            visit.tab.locator(".mantine-Notification-closeButton").dispatch_event("click")
+            assert visit.session is before, "the tab has another session after the reload"
+            np.testing.assert_array_equal(visit.session.goals.editors[0].position, places[visit])
+            np.testing.assert_allclose(visit.shown("/targets/1"), places[visit], atol=1e-6)
+            visit.still()
+            follows(visit, visit.session.goals.editors[0].key)
+        assert one.tab.evaluate("document.documentElement.dataset.mantineColorScheme") == "dark"
+        before = one.session
+        one.arrive(running, one.tab.reload)
+        assert one.session is before
+        assert one.session.history.undo(), "the history is lost"
+        np.testing.assert_array_equal(one.session.goals.editors[0].position, places[one])
+        context.close()
 
 
 def test_the_page_comes_back_when_its_server_does(arm: Visit) -> None:

@@ -101,7 +101,7 @@ def _pulled(ik: CompiledProblem, rows: Array, gradient: Array, threads: int) -> 
     size = -(-count // max(1, min(threads, count // _BLOCK)))
 
     def block(begin: int) -> None:
-        """Differentiate some rows."""
+        """Pull back one block."""
         part = slice(begin, begin + size)
         scratch = new_scratch(ik.scratch_size)
         kernel(ik.ints, ik.floats, targets[part], q[part], scratch, v[part], marks[part], out[part])
@@ -115,7 +115,7 @@ def _pulled(ik: CompiledProblem, rows: Array, gradient: Array, threads: int) -> 
 
 
 def target_columns(ik: CompiledProblem) -> Ints:
-    """Return the columns, of six for each goal, that belong to the targets' parameters."""
+    """Return the indices of the columns, six for each goal, that belong to parameters of the targets."""
     parts = target_parts(ik)
     return np.array(
         [
@@ -163,22 +163,22 @@ class Wrenches:
     Args:
         skeleton: The skeleton.
         frames: World frames of all joints, (B, n, 12).
-        offsets: Changes of the joints' places, (n, 6), with which the frames were computed; None for no change.
+        offsets: Changes of the joints' fixed offsets, (n, 6), with which ``frames`` were computed; None for no change.
     """
 
     def __init__(self, skeleton: Skeleton, frames: Array, offsets: Array | None = None) -> None:
-        """Begin without any."""
+        """Start with zero forces and torques."""
         self._skeleton, self._frames = skeleton, frames
         self.offsets = np.zeros((len(skeleton), 6)) if offsets is None else offsets
         self.force, self.torque = np.zeros((2, *frames.shape[:2], 3))
 
     def add(self, row: int, force: Array, torque: Array, place: Array) -> None:
-        """Add a force at a place, and a torque, (B, 3) each, that act on a joint."""
+        """Add a force at a world point ``place``, and a torque, (B, 3) each, that act on a joint."""
         self.force[:, row] += force
         self.torque[:, row] += torque + np.cross(place, force)
 
     def accumulate(self) -> None:
-        """Add those of each joint to its parent: a joint carries all that its descendants carry."""
+        """Add each joint's force and torque to its parent, so that a joint has the sum over its descendants."""
         for row in range(len(self._skeleton) - 1, 0, -1):
             parent = self._skeleton.parents[row]
             if parent >= 0:
@@ -186,7 +186,7 @@ class Wrenches:
                 self.torque[:, parent] += self.torque[:, row]
 
     def parent_frame(self, row: int) -> tuple[Array, Array]:
-        """Return the axes of a joint's parent, (B, 3, 3), and the place of the joint at rest, (B, 3)."""
+        """Return the axes of a joint's parent, (B, 3, 3), and the joint's position for its rest value, (B, 3)."""
         parent, frames = self._skeleton.parents[row], self._frames
         rest = self._skeleton.joints[row].rest[:3, 3] + self.offsets[row, :3]
         if parent < 0:
@@ -206,7 +206,7 @@ class Wrenches:
         return out
 
     def turned(self, row: int) -> Array:
-        """Return the rotation from the axes of the parent to those of a joint at rest."""
+        """Return the rotation from the parent's axes to a joint's axes at rest."""
         turn: Array = exp_matrix(self.offsets[row, 3:]) @ self._skeleton.joints[row].rest[:3, :3]
         return turn
 

@@ -17,6 +17,7 @@ from synovia.options import (
     LEARN,
     LIMBS_APART,
     LIVE_APART,
+    LIVE_REST,
     LIVE_ROOT,
     ORIGIN,
     REST,
@@ -56,7 +57,7 @@ class FollowOptions(MotionLimits, total=False):
     """Options of bodies that follow a live source, with their defaults; ``LiveRetarget`` describes them."""
 
     joint_map: Annotated[Mapping[str, tuple[Any, Any]] | None, JOINT_MAP]
-    rest: Annotated[Rest | None, REST]
+    rest: Annotated[Rest | None, LIVE_REST]
     hold_feet: Annotated[bool, HOLD_FEET]
     clearance: Annotated[float | None, LIVE_APART]
     idle_hands: Annotated[IdleHands, IDLE_HANDS]

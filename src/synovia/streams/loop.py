@@ -23,7 +23,7 @@ class Run:
     """Result of a loop.
 
     Args:
-        report: Report of the live retargeting; None if the source never had a skeleton.
+        report: Report of the live retargeting; None if the source sent no poses.
         ticks: Number of ticks.
         late: Number of ticks that took longer than their time.
         dropped: Number of messages that the source dropped, by reason.
@@ -39,7 +39,7 @@ class Run:
 
 def play(
     source: Source,
-    make: Callable[[Skeleton], LiveRetarget],
+    make: Callable[[Skeleton | None], LiveRetarget],
     sinks: Callable[[Skeleton], Sequence[Sink]],
     *,
     seconds: float | None = None,
@@ -49,7 +49,7 @@ def play(
 
     Args:
         source: The source; closed at the end.
-        make: Returns the live retargeting for the skeleton of the source.
+        make: Returns the live retargeting for the skeleton of the source; None for landmarks.
         sinks: Returns the sinks for the target skeleton; they are closed at the end.
         seconds: Seconds after which the loop ends; None for no limit.
         paced: Whether ticks run at their rate; otherwise there is one tick per sample, without waiting.
@@ -75,7 +75,7 @@ def play(
         while not source.ended and (seconds is None or time.monotonic() - began < seconds):
             samples = source.poll()
             if live is None:
-                if source.skeleton is None:
+                if source.skeleton is None and not samples:
                     time.sleep(_WAIT)
                     continue
                 live = make(source.skeleton)
@@ -114,5 +114,5 @@ def play(
         source.close()
         for sink in open_sinks:
             sink.close()
-    report = None if live is None else live.report(getattr(source, "unseen", None))
+    report = None if live is None else live.report()
     return Run(report, ticks, late, dict(source.dropped), interrupted)

@@ -15,7 +15,7 @@ from synovia.cli.running import Terminal
 from synovia.jobs.clips import Roles
 from synovia.jobs.hand import APART, distance_of
 from synovia.jobs.options import File, Number, Word, argument, described, option, said_of
-from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, TARGET, VELOCITY
+from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, RESTS, TARGET, UNSEEN, VELOCITY, RestPose
 from synovia.jobs.verbs.retarget import Retarget
 from synovia.text import printable
 
@@ -52,7 +52,7 @@ class Live(Roles):
         metavar="MODEL", shown="33 landmarks of MediaPipe",
     )  # fmt: skip
     joint_map: Any = option(default=..., like=said_of(Retarget, "joint_map"))
-    rest: Any = option(default=..., like=said_of(Retarget, "rest"))
+    rest: Any = option(default=..., like=options.LIVE_REST, kind=RestPose((*RESTS, *UNSEEN)), metavar="POSE")
     up: str | None = option(default=..., like=said_of(Retarget, "up"))
     velocity: Any = option(default=..., like=VELOCITY)
     acceleration: Any = option(default=..., like=ACCELERATION)
@@ -110,7 +110,7 @@ def live(given: Live) -> int:
         page = viewer.PageSink(target, title, port=given.port, browser=given.browser)
         talk(f"the live page is at {page.view.url}")
 
-    def make(body: Skeleton) -> LiveRetarget:
+    def make(body: Skeleton | None) -> LiveRetarget:
         made.append(_live(given, body, target, given.rate or getattr(source, "rate", _RATE)))
         if page is not None:
             page.follow(made[0])
@@ -141,7 +141,7 @@ def live(given: Live) -> int:
     return int(run.report is None or run.report.facts["verdict"] == "failed")
 
 
-def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRetarget:
+def _live(given: Live, body: Skeleton | None, target: Skeleton, rate: float) -> LiveRetarget:
     """Return the live retargeting of a source body to the target."""
     from synovia.retargeting import LiveRetarget, read_map
 

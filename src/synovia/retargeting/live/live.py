@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Unpack
 
 import numpy as np
 
 from synovia.arguments import ChecksArguments, check_kind, completed, takes
+from synovia.clips.resting import UnseenLimbs, kept_values
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import PositionGoal
@@ -27,7 +27,7 @@ from synovia.retargeting.fingers import checked_idle
 from synovia.retargeting.follower import PoseFollower
 from synovia.retargeting.live.apart import LiveApart
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
-from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
+from synovia.retargeting.live.landmarks import ALL_LIMBS, COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import Meter, report_of
 from synovia.retargeting.live.stand import Stand
@@ -43,6 +43,7 @@ from synovia.text import Report
 _TRUNK: Final = ("hips", "spine", "chest", "neck", "left_upper_arm", "right_upper_arm")
 _MANY: Final = "LiveRetarget(None, target, rate=...) takes landmarks: 33, or 33 + 21 + 21 with both hands"
 _NO_FEET: Final = np.zeros(0, bool)
+_NOTHING: Final = frozenset[str]()
 _HINTS: Final = {  # by shape of points
     (ONE_HAND, 3): "LiveHand(skeleton, rate=...) follows 21 points of one hand; with the body, 33 + 21 + 21 are taken",
     (COUNT, 3): _MANY,
@@ -140,7 +141,9 @@ class LiveRetarget(ChecksArguments):
         target: The body that follows; a free joint is added above its root if it has none and its base moves.
         rate: Ticks per second.
         joint_map: As in ``retarget``.
-        rest: As in ``retarget``; frames are those of the poses from which the source is learned.
+        rest: As in ``retarget``; frames are those of the poses from which the source is learned. With landmarks, what
+            arms and legs do that are not seen: ``"keep"`` or None to stay where they were seen, ``"rest"``, a pose of
+            the target or its file to take that pose. Limbs that have never been seen are at rest.
         velocity: Highest velocity of the joints, as in ``Servo``; None for those of the file. A joint without one has
             no limit. For a free root, a number is the limit of rotation in rad/s and of translation in legs/s; or a
             pair of both.
@@ -204,6 +207,12 @@ class LiveRetarget(ChecksArguments):
             raise InputError("learn", value=learn, expected="seconds, 0 or more")
         self._learning = max(1, round(learn * self.rate))
         self._how = {name: getattr(chosen, name) for name in ("joint_map", "rest", "up", "root")}
+        self._stays = True
+        self._unseen = self._how.pop("rest") if source_skeleton is None else None
+        if source_skeleton is None:
+            _, self._stays = kept_values(self._unseen, target, target)
+        elif chosen.rest in ("keep", "rest"):
+            raise InputError("rest", value=chosen.rest, expected="a pose of the source", hint="those are for landmarks")
         self._limits = {name: getattr(chosen, name) for name in ("velocity", "acceleration", "jerk")}
         self._hold_feet, self._distance = chosen.hold_feet, checked_clearance(chosen.clearance)
         if self._distance is not None and not target.shapes:
@@ -215,6 +224,7 @@ class LiveRetarget(ChecksArguments):
         self._relaxed = checked_idle(chosen.idle_hands) == "relaxed"
         self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
+        self._resting: UnseenLimbs | None = None
         self._whole = self.skeleton = target.with_root("free") if root == "free" else target
         self._body = LimitedBody(self.skeleton, self.skeleton.size or 1.0, self.rate, self._limits)
         self._mover: RootMover | None = None
@@ -225,7 +235,7 @@ class LiveRetarget(ChecksArguments):
             raise InputError(
                 "calibration", value=calibration, expected="none for landmarks, whose body is built again each time"
             )
-        twice = [name for name in ("joint_map", "rest", "up") if self._how[name] is not None]
+        twice = [name for name in ("joint_map", "rest", "up") if self._how.get(name) is not None]
         if calibration is not None and twice:
             raise InputError(
                 twice[0], value=self._how[twice[0]], expected="none with calibration=, which has it",
@@ -286,6 +296,11 @@ class LiveRetarget(ChecksArguments):
         self._meter = Meter(pair, self.rate)
         feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
         self._stand = Stand(pair, calibration.grounds, self.rate) if feet else None
+        if self._landmarks is not None:
+            upper = {limb: "{}_upper_{}".format(*limb.split("_")) for limb in ALL_LIMBS}
+            first = {limb: target.first_row(role) for limb, role in upper.items() if role in pair.roles}
+            kept, _ = kept_values(self._unseen, self._target, skeleton)
+            self._resting = UnseenLimbs(skeleton, first, kept, self.rate)
         if self._distance is not None and skeleton.shapes:
             ankles: list[int] = [] if self._stand is None else self._stand.ankles.tolist()
             self._apart = LiveApart(target, pair.roles, self._distance, self._body.axes, ankles, self.rate)
@@ -331,6 +346,8 @@ class LiveRetarget(ChecksArguments):
         self._body.reset(start)
         if self._calibration is not None:
             self._follower.reset()
+            if self._resting is not None:
+                self._resting.reset()
             if self._stand is not None:
                 self._stand.reset()
             self._meter = Meter(self._calibration.pairing, self.rate)
@@ -431,14 +448,18 @@ class LiveRetarget(ChecksArguments):
         poses = world_frames(self.source, q[None])
         self._poses = poses
         (wanted,), (found,) = self._follower.follow(poses)
-        frames = poses[0]
+        frames, gone = poses[0], _NOTHING
         jumps, stand = self._lost or restarted, self._stand
+        if self._resting is not None and self._landmarks is not None:
+            gone = self._landmarks.new if self._stays else self._landmarks.hidden
+            if self._resting.step(wanted, gone):
+                found = world_frames(self._whole, wanted[None])[0]
         if jumps:
             self._meter.pause()
         if stand is not None:
             if jumps:
                 stand.reset()
-            wanted = stand.step(frames, found, wanted)
+            wanted = stand.step(frames, found, wanted, gone)
         if self._apart is not None:
             if jumps:
                 self._apart.reset()
@@ -457,7 +478,7 @@ class LiveRetarget(ChecksArguments):
             return tick
         if self._apart is not None:
             self._near += self._apart.is_near(own)
-        self._meter.compare(self._ticks, frames, own)
+        self._meter.compare(self._ticks, frames, own, gone)
         if stand is not None:
             stand.judge(own)
             self._meter.stand(own[stand.ankles, 9:], stand.stands[: len(stand.ankles)], missed=bool(stand.missing))
@@ -509,11 +530,8 @@ class LiveRetarget(ChecksArguments):
         self._shut_before = out
         return out
 
-    def report(self, unseen: Mapping[str, float] | None = None) -> Report:
+    def report(self) -> Report:
         """Return verdict, findings and figures since the last reset; this takes microseconds and constant memory.
-
-        Args:
-            unseen: Share of the poses in which landmarks of a part were not seen, by part, if only the source knows it.
 
         Returns:
             The text, and as ``facts`` the ``verdict``, the ``findings``, and these figures: number of ``ticks``,
@@ -535,8 +553,6 @@ class LiveRetarget(ChecksArguments):
             figures = self._meter.figures(
                 self._ticks - self._taught, self._body.axes.joints, self.skeleton.joint_names
             )  # fmt: skip
-        if self._landmarks is not None:
-            unseen = self._landmarks.unseen
         return report_of({
             "ticks": self._ticks, "seconds": self._ticks / self.rate, "learning": self._taught, "held": self._held,
             "samples": self._samples, "samples_left_out": dropped, "losses": self._losses, **figures,
@@ -545,7 +561,7 @@ class LiveRetarget(ChecksArguments):
             "near": self._near / max(self._ticks - self._taught - self._held, 1),
             "unchecked": unchecked_links(self.skeleton) if self._distance is not None else [],
             "turned_by_loops": self._forced, "too_fast": dict(self._too_fast),
-            "unseen": dict(unseen or {}),
+            "unseen": {} if self._landmarks is None else self._landmarks.unseen,
         })  # fmt: skip
 
     def _values(self, pose: Pose | Array | None) -> Array | None:

@@ -3,21 +3,7 @@
 (() => {
   if (window.synovia) return;
 
-  // viser's table of the nodes of the scene, which it keeps to itself: three.js objects by name.
-  const findNodes = () => {
-    const root = document.getElementById("root");
-    const key = root && Object.keys(root).find((name) => name.startsWith("__reactContainer"));
-    const open = key ? [root[key]] : [];
-    while (open.length) {
-      const fiber = open.pop();
-      const shared = fiber.memoizedProps?.value?.mutable?.current;
-      if (shared?.nodeRefFromName) return shared;
-      if (fiber.sibling) open.push(fiber.sibling);
-      if (fiber.child) open.push(fiber.child);
-    }
-    return null;
-  };
-  const shared = findNodes();
+  const shared = window.synoviaShared; // found by serving/tab.js
 
   // viser 1.1 leaves null in this table when a mesh goes, and then calls the mesh's parent: the whole page breaks when a
   // skinned mesh is removed. A table that says undefined where it has null is what it expects.

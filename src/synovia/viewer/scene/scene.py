@@ -24,6 +24,7 @@ from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.state import State
 from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build
 from synovia.viewer.scene.canvas import Canvas
+from synovia.viewer.scene.causes import Causes
 from synovia.viewer.scene.ghosts import Ghost, Onion, Original
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
@@ -93,6 +94,7 @@ class Scene:
         self.rings = Rings(canvas, session.body, session.hand, self.handles)
         self.ranges = Ranges(canvas, session.body.given)
         self.sketches = Sketches(canvas, session.goals)
+        self.causes = Causes(canvas)
         positions = session.animation.start().positions[session.body.rooted.added :] * self.scale
         self._obstacles = None
         if look.world is not None:

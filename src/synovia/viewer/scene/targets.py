@@ -24,7 +24,7 @@ from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, dragged_to, move_node
 from synovia.viewer.scene.lines import STATES, StateLines, add_lines
 
-_BALL: Final = 0.024  # radius of a target, as a fraction of the body's size
+_BALL: Final = 0.018  # radius of a target, as a fraction of the body's size
 _RADIUS: Final = 0.1  # radius of a range's arc, as a fraction of the body's size; outside the arcs of limits
 _ARC_OFFSET: Final = (
     1.1  # distance of the arc from the bone's axis, in radii of the joint, so that the bone does not hide it
@@ -113,7 +113,7 @@ class Targets:
         """Make the ball of a target and the marker of its tip."""
         key, radius = editor.key, _BALL * self._size
         handle = self._nodes.add_icosphere(
-            f"/targets/{key}", radius=radius, color=colour, opacity=0.8, position=tuple(place), cast_shadow=False
+            f"/targets/{key}", radius=radius, color=colour, opacity=0.55, position=tuple(place), cast_shadow=False
         )
 
         async def on_click(_: Any) -> None:

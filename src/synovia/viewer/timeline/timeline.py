@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from operator import attrgetter
 from typing import Any, Final
 
 from synovia.errors import InputError
@@ -14,10 +12,10 @@ from synovia.model.finding import Finding
 from synovia.model.geometry import Bools
 from synovia.viewer.page.control import Message, connect
 from synovia.viewer.page.style import safe
+from synovia.viewer.serving.kept import uuid_of
 
 _LONGEST: Final = 400  # largest number of characters of an action
 _MOST: Final = 200  # largest number of marks of one finding
-_UUID: Final = attrgetter("_impl.uuid")  # identifier of a control; viser has no public name for it
 
 Actions = Mapping[str, Callable[..., Any]]
 
@@ -38,8 +36,7 @@ class TimeLine:
         for label, actions in (("Time line", quick), ("Layers of the time line", slow or {})):
             field = gui.add_text(label, "", visible=False)
             connect(field, lambda text, actions=actions: _act(actions, text), message, slow=actions is slow)
-            with suppress(AttributeError):
-                uuids.append(str(_UUID(field)))
+            uuids.append(uuid_of(field))
         self._fields, self._slow = " ".join(uuids), " ".join(slow or {})
         self._data: Any = gui.add_html("")
         self._now: Any = gui.add_html("")
