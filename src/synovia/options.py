@@ -65,15 +65,6 @@ REST: Final = Shared(
     None, "Pose in which SRC stands: file, bind, first, tpose, the number of a frame, or a pose file.",
     shown="detected from the clip",
 )  # fmt: skip
-UNSEEN: Final = Shared(
-    None,
-    "What unseen arms and legs do: keep (stay where they were seen), rest, or a pose file.",
-    shown="keep",
-)
-LIVE_REST: Final = Shared(
-    None, "Pose in which SRC stands, as for retarget. With landmarks, what unseen arms and legs do: keep, rest, or a"
-    " pose file of DST.", shown="detected; keep",
-)  # fmt: skip
 UP: Final = Shared(None, "Axis of SRC that points up, such as z or -y.", shown="detected")
 HOLD_FEET: Final = Shared(True, "Keep standing feet in place.")
 _APART: Final = (
@@ -97,6 +88,7 @@ ROOT_MOTION: Final = Shared(
 LIVE_ROOT: Final = Shared(None, ROOT_MOTION.help, shown="the bone moves with the body")
 CALIBRATION: Final = Shared(None, "Known calibration of SRC and DST, instead of learning it.")
 LEARN: Final = Shared(1.0, "Time in which SRC is calibrated; 0 for only its first pose.")
+LOOK_AHEAD: Final = Shared(0.0, "Time by which poses are late, so that each knows those after it.", "s")
 TIMEOUT: Final = Shared(0.5, "Time without a pose after which SRC is lost.", "s")
 
 # --- Recorded hands

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ class Solves:
         starts = np.cumsum([0, *(3 * part.bit_count() for part in parts)])
         self._parts = [(labels[name], parts[labels[name]], int(starts[labels[name]])) for name in named]
         self.nq = problem.skeleton.nq
-        self._joints = Joints(problem.skeleton)
+        self._joints = Joints.of(problem.skeleton)
         given = cast("Mapping[str, Any]", {} if parameters is None else parameters)
         self.kinds, self.parameters = list(given), list(given.values())
         goals, n = len(problem.goals), len(problem.given)
@@ -159,7 +160,7 @@ class Solves:
             return found
         if kind == "posture":
             q = np.broadcast_to(value, (len(found), len(value)))
-            return Joints(problem.given).to_values(q, found[:, problem.skeleton.nv - problem.given.nv :])
+            return Joints.of(problem.given).to_values(q, found[:, problem.skeleton.nv - problem.given.nv :])
         if kind == "offsets":
             return self._by_offsets(many, found, many.pull_back(v, "tools", threads=threads)[0], value)
         out = np.zeros((len(found), *value.shape))
@@ -321,6 +322,14 @@ class Joints:
             at_v += size
         self.scalars_only = self._scalars == [(k, k) for k in range(self.nq)] and self.nq == self.nv
 
+    @classmethod
+    def of(cls, skeleton: Skeleton) -> Joints:
+        """Return the one of a skeleton, which is made once."""
+        known = _joints.get(skeleton)
+        if known is None:
+            known = _joints[skeleton] = cls(skeleton)
+        return known
+
     def to_velocities(self, q: Array, gradient: Array) -> Array:
         """Return gradients by velocities, (B, nv), given gradients by joint values, (B, nq)."""
         if self.scalars_only:
@@ -342,6 +351,9 @@ class Joints:
             for c in range(3):
                 out[:, a : a + 4] += 2.0 * v[:, b + c, None] * _rate(q[:, a : a + 4], c)
         return out
+
+
+_joints: WeakKeyDictionary[Skeleton, Joints] = WeakKeyDictionary()
 
 
 def _rate(quats: Array, c: int) -> Array:
@@ -368,7 +380,7 @@ class Kinematics:
         places = [skeleton.locate(joint) for joint in named]
         self._rows = [row for row, _ in places]
         self._places = [np.eye(4) if place is None else place for _, place in places]
-        self.joints, self.count = Joints(skeleton), len(places)
+        self.joints, self.count = Joints.of(skeleton), len(places)
 
     def batch_shape(self, shape: tuple[int, ...], offsets: tuple[int, ...] | None) -> tuple[int, ...]:
         """Return the leading axes of joint values.

@@ -22,6 +22,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("synovia.torch needs PyTorch", hint=f"run {install_command('torch')}") from error
 Tensor = Any  # a ``torch.Tensor``
+_in_transforms: Any = getattr(import_module("torch._C"), "_are_functorch_transforms_active", lambda: True)
 
 
 _NO_SECOND = "second derivatives of {} are not supported"
@@ -95,6 +96,11 @@ def _folded(info: Any, tensors: Sequence[Tensor | None], dims: Sequence[int | No
     return out
 
 
+def _is_traced() -> bool:
+    """Return whether a backward pass is itself differentiated, to be refused, or is inside of ``torch.func``."""
+    return torch.is_grad_enabled() or _in_transforms()
+
+
 def _refuse_mapped(dims: Sequence[int | None], what: str, function: str) -> None:
     """Refuse values that differ between the batches of a ``vmap``.
 
@@ -132,7 +138,8 @@ class _Solve(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor, _: Any) -> Any:
         """Return the gradients by the targets and the parameters."""
         rows, *values = ctx.saved_tensors
-        return None, None, None, *_SolveBack.apply(ctx.solves, ctx.threads, None, rows, gradient, *values)
+        function = _SolveBack.apply if _is_traced() else _SolveBack.forward
+        return None, None, None, *function(ctx.solves, ctx.threads, None, rows, gradient, *values)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, solves: Solves, threads: int | None, starts: Any, *tensors: Tensor) -> Any:
@@ -205,7 +212,8 @@ class _Forward(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Any:
         """Return the gradients by joint values and offsets."""
         q, offsets = ctx.saved_tensors
-        out = _ForwardBack.apply(ctx.kinematics, q, offsets, gradient)
+        function = _ForwardBack.apply if _is_traced() else _ForwardBack.forward
+        out = function(ctx.kinematics, q, offsets, gradient)
         return (None, out[0], None if offsets is None else out[1])
 
     @staticmethod

@@ -684,6 +684,48 @@ def test_on_a_phone_the_time_line_folds_and_nothing_is_cut_off(still: Visit) -> 
         tab.set_viewport_size({"width": WIDTH, "height": HEIGHT})
 
 
+def test_an_animator_raises_a_hand_and_takes_a_mirrored_loop_home(browser: object, tmp_path: Path) -> None:
+    """By what is on the page alone: a hand is up for thirty frames with fades; the mirrored loop is saved as FBX."""
+    with view("humanoid", clip="examples/walk.bvh", port=0, shadows=False) as running:
+        visit = Visit(browser, running)
+        session, walk = visit.session, visit.session.animation.clips[0]
+        visit.tab.keyboard.press("Space")
+        visit.wait(lambda: not session.animation.play.playing)
+        field = visit.tab.locator("input.tl-frame")
+        field.fill("40")
+        field.press("Enter")
+        visit.wait(lambda: session.animation.play.frame == 40)
+        hand = next(editor for editor in session.goals.editors if editor.label == "right_hand")
+        for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
+            visit.tab.wait_for_timeout(800)
+            visit.drag(visit.at(hand.position), (-10.0, -90.0))
+            if session.layers.all:
+                break
+        visit.open("Animation")
+        for label, text in (("Held frames", "25, 54"), ("Fade", "10")):
+            visit.put(label, text)
+            visit.field(label).press("Tab")
+        visit.wait(lambda: (session.layers.all[0].frames, session.layers.all[0].blend) == ((25, 54), 10))
+        visit.tick("Goes along", on=True)
+        visit.open("Export")
+        saved = sy.load_motion(visit.take("Save motion", tmp_path))
+        up = [saved.pose(k).position("right_hand")[1] - walk.pose(k).position("right_hand")[1] for k in range(101)]
+        np.testing.assert_allclose([*up[:15], *up[65:]], 0.0, atol=1e-4)
+        assert min(up[25:55]) > 0.5 * up[40] > 0.05
+        assert 0.0 < up[20] < up[40]
+        visit.open("Animation")
+        for tool, count in (("Mirrored", 2), ("Looped", 3)):
+            visit.click(tool)
+            visit.wait(lambda count=count: len(session.animation.clips) == count)
+        visit.open("Export")
+        visit.pick("Motion as", next(one for one in Files(session.state).endings() if ".fbx" in one))
+        path = visit.take("Save motion", tmp_path)
+        assert path.name == "walk_on_humanoid_mirrored_looped.fbx"
+        assert len(sy.load_motion(path)) == len(session.animation.play.motion)
+        assert not visit.mistakes
+        visit.tab.close()
+
+
 def test_axe_finds_nothing_serious(still: Visit) -> None:
     """Roles, names, contrast and order of all controls, in both modes, with the rules of axe-core."""
     axe = pytest.importorskip("axe_playwright_python.base", reason="no axe-core: pip install axe-playwright-python")

@@ -34,7 +34,7 @@ from synovia.clips.loosened import loosened
 from synovia.clips.markerfile import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
-from synovia.clips.resting import Unseen, UnseenLimbs, kept_values
+from synovia.clips.resting import Rest, UnseenLimbs, kept_values
 from synovia.clips.seen import hidden_limbs, only_seen
 from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, body_up, check_sides, forward_by_frame, forwardness, make_upright, to_y_up
@@ -81,7 +81,7 @@ def fit_keypoints(
     smoothness: float | None = None,
     side: str | None = None,
     finger_limits: bool = True,
-    rest: Unseen | None = None,
+    rest: Rest | None = None,
     name: str = "fitted",
     threads: int | None = None,
     progress: Progress | None = None,

@@ -12,15 +12,16 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.files.poses import load_pose
 from synovia.model import Pose, Skeleton
+from synovia.model.change import blend, smooth
 from synovia.model.geometry import Array, Bools
 from synovia.model.tree import ancestors
 
-Unseen = str | Pose | os.PathLike[str]
+Rest = str | int | Pose | os.PathLike[str]  # a word, the number of a frame where a clip has some, a pose or its file
 _WAIT: Final = 0.3  # seconds in which a hidden limb stays where it was seen, because it is often seen again
 _OVER: Final = 0.5  # seconds in which it then moves over to its pose at rest, and back when it is seen
 
 
-def kept_values(rest: Unseen | None, body: Skeleton, to: Skeleton) -> tuple[Array, bool]:
+def kept_values(rest: Rest | None, body: Skeleton, to: Skeleton) -> tuple[Array, bool]:
     """Return the joint values (nq,) of limbs that rest, and whether a limb stays where it was seen instead.
 
     Args:
@@ -63,13 +64,13 @@ class UnseenLimbs:
 
     def __init__(self, skeleton: Skeleton, limbs: Mapping[str, int], kept: Array, fps: float) -> None:
         """Find the joint values of each limb."""
-        below: list[list[slice]] = [[] for _ in limbs]
-        for row in range(len(skeleton)):
-            above = ancestors(skeleton.parents, row)
-            for own, first in zip(below, limbs.values(), strict=True):
-                if first in above:
-                    own.append(skeleton.q_slice(row))
-        self._limbs, self._places, self._kept, self._step = tuple(limbs), below, kept, 1.0 / fps
+        below = {
+            limb: [row for row in range(len(skeleton)) if first in ancestors(skeleton.parents, row)]
+            for limb, first in limbs.items()
+        }
+        at = [[k for row in rows for k in range(skeleton.nq)[skeleton.q_slice(row)]] for rows in below.values()]
+        self._skeleton, self._limbs, self._places = skeleton, tuple(limbs), at
+        self._kept, self._step = kept, 1.0 / fps
         self.reset()
 
     def reset(self) -> None:
@@ -90,16 +91,10 @@ class UnseenLimbs:
     def _moved(self, q: Array, rests: Array) -> Array:
         """Return joint values (T, nq) with limbs at rest by their shares, (T, limbs)."""
         out = q.copy()
-        for k, places in enumerate(self._places):
-            used = np.flatnonzero(rests[:, k])
-            share = rests[used, k, None]
-            for at in places if len(used) else ():
-                a, b = q[used, at], np.tile(self._kept[at], (len(used), 1))
-                turns = at.stop - at.start == 4 and share.min() < 1.0  # a quaternion
-                if turns:
-                    b *= np.where(np.sum(a * b, axis=1, keepdims=True) < 0.0, -1.0, 1.0)
-                moved = (1.0 - share) * a + share * b
-                out[used, at] = moved / np.linalg.norm(moved, axis=1, keepdims=True) if turns else moved
+        for places, share in zip(self._places, rests.T, strict=True):
+            used = np.flatnonzero(share)
+            moved = blend(self._skeleton, q[used], np.tile(self._kept, (len(used), 1)), share[used])
+            out[used[:, None], places] = moved[:, places]
         return out
 
     def _shares(self, hidden: Bools) -> Array:
@@ -113,5 +108,4 @@ class UnseenLimbs:
                 time = np.where(gone, np.minimum(time + self._step, _OVER), back)
             out[frame] = time
         self._time = time
-        u = np.clip(out / _OVER, 0.0, 1.0)
-        return u * u * (3.0 - 2.0 * u)
+        return np.asarray(smooth(np.clip(out / _OVER, 0.0, 1.0)))

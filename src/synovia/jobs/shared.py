@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from synovia import options
 from synovia.errors import InputError
-from synovia.jobs.options import NUMBER, File, Flag, Model, Number, Option, Parsed, Word, numbers_of, shared
+from synovia.jobs.options import NUMBER, File, Flag, Kind, Model, Number, Option, Parsed, Word, numbers_of, shared
 from synovia.options import OBSTACLE_FILES
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
@@ -22,12 +22,11 @@ RESTS: Final = ("file", "bind", "first", "tpose")  # poses in which a source sta
 UNSEEN: Final = ("keep", "rest")  # what limbs do that are not seen
 
 
-class RestPose(File):
+class RestPose(Kind):
     """A pose at rest: a word, the number of a frame with the words of ``RESTS``, or a pose file."""
 
     def __init__(self, words: Sequence[str]) -> None:
         """Store the words."""
-        super().__init__(as_text=True)
         self._words = words
 
     def of(self, value: Any) -> Any:
@@ -41,7 +40,7 @@ class RestPose(File):
 
     def setting(self, value: Any) -> Any:
         """Return the pose as a JSON value; for a file, its name and hash."""
-        return super().setting(value) if isinstance(value, str | Path) and Path(value).is_file() else value
+        return File().setting(value) if isinstance(value, str | Path) and Path(value).is_file() else value
 
 
 def _root(text: str) -> str:

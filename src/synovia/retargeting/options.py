@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from synovia.arguments import check_kind, completed
+from synovia.clips.resting import Rest
 from synovia.model.shapes.world import World
 from synovia.options import (
     CALIBRATION,
@@ -17,8 +18,8 @@ from synovia.options import (
     LEARN,
     LIMBS_APART,
     LIVE_APART,
-    LIVE_REST,
     LIVE_ROOT,
+    LOOK_AHEAD,
     ORIGIN,
     REST,
     ROOT_MOTION,
@@ -33,7 +34,6 @@ from synovia.options import (
 )
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import IdleHands, checked_idle
-from synovia.retargeting.rest_pose import Rest
 from synovia.retargeting.root_motion import RootMotion, checked_root_motion
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class FollowOptions(MotionLimits, total=False):
     """Options of bodies that follow a live source, with their defaults; ``LiveRetarget`` describes them."""
 
     joint_map: Annotated[Mapping[str, tuple[Any, Any]] | None, JOINT_MAP]
-    rest: Annotated[Rest | None, LIVE_REST]
+    rest: Annotated[Rest | None, REST]
     hold_feet: Annotated[bool, HOLD_FEET]
     clearance: Annotated[float | None, LIVE_APART]
     idle_hands: Annotated[IdleHands, IDLE_HANDS]
@@ -72,6 +72,7 @@ class LiveOptions(FollowOptions, total=False):
     """Options of ``LiveRetarget``, with their defaults."""
 
     root: Annotated[Literal["free", "fixed"], "free"]
+    look_ahead: Annotated[float | None, LOOK_AHEAD]
 
 
 class HandOptions(TypedDict, total=False):
@@ -94,6 +95,7 @@ def checked_options(given: RetargetOptions) -> Any:
         UnknownNameError: If there is no such option.
     """
     options = completed(RetargetOptions, given, "retarget")
+    options.known = None
     options.clearance = checked_clearance(options.clearance)
     checked_idle(options.idle_hands)
     checked_root_motion(options.root_motion)

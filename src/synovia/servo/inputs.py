@@ -46,11 +46,6 @@ class News:
 class Moving(Protocol):
     """The part of a servo that its inputs need."""
 
-    @property
-    def stops_twists(self) -> bool:
-        """Whether the target of a twist that stops is put where the body can stop."""
-        ...
-
     def check_targets(self, table: Array) -> None:
         """Refuse targets (1, goals, 17) that cannot be used."""
         ...
@@ -426,7 +421,7 @@ class Inputs:
         """Let the target of goal g follow a twist."""
         self._curves.pop(g, None)
         if g not in self._drifts:
-            self._drifts[g] = Drift(self._ik.reach, self._body.axes_of, brakes=self._body.stops_twists)
+            self._drifts[g] = Drift(self._ik.reach, self._body.axes_of)
         goal, frame = self._ik.goals[g], twist.frame
         if frame == "local" and not goal.takes & ROTATION and goal.joint is not None:
             frame = goal.joint  # the target has no rotation, so use the axes of the joint

@@ -27,12 +27,15 @@ from synovia.kernels.layout import (
     size_of,
     size_of_all,
 )
+from synovia.kernels.servo import ALONG_WIDTH
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints, writable
 from synovia.problem import table_of
 from synovia.servo.limits import Axes
 from synovia.servo.probe import goals_of_rows
 from synovia.solver import FullBody
+
+NO_PATH = np.zeros((0, 0)), np.zeros(ALONG_WIDTH)  # no waypoints; coordinates
 
 _ENDLESS = 1e30  # limits of the jerk from this value on mean no limit
 _SPEED = "speed of "  # prefix of the names of goals that measure end effectors
@@ -54,6 +57,7 @@ class TickLevels:
         count: Number of priority levels.
         above: Number of levels above all goals: of loops, of distances and of end effectors.
         end: Joint values (nq,) at the end of the known stop.
+        path: Waypoints of the path of the targets, none without a path, and coordinates on it.
         memory: State from the tick before, in addition to states and axes: targets, and the known stop.
     """
 
@@ -78,7 +82,7 @@ class TickLevels:
         columns = _columns(problem, axes)
         sizes = {
             "columns": len(columns),
-            "axes": len(axes.table),
+            "axes": len(axes.whole),
             "nq": nq,
             "goals": goals,
             "errors": 2 * goals,
@@ -99,12 +103,13 @@ class TickLevels:
         self.end = self._stops[0, begin : begin + nq]
         self._axes = axes
         self.memory = self._last, self._stops
+        self.path = NO_PATH
         self._changing = self.states, self._last, self._stops, self._rates
         rows, tied = _aimed_rows(problem, aimed), tied_rows(problem)
         rows[:tied], self.above = TIED, int(tied > 0) + int(bool(tools)) + int(ways is not None)
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
-            np.zeros(len(columns), np.int32), rows, self.states, axes.table,
+            np.zeros(len(columns), np.int32), rows, self.states, axes.whole,
             *writable(t.variables, t.limits, t.followers, t.coupling),
         )  # fmt: skip
         table, q, none = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq), np.zeros(0)
@@ -112,8 +117,8 @@ class TickLevels:
         self._apart = np.zeros(0, np.int32), none, none, none, self.touches
         if ways is not None:
             self._apart = (*ways.packed[:3], ways.packed[5], self.touches)
-        given = table, q, q, q, q, q, 1.0, 0, 0, self._speeds, self.tools, self._rates, *self._apart
-        like = *arguments[:9], axes.table[:0], *arguments[10:], *given
+        given = table, q, q, q, q, q, 1.0, 0, 0, self._speeds, self.tools, self._rates, *self._apart, *NO_PATH
+        like = *arguments[:9], axes.whole[:0], *arguments[10:], *given
         self._solve = partial(ready(servo_step, *like), *arguments)
 
     def forget(self) -> None:
@@ -191,7 +196,7 @@ class TickLevels:
             The number of linear systems that were solved.
         """
         self._targets[: len(targets)] = targets
-        more = self._speeds, self.tools, self._rates, *self._apart
+        more = self._speeds, self.tools, self._rates, *self._apart, *self.path
         return self._solve(self._targets, *places, *aim, out, *tick, self.count if count is None else count, *more)
 
 

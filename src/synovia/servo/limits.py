@@ -74,6 +74,7 @@ class Axes:
     Attributes:
         skeleton: The skeleton.
         table: The state of all axes, (n, AXIS_WIDTH); see ``kernels.layout``.
+        whole: The same, and the state of the path coordinate, see ``kernels.servo.path``.
         joints: Joint of each axis, rows of the skeleton.
         firsts: First axis of each variable.
         lengths: Whether the coordinate of each axis is a length, not an angle.
@@ -92,7 +93,8 @@ class Axes:
         self.joints: Ints = t.owner[self.variable]
         self._moves: Bools = np.isin(self.joints, list(self._moving))
         self.rows: dict[str, Array] = {}
-        self.table = np.zeros((len(self.joints), AXIS_WIDTH))
+        self.whole = np.zeros((len(self.joints) + 1, AXIS_WIDTH))
+        self.table = self.whole[:-1]
         self.firsts: NDArray[np.int64] = np.cumsum([0, *sizes])[:-1]
         firsts = self.firsts
         numbers = t.variables[:, BLOCK] == SCALAR

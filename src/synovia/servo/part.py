@@ -25,6 +25,7 @@ from synovia.kernels.layout import (
     EMERGENCY,
     FAR,
     GAP,
+    HELD_STILL,
     MEETS,
     MODE,
     PLAN_FIRST,
@@ -38,7 +39,6 @@ from synovia.kernels.layout import (
     TOP_ACCELERATION,
     TOP_JERK,
     TOP_SPEED,
-    TRANSFORM_WIDTH,
 )
 from synovia.model import Pose
 from synovia.model.geometry import Array, Bools, is_number
@@ -52,7 +52,7 @@ from synovia.servo.filter import OneEuro
 from synovia.servo.guard import Guard
 from synovia.servo.inputs import Inputs, News, seconds
 from synovia.servo.joints import Drives, Orders
-from synovia.servo.levels import TickLevels
+from synovia.servo.levels import NO_PATH, TickLevels
 from synovia.servo.limits import Axes, concerned_joints
 from synovia.servo.live import LiveTargets
 from synovia.servo.loops.branch import Branch
@@ -64,15 +64,19 @@ from synovia.servo.slips import question_rate, question_start, question_time, qu
 from synovia.servo.tick import ServoDetails, Tick, View
 from synovia.servo.tool_speed import ToolSpeed
 
-_PATIENCE: Final = 1.5  # multiple of the time to stop on a path; afterwards each joint brakes independently
-_MARGIN: Final = 10  # ticks
 _SLOW_LEAD: Final = 0.3  # fraction of the time that a twist may be ahead, with late="slow"
+_CREEP: Final = 0.25  # length scales, radians per second: speed of a place that no solve reaches, off the path
+_BEHIND: Final = 0.05  # radians, length units: a body that is farther behind that place is waited for
+_STILL: Final = 1e-6  # radians, length units per second: a slower body rests
+_THERE: Final = 1e-6  # radians, length units: nearer to that place, the body is there
 _SMALL_PART: Final = 1e-4  # fraction of the displacement to a stop, over which goals move in a straight line
 _LONGEST_STOP: Final = 2000  # ticks
 _ROUNDING: Final = 1e-9  # fraction of a limit
 _NO_WORSE: Final = 1.01  # factor of the present error of a goal, up to which the error of a solution is accepted
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
 _UNKNOWN: Final = "Holding: no target has been a number yet; the next one goes on."
+_OFF_PATH: Final = "The body could not go on along its path, and has left it."
+_WAITS: Final = "The body rests on its path: within its limits, no motion of the joints leads on along it."
 _LOST: Final = "Holding: no usable target has come for longer than the timeout; the next one goes on."
 
 
@@ -191,31 +195,22 @@ class Part:
         self._inputs = Inputs(self.problem, self._live, self, lag=self._lag, noise=self.filter, timeout=self.timeout)
         self._places: Places | None = None
         self._obstacles = self.problem.obstacles
-        self._path = self._slow = None
+        self._path: Path | None = None  # the path of the targets, while the body follows it
+        self._leaves_path = False  # whether the body could not follow it, and goes to the targets
         self._guard = self._new_guard()
         self._choose_tick()
-        if self.late == "slow":
-            self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
 
     def _choose_tick(self) -> None:
-        """Make the ticks by priority levels (``_whole``); with late="slow", goals have levels while twists lead."""
+        """Make the ticks by priority levels."""
         ways = None if self._guard is None else self._guard.ways
-        self._whole = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
-        self._levels = None if self.late == "slow" else self._whole
+        self._levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
 
     @property
-    def _leads_twists(self) -> bool:
-        """Whether goals have levels while twists lead; with late="slow" and jerk, only for one goal of an arm."""
-        is_arm = len(self.axes.numbers) == len(self.axes.table) and len(self.ik.goals) == 1
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        return self._slow is None or not self._limits_jerk or (is_arm and not clear)
-
-    @property
     def _proves(self) -> bool:
         """Whether a tick needs a known stop of the whole body, whatever the goals do."""
-        return self._whole.above > 0 or (self._levels is not None and self._whole.limits_turns)
+        return self._levels.above > 0 or self._levels.limits_turns
 
     def _new_closed(self, late: str) -> Closure | None:
         """Return the loops of the body, None without loops.
@@ -312,21 +307,20 @@ class Part:
             speeds = self.axes.table[:, AXIS_VELOCITY]
             self._replan()
         self._time = clock
-        self._held, self._hold_until = _UNDRIVEN if self._goalless else "", 0.0
+        self._held = _UNDRIVEN if self._goalless else ""
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._oldest = -np.inf  # time of the oldest target that still applies, or an earlier time
         self._inputs.reset()
         self._drives.reset()
         self._driven = False
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
-        self._whole.reset(self._live.table[0], self._q, rests=not speeds.any())
+        self._levels.reset(self._live.table[0], self._q, rests=not speeds.any())
         self._led, self._led_row = None, None
         self._answers.hold(None)
         self._answers.reset(self._stopped())
         if self._branch is not None:
             self._branch.reset(self._answers.q)
-        if self._slow is not None:
-            self._begin_path(self._slow, self._q)
+        self._path, self._leaves_path = None, False
         if self._guard is not None:
             self._guard.reset(self._q)
         self._last = self._command()
@@ -348,7 +342,7 @@ class Part:
     def adopt(self, ik: IK) -> None:
         """Switch to another problem of the same body, from the present state."""
         stop, answer, live, inputs = self._stopped(), self._answers.q, self._live, self._inputs
-        lost, whole, places, path = self._lost, self._whole, self._places, self._path
+        lost, whole, places, path = self._lost, self._levels, self._places, self._path
         pairs = same_goals(self.ik.goals, ik.goals)
         self.axes.let_move(ik.moving)
         self.ik, self._goalless = ik, False
@@ -370,12 +364,10 @@ class Part:
             self._guard.reset(self._feedback.body(self._q))
         if places is not None and self._obstacles is not None:
             self._put(places.of(self._obstacles, [old for _, old in pairs]))
-        if self._slow is not None and (path is not None or not self._leads_twists):
-            self._path = self._slow
-        else:
-            self._levels = self._whole
         self._go_on()
-        self._whole.take_over(whole, pairs)
+        self._levels.take_over(whole, pairs)
+        if path is not None:
+            self._begin_path(stop)
 
     @property
     def state(self) -> State:
@@ -413,9 +405,6 @@ class Part:
         self._answers.reset(answer)
         if self._branch is not None:
             self._branch.reset(answer)
-        if self._slow is None or (self._path is None and self._leads_twists):
-            self._levels = self._whole
-        self._whole.reset(self._live.table[0], self._q, rests=not table[:, AXIS_VELOCITY].any())
         self._go_on()
         self._last = self._command()
 
@@ -431,9 +420,6 @@ class Part:
         self._coming = table[:, _LIMITS]
         if new["jerk"] is not None and not self._limits_jerk:
             self._limits_jerk = True
-            if not self._leads_twists and self._path is None:
-                self._path, self._levels = self._slow, None
-                self._go_on()
         table[:, _LIMITS] = kept
 
     @property
@@ -492,8 +478,8 @@ class Part:
                 self.check_targets(news.table)
             self._drive(orders, now, h, fresh)
             if table is not None and fresh is not None:
-                if self._slow is not None and self._leads_twists:
-                    self._choose_path(self._slow, fresh)
+                if self.late == "slow":
+                    self._choose_path(table, fresh)
                 self._answer(table)
                 self._live.table = table
                 if np.count_nonzero(fresh):
@@ -570,7 +556,8 @@ class Part:
             UnsupportedError: If the servo cannot drive joints while goals lead the other joints.
         """
         leads = self._goals_lead(None) or (news is not None and bool(news.given.any() or news.twists))
-        if leads and self._path is not None:
+        begins = self.late == "slow" and news is not None and bool(news.given.any())
+        if leads and (self._path is not None or begins):
             raise UnsupportedError(
                 "late='slow' keeps to the path of targets, with all joints",
                 where="joints and jog", expected="late='deviate', or no goal with a target",
@@ -583,12 +570,9 @@ class Part:
 
     def _go_on(self) -> None:
         """Let goals lead the body again, from its present state."""
-        if self._levels is not None:
-            rests = not self.axes.table[:, AXIS_VELOCITY].any()
-            self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._proves)
-            self._led, self._led_row = None, None
-        if self._path is not None and self._slow is not None:
-            self._begin_path(self._slow, self._stopped())
+        rests = not self.axes.table[:, AXIS_VELOCITY].any()
+        self._levels.reset(self._live.table[0], self._q, rests=rests, keeps=self._proves)
+        self._led, self._led_row = None, None
 
     def hold(self, dt: float | None, why: str) -> Tick:
         """See ``Servo.hold``; ``why`` is what the commands say."""
@@ -656,42 +640,63 @@ class Part:
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._whole, self._slow, self._branch):
+        for part in (self._levels, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
             self._guard.put(places, self._feedback.body(self._q))
 
-    def _begin_path(self, path: Path, q: Array) -> None:
-        """Lead the body along the path of its targets, which begins at joint values q (nq,), where the body stops."""
-        places = self.probe.places(self._feedback.body(q), self._live.unanchored(self._live.takes))
-        path.reset(self._live.placed(self._live.takes, places), self._feedback.body(q), 1.0 / self.rate)
-        self._path, self._levels = path, None
+    def _begin_path(self, q: Array, ahead: Sequence[Array] = ()) -> Path:
+        """Lead the body along the path of its targets, which begins at joint values q (nq,), where the body stops.
 
-    def _choose_path(self, path: Path, fresh: Bools) -> None:
-        """Choose whether twists or the path lead a body with late="slow", by the goals that get new targets."""
-        twists = self._inputs.twisted()
-        others = (fresh & ~twists).any()
-        if self._path is None and others:
-            self._begin_path(path, self._stopped())
-        elif self._path is not None and fresh.any() and not others:
-            live = self._live.seen > -np.inf
-            if path.arrived or not (live & ~twists).any():
-                self._path, self._levels = None, self._whole
-                self._go_on()
+        It leads through other targets ahead, (1, goals, 17) each.
+        """
+        takes = self._live.takes
+        self._answers.stay(q)
+        self.axes.whole[-1] = 0.0  # the coordinate rests
+        self._path = path = Path(self.ik.reach, self._levels.count)
+        path.begin(self._live.placed(takes, self.probe.places(q, self._live.unanchored(takes))))
+        for table in (*ahead, self._live.table):
+            path.extend(table)
+        return path
+
+    def _end_path(self) -> None:
+        """Let goals lead the body to their targets, from its present state."""
+        self._path = None
+        self._answers.reset(self._feedback.body(self._q))
+        self._go_on()
+
+    def _choose_path(self, table: Array, fresh: Bools) -> None:
+        """Choose whether the body follows a path to new targets, (1, goals, 17); twists move targets by themselves."""
+        new = fresh & (table != self._live.table)[0].any(1)
+        others = (new & ~self._inputs.twisted()).any()
+        if self._path is None and others and not (self._leaves_path and not self._stands_at_goals):
+            self._leaves_path = False
+            self._begin_path(self._stopped())
+        elif self._path is not None and not (others or (~self._inputs.twisted() & (self._live.seen > -np.inf)).any()):
+            self._path = None
+            self._go_on()
+
+    @property
+    def _stands_at_goals(self) -> bool:
+        """Whether the body holds all goals at their targets."""
+        return self._answers.reaches and bool((self._levels.states[:, MODE] == HELD_STILL).all())
 
     def _hold(self, why: str) -> None:
         """Begin to brake, unless the body holds already."""
         if not self._held:
             self._inputs.forget(self._live.takes)
             self._drives.brake()
+            if self._path is not None and self._path.aside is not None:
+                self._path = None
+                self._go_on()
         if not self._held and self._driven:
             pass  # driven joints brake; no other joint moves
         elif not self._held and self._path is not None:
-            self._path.cut()
-            live = self._live.seen > -np.inf
-            self._live.keep(live, self._path.targets[0, :, :TRANSFORM_WIDTH])
-            self._hold_until = self._time + _PATIENCE * self._path.time_to_stop() + _MARGIN / self.rate
+            self._answers.stay(self._stopped())
+            places = self.probe.places(self._answers.q, self._live.unanchored(self._live.takes))
+            self._live.keep(self._live.seen > -np.inf, places)
+            self._path.cut(places)
         elif not self._held:
             self._answers.stay(self._stopped())
             live = self._live.seen > -np.inf
@@ -744,8 +749,6 @@ class Part:
         If ``goes_on``, the targets go on moving: these are the places where the body would stop if they stood still.
         """
         table = self._live.unanchored(self._live.takes)
-        if self._levels is None:
-            return self.probe.places(self._stopped(), table)
         here = self._feedback.body(self._q)  # extrapolate a small part of the displacement to the stop
         near = self.axes.shifted(here, _SMALL_PART * self.axes.stop_together(follows=goes_on))
         places, others = self.probe.places(here, table), self.probe.places(near, table)
@@ -753,11 +756,6 @@ class Part:
             place[:3, 3] += (other[:3, 3] - place[:3, 3]) / _SMALL_PART
             place[:3, :3] = exp_turn(log_turn(other[:3, :3] @ place[:3, :3].T) / _SMALL_PART) @ place[:3, :3]
         return places
-
-    @property
-    def stops_twists(self) -> bool:
-        """Whether the target of a twist that stops is put where the body can stop."""
-        return self._leads_twists
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
@@ -767,13 +765,13 @@ class Part:
         """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or a part."""
         t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
         times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
-        share = _SLOW_LEAD if self._slow is not None and self._leads_twists else 1.0
+        share = _SLOW_LEAD if self.late == "slow" else 1.0
         return share * min(float(times.max(initial=0.0)), self.timeout)
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
         levels = self._levels
-        if levels is not None and self._proves and (levels.known or self._closed is not None):
+        if (self._proves or self._path is not None) and (levels.known or self._closed is not None):
             out = levels.end.copy() if levels.known else self._q.copy()
             self.skeleton.follow(out)
             return self._feedback.body(out) if self._leads_commands or not levels.known else out
@@ -788,7 +786,7 @@ class Part:
 
         Loops and limited rotations keep their limits in commands: an offset would change these there.
         """
-        tied = self._closed is not None or (self._levels is not None and self._levels.limits_turns)
+        tied = self._closed is not None or self._levels.limits_turns
         return self._feedback.offset is not None and tied
 
     def _answer(self, table: Array) -> None:
@@ -819,10 +817,12 @@ class Part:
             self._go(out, h, STOP)
         elif self._driven:
             self._go_driven(out, h)
-        elif self._path is not None and (not stop or self._time <= self._hold_until):
+        elif self._path is None:
+            self._go(out, h, stop)
+        elif self._path.aside is None:
             self._follow_path(self._path, out, h, stop)
         else:
-            self._go(out, h, stop)
+            self._go_aside(self._path, out, h)
         self._q = out
         if self._coming is not None:
             reasons = self.axes.table[:, REASON]
@@ -840,15 +840,22 @@ class Part:
             led, before = led.copy(), before.copy()
             self._drives.lead_straight(led, before)
             led, before = self.skeleton.follow(led), self.skeleton.follow(before)
-        self._aim = self._feedback.command(led), self._feedback.command(before)
-        self._go_straight(out, h, 0)
+        self._go_straight(led, before, out, h)
 
-    def _go_straight(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which joints move independently as ``_aim`` says, under the limits of the whole body."""
+    def _go_straight(self, there: Array, before: Array, out: Array, h: float) -> None:
+        """Take a tick in which joints move independently to joint values, under the limits of the whole body.
+
+        Args:
+            there: These joint values, (nq,).
+            before: Those of the tick before, (nq,).
+            out: Joint values after the tick, (nq,); written.
+            h: Seconds.
+        """
+        self._aim = self._feedback.command(there), self._feedback.command(before)
         if self._proves:
-            self._go_by_levels(out, h, stop, self._whole.above)
+            self._go_by_levels(out, h, 0, self._levels.above)
         else:
-            self._tick(self._q, *self._aim, out, h, PROPOSE | ADVANCE | stop)
+            self._tick(self._q, *self._aim, out, h, PROPOSE | ADVANCE)
 
     def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
         """Apply new limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
@@ -896,8 +903,8 @@ class Part:
         takes = clear and not brakes
         self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
         table[:] = planned if takes else kept
-        if takes:
-            self._whole.forget()
+        if takes and (limits < kept[:, _LIMITS]).any():
+            self._levels.forget()
         if takes and able.all():
             self._coming = None
             if self._braked:
@@ -909,21 +916,21 @@ class Part:
     def _can_stop(self, out: Array, h: float) -> bool:
         """Return whether the body can stop under its present limits; ``out`` (nq,) is scratch memory."""
         kept = self._state
-        self._whole.forget()
+        self._levels.forget()
         self._aim = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._go_by_levels(out, h, STOP)
-        found = self._whole.known
+        found = self._levels.known
         self._put_back(kept)
         return found
 
     @property
     def _state(self) -> Any:
         """A copy of what a tick by levels changes."""
-        return self._whole.state, self.axes.table.copy(), None if self._guard is None else self._guard.state
+        return self._levels.state, self.axes.table.copy(), None if self._guard is None else self._guard.state
 
     def _put_back(self, kept: Any) -> None:
         """Restore a ``_state``."""
-        self._whole.state, self.axes.table[:] = kept[:2]
+        self._levels.state, self.axes.table[:] = kept[:2]
         if self._guard is not None:
             self._guard.state = kept[2]
 
@@ -943,18 +950,15 @@ class Part:
         """Take a tick by levels, or one in which joints move independently to the solution; write ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._aim = there, before
-        if self._levels is not None:
-            self._go_by_levels(out, h, stop)
-            if self._closed is not None:
-                self._closed.watch(out, there, 0.0 if stop else h)
-        else:
-            self._go_straight(out, h, stop)
+        self._go_by_levels(out, h, stop)
+        if self._closed is not None:
+            self._closed.watch(out, there, 0.0 if stop else h)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
 
     def _go_by_levels(self, out: Array, h: float, stop: int, count: int | None = None) -> None:
         """Take a tick in which goals of the first ``count`` levels keep their priorities; write ``out`` (nq,)."""
-        levels = self._whole
+        levels = self._levels
         if self._led_row is not self._answers.row or self._leads_commands:
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
@@ -971,7 +975,7 @@ class Part:
             self._put_back(kept)
             levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | STOP), count)
         if self._tools is not None:
-            self._tools.note_shares(*levels.tools, leads=self._path is not None)
+            self._tools.note_shares(*levels.tools, leads=False)
         if self._guard is not None:
             self._guard.blocked = bool(levels.touches[0])
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
@@ -1016,13 +1020,58 @@ class Part:
 
     def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
         """Take a tick along the path of the targets; write ``out`` (nq,)."""
-        before = self._feedback.command(path.place)
-        self._answers.q, self._answers.drifts = path.advance(h, stop), False
-        there = self._feedback.command(self._answers.q)
-        self._aim = there, before
-        self._go_straight(out, h, 0)
-        path.pace.adapt(self.axes.way(out, there), h)
-        self._answers.row = path.row if path.arrived else None
+        levels = self._levels
+        if not levels.known:  # as after a change of limits: stop, and begin again
+            self._go(out, h, STOP)
+            if not self.axes.table[:, AXIS_VELOCITY].any():
+                self._go_on()
+                self._begin_path(self._feedback.body(out))
+            return
+        here = self._feedback.body(self._q)
+        levels.path = path.table, path.along
+        tick = h, PROPOSE | ADVANCE | stop
+        levels.step(self._live.table[0], (here, self._q), (self._q, self._q), out, tick, path.levels)
+        levels.path = NO_PATH
+        if self._tools is not None:
+            self._tools.note_shares(*levels.tools, leads=True)
+        self._q = out
+        if path.arrived:
+            self._end_path()
+        elif path.blocked and path.levels > self._led_levels:
+            path.levels -= 1  # lower priorities yield
+        elif path.blocked:
+            self._answers.stay(self._feedback.body(out))
+            self._levels.forget()
+            self._leaves_path = path.leave(0.0)
+
+    @property
+    def _led_levels(self) -> int:
+        """Number of priority levels down to the highest one with a target."""
+        ranks = np.array([goal.rank for goal in self.ik.goals])
+        led = ranks[self._live.seen > -np.inf].min(initial=int(ranks.max(initial=0)))
+        return self._levels.above + len({rank for rank in ranks.tolist() if 0 <= rank <= led})
+
+    def _go_aside(self, path: Path, out: Array, h: float) -> None:
+        """Take a tick to a place ahead on the path, where the body follows the path again; write ``out`` (nq,).
+
+        The place moves on until a solve near the body reaches it, and waits for a body that is far behind.
+        """
+        answers, live = self._answers, self._live
+        behind = float(np.abs(self.axes.way(self._feedback.body(self._q), answers.q)).max(initial=0.0))
+        moves = bool((np.abs(self.axes.table[:, AXIS_VELOCITY]) > _STILL).any())
+        if answers.reaches and not moves and behind <= _THERE:
+            self._leaves_path = False
+            self._go_on()
+            ahead = [live.placed(live.takes, places) for places in path.ahead()]
+            self._follow_path(self._begin_path(self._stopped(), ahead), out, h, 0)
+        elif moves and (answers.reaches or behind > _BEHIND):
+            self._go_straight(answers.q, answers.before, out, h)
+        elif path.leave(_CREEP * h):
+            answers.lead_near(live.placed(live.takes, path.places()))
+            self._go_straight(answers.q, answers.before, out, h)
+        else:
+            self._end_path()
+            self._go(out, h, 0)
 
     @property
     def _blocked(self) -> bool:
@@ -1037,7 +1086,7 @@ class Part:
 
     def _command(self) -> Tick:
         """Return the command of the present state."""
-        axes, q, aimed, unseen = self.axes, self._q.copy(), self._aimed, self._inputs.unseen
+        axes, q, aimed, unseen, path = self.axes, self._q.copy(), self._aimed, self._inputs.unseen, self._path
         holding = self._held
         if np.count_nonzero(unseen) and not (holding or aimed.any() or self._answers.drifts):
             holding = _UNKNOWN
@@ -1048,7 +1097,7 @@ class Part:
             axes.by_column(AXIS_ACCELERATION),
             axes.table[:, REASON].copy(),
             table=self._live.table,
-            row=self._answers.row,
+            row=None if path is not None else self._answers.row,
             wanted=self._feedback.command(self._answers.q),
             drifts=self._answers.drifts,
             offset=self._feedback.found,
@@ -1056,6 +1105,7 @@ class Part:
             holding=holding,
             lost=self._lost | unseen,
             aimed=aimed,
+            off_path=_OFF_PATH if self._leaves_path else _WAITS if path is not None and path.waits else "",
             waiting=self._inputs.waiting(),
             due=self._inputs.due(self._time),
             stamps=self._inputs.told,

@@ -1,243 +1,174 @@
-"""``late="slow"``: the body stays on the path of its targets, and is late along it where its limits require that.
+"""``late="slow"``: the path of the targets, on which the body is late where its limits require that.
 
-The path leads from target to target: straight lines for positions, shortest rotations for orientations. A path
-parameter moves along it as an axis of its own, with the motion law of a joint. Its limits ensure that every joint keeps
-its own limits on the path up to the next possible stop. The body follows the solutions at the path parameter.
+The path leads from target to target: straight lines for positions, shortest rotations for orientations. The kernel
+moves the body along it, see ``kernels.servo.path``.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from synovia.ik.compiled import CompiledProblem
-from synovia.ik.interrupts import new_scratch
-from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
-    ADVANCE,
-    AXIS_VELOCITY,
-    AXIS_WIDTH,
-    COLD,
     GIVEN,
-    LIMIT_WIDTH,
-    LOWER,
-    MISSED,
-    PLAN_FIRST,
-    PLAN_LAST,
-    PLAN_MIDDLE,
-    PROPOSE,
-    TOP_ACCELERATION,
-    TOP_JERK,
-    TOP_SPEED,
     TRANSFORM_WIDTH,
-    UPPER,
-    VARIABLE_WIDTH,
+)
+from synovia.kernels.servo import (
+    ALONG_END,
+    ALONG_NOW,
+    ALONG_WAITS,
+    ALONG_WIDTH,
+    PATH_ARM,
+    PATH_GOAL,
+    PATH_GOAL_WIDTH,
+    PATH_PLACE,
+    PATH_TURN,
+    PATH_WAY,
 )
 from synovia.model.geometry import Array
-from synovia.model.tables import Ints
-from synovia.servo.ahead import ALONG, JERK, Ahead
 from synovia.servo.curve import exp_turn, log_turn
-from synovia.servo.pace import Pace
-from synovia.servo.tool_speed import ToolSpeed
 
-_FARTHER: Final = 3.0  # look-ahead as a multiple of the stopping distance
-_TICKS: Final = 4  # least look-ahead, ticks
-_NEAR: Final = 0.02  # length scales and radians: least look-ahead
-_REACTION: Final = 2.0  # ticks until braking begins
-_PRECISION: Final = 1e-5  # fraction of the tolerance: finite differences of nearby solutions have to be smooth
-_SMALL: Final = 1e-9  # length scales and radians: shorter paths are treated as a point
-_LONGEST: Final = 4096  # largest number of waiting targets; beyond it, every other target is dropped
+_ARM: Final = 0.004  # length scales, radians: longest arm of a rounded corner
+_NEAR: Final = 1e-6  # length scales, radians: closer than this to its end, a body at rest has arrived
+_PATIENCE: Final = 1  # ticks at rest without progress, after which the body cannot follow the path
+_HOP: Final = 0.01  # length scales, radians: how far ahead a body goes that cannot go on along the path
+_LONGEST: Final = 4096  # largest number of waypoints; beyond it, the last one moves instead
 
 
 class Path:
-    """The path of the targets, and the position of the body on it.
+    """The path of the targets, and the coordinates of the body on it.
 
     Args:
-        ik: The problem.
-        table: The axes of the body, see ``kernels.layout``.
-        kernels: Returns the kernels of a tick and of a reset for other variables.
-        way: Returns the displacement of each axis from one pose to another.
-        tools: Speed limits of end effectors, or None.
+        reach: Length scale of the problem, length units.
+        levels: Number of priority levels.
+
+    Attributes:
+        levels: Number of priority levels that stay on the path.
+        along: Coordinates, (ALONG_WIDTH,), see ``kernels.servo``.
+        aside: Coordinate to which the body goes off the path; None on the path.
     """
 
-    def __init__(
-        self,
-        ik: CompiledProblem,
-        table: Array,
-        kernels: Callable[[Ints, Array, Array], tuple[Any, Any]],
-        way: Callable[[Array, Array], Array],
-        tools: ToolSpeed | None,
-    ) -> None:
-        """Make an axis for the path parameter."""
-        self._joints, self._reach = table, ik.reach
-        self._tools = tools
-        precise = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
-        self._ik = ik.with_parts(solver=ik.solver, tolerance=precise)
-        self._floats = self._ik.floats if ik.obstacles is None else self._ik.floats.copy()
-        self._scratch = new_scratch(self._ik.scratch_size)
-        self._axis = np.zeros((1, AXIS_WIDTH))
-        limits = np.zeros((1, LIMIT_WIDTH))
-        limits[0, LOWER], limits[0, UPPER] = -np.inf, np.inf
-        self._tick, self._begin = kernels(np.zeros((1, VARIABLE_WIDTH), np.int32), limits, self._axis)
-        self._waypoints: deque[tuple[float, Array]] = deque()
-        self._end = np.zeros(1)
-        self._s = np.zeros(1)
-        self._ahead = Ahead(table, way, lambda s, q: self._solve(self.at(s), q)[1])
-
-    def reset(self, table: Array, q: Array, h: float) -> None:
-        """Restart at rest at these targets, with joint values q."""
-        self._waypoints = deque([(0.0, table)])
-        self._end, self._s = np.zeros(1), np.zeros(1)
-        self._axis[0, [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]] = 1.0, 1.0, np.inf
-        times = self._joints[:, TOP_ACCELERATION] / self._joints[:, TOP_JERK]
-        self._mean = Mean(2.0 * ALONG / JERK * float(times.max(initial=0.0)), 0.0)
-        self._begin(np.zeros(1), h)
-        self.pace = Pace(self._joints)
-        self.place = q.copy()
-        self._ahead.reset(0.0, self.place)
-        self.row: Array | None = None
-
-    def put(self, places: Places) -> None:
-        """Move obstacles to their present places; the present point of the path is solved again."""
-        places.put_into(self._ik.obstacles, self._floats)
-        self.row = None
-
-    def extend(self, table: Array) -> None:
-        """Extend the path to new targets."""
-        last, before = self._waypoints[-1]
-        if np.array_equal(table, before):
-            return
-        length = self._length(before, table)
-        self._waypoints.append((last + length, table))
-        if len(self._waypoints) > _LONGEST:
-            kept = list(self._waypoints)
-            self._waypoints = deque([*kept[:-1:2], kept[-1]])
-        self._end = np.array([last + length])
-
-    def cut(self) -> None:
-        """Discard the path beyond the point where the body stops."""
-        stop = float(self._s[0]) + self._stop()
-        table = self.at(stop)
-        self._waypoints = deque([pair for pair in self._waypoints if pair[0] < stop])
-        self._waypoints.append((stop, table))
-        self._end = np.array([stop])
-        self._ahead.cut(stop)
-
-    def time_to_stop(self) -> float:
-        """Return the seconds that the smoothed path parameter takes to stop."""
-        return self._stopping_time() + self._mean.time
-
-    def _stopping_time(self) -> float:
-        """Return the seconds that the path parameter takes to stop."""
-        return float(self._axis[0, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum())
+    def __init__(self, reach: float, levels: int = 1) -> None:
+        """Begin without a path."""
+        self._reach, self.levels = reach, levels
+        self.along = np.zeros(ALONG_WIDTH)
+        self.aside: float | None = None
+        self._rows, self._first, self._count = np.zeros((0, 0)), 0, 0
 
     @property
-    def targets(self) -> Array:
-        """The last targets of the path, (1, goals, 17)."""
-        return self._waypoints[-1][1]
-
-    def _stop(self) -> float:
-        """Return the approximate distance that the path parameter moves until it stops."""
-        v = float(self._axis[0, AXIS_VELOCITY])
-        return min(max(v * self._stopping_time(), 0.0), max(float(self._end[0] - self._s[0]), 0.0))
-
-    def _length(self, a: Array, b: Array) -> float:
-        """Return the path length between two tables of targets: length scales or radians, the largest of all goals."""
-        frames, others = (one[0, :, :TRANSFORM_WIDTH].reshape(-1, 4, 4) for one in (a, b))
-        ways = np.linalg.norm(others[:, :3, 3] - frames[:, :3, 3], axis=1) / self._reach
-        traces = np.einsum("gij,gij->g", frames[:, :3, :3], others[:, :3, :3])
-        turns = np.arccos(np.clip(0.5 * (traces - 1.0), -1.0, 1.0))
-        return max(float(np.maximum(ways, turns).max(initial=0.0)), _SMALL)
-
-    def at(self, s: float) -> Array:
-        """Return the targets at path parameter s, (1, goals, 17)."""
-        before, table = self._waypoints[0]
-        for after, other in self._waypoints:
-            if before < after and s < after:
-                return between(table, other, (s - before) / (after - before))
-            before, table = after, other
-        return table
-
-    def advance(self, h: float, parts: int) -> Array:
-        """Take a tick of time h along the path, and return the joint values after it, (nq,)."""
-        h *= self.pace.share
-        self._limit(h)
-        out, before = np.empty(1), self._mean.place
-        self._tick(self._s, self._end, self._end, out, h, PROPOSE | ADVANCE | parts)
-        self._s = out
-        here = self._mean.add(float(out[0]), h)
-        while len(self._waypoints) > 1 and self._waypoints[1][0] <= here:
-            self._waypoints.popleft()
-        if here != before or self.row is None:
-            self.row, self.place = self._solve(self.at(here), self.place)
-        return self.place
+    def table(self) -> Array:
+        """The waypoints, see ``kernels.layout``."""
+        return self._rows[self._first : self._count]
 
     @property
     def arrived(self) -> bool:
-        """Whether the body is led to the end of the path."""
-        return bool(self._end[0] - self._mean.place <= _SMALL)
+        """Whether a body at rest is at the end."""
+        return bool(self._rests and self.table[-1, PATH_PLACE] - self.along[ALONG_NOW] <= _NEAR)
 
-    def _solve(self, table: Array, start: Array) -> tuple[Array, Array]:
-        """Return the row of results for these targets from a start (nq,), and its joint values."""
-        ik, row = self._ik, self._ik.new_rows(1)
-        call = partial(ik.call, ik.one_attempt, self._floats, table, start[None], row, self._scratch, COLD, 0)
-        if ik.checked_call(call, table, None) & MISSED:
-            ik.polish_misses(start[None], row, self._scratch, False, self._floats)
-        return row[0], row[0, ik.places]
+    @property
+    def blocked(self) -> bool:
+        """Whether the body cannot go on along the path."""
+        return bool(self.along[ALONG_WAITS] > _PATIENCE)
 
-    def _limit(self, h: float) -> None:
-        """Write the limits of the path parameter, from the limits of all joints between here and its stop."""
-        s, end, axis = float(self._s[0]), float(self._end[0]), self._axis[0]
-        if end - s <= _SMALL:
+    @property
+    def waits(self) -> bool:
+        """Whether the body rests before the end of the path."""
+        return self._rests and not self.arrived
+
+    @property
+    def _rests(self) -> bool:
+        """Whether the body rests."""
+        return self.along[ALONG_WAITS] > 0.0
+
+    def begin(self, table: Array) -> None:
+        """Begin at these targets, (1, goals, 17), at which the body rests."""
+        self.along[:], self._first, self._count = 0.0, 0, 0
+        self._rows = np.zeros((64, PATH_GOAL + PATH_GOAL_WIDTH * table.shape[1]))
+        self._append(0.0, table)
+
+    def extend(self, table: Array) -> None:
+        """Extend the path to new targets, (1, goals, 17)."""
+        last = self.table[-1]
+        goals = last[PATH_GOAL:].reshape(-1, PATH_GOAL_WIDTH)
+        if np.array_equal(goals[:, :TRANSFORM_WIDTH], table[0, :, :TRANSFORM_WIDTH]):
             return
-        v = max(float(axis[AXIS_VELOCITY]), 0.0)
-        here = self._mean.place
-        self._ahead.pass_by(here)
-        self._ahead.look(s + max(_FARTHER * self._stop(), _TICKS * v * h, _NEAR), end)
-        cruise = None if self._tools is None else self._tools.cruise
-        axis[TOP_SPEED], axis[TOP_ACCELERATION] = self._ahead.limits(
-            s + _REACTION * h * v, s - self._mean.place, cruise
-        )
+        if self._count - self._first > _LONGEST:
+            self._count -= 1
+            last = self.table[-1]
+            goals = last[PATH_GOAL:].reshape(-1, PATH_GOAL_WIDTH)
+        frames, others = goals[:, :TRANSFORM_WIDTH].reshape(-1, 4, 4), table[0, :, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
+        ways = others[:, :3, 3] - frames[:, :3, 3]
+        turns = np.zeros_like(ways)
+        for g in np.flatnonzero((frames[:, :3, :3] != others[:, :3, :3]).any((1, 2)) & (table[0, :, GIVEN] > 0)):
+            turns[g] = log_turn(frames[g, :3, :3].T @ others[g, :3, :3])
+        squares = (ways * ways).sum(1) / self._reach**2, (turns * turns).sum(1)
+        length = float(np.sqrt(np.maximum(*squares).max(initial=0.0)))
+        if length <= 0.0:
+            return
+        goals[:, PATH_WAY : PATH_WAY + 3], goals[:, PATH_TURN : PATH_TURN + 3] = ways / length, turns / length
+        self._append(float(last[PATH_PLACE]) + length, table)
+        self._round()
 
+    def cut(self, places: Array) -> None:
+        """End the path where the body stops, at these places of the goals, (goals, 16)."""
+        stop = float(self.along[ALONG_END])
+        self._count = self._first + max(int(np.searchsorted(self.table[:, PATH_PLACE], stop)), 1)
+        goals = self.table[-1, PATH_GOAL:].reshape(-1, PATH_GOAL_WIDTH)
+        length = stop - float(self.table[-1, PATH_PLACE])
+        if length <= 0.0:
+            return
+        frames, others = goals[:, :TRANSFORM_WIDTH].reshape(-1, 4, 4), places.reshape(-1, 4, 4)
+        goals[:, PATH_WAY : PATH_WAY + 3] = (others[:, :3, 3] - frames[:, :3, 3]) / length
+        for g in range(len(goals)):
+            goals[g, PATH_TURN : PATH_TURN + 3] = log_turn(frames[g, :3, :3].T @ others[g, :3, :3]) / length
+        self._append(stop, places[None])
 
-class Mean:
-    """The moving average of the path parameter, which turns a limit of acceleration into a limit of jerk.
+    def leave(self, step: float) -> bool:
+        """Move the place off the path on by a step; return False at the end of the path."""
+        self.aside = float(self.along[ALONG_NOW]) + _HOP if self.aside is None else self.aside + step
+        return self.aside < float(self.table[-1, PATH_PLACE])
 
-    If the acceleration is at most a, the mean over the time T has a jerk of at most 2 a / T.
+    def places(self) -> Array:
+        """Return the targets of all goals at the place off the path, (goals, 16)."""
+        s = self.aside or 0.0
+        row = self.table[max(int(np.searchsorted(self.table[:, PATH_PLACE], s)) - 1, 0)]
+        goals, past = row[PATH_GOAL:].reshape(-1, PATH_GOAL_WIDTH), s - float(row[PATH_PLACE])
+        out = goals[:, :TRANSFORM_WIDTH].copy()
+        frames = out.reshape(-1, 4, 4)
+        frames[:, :3, 3] += past * goals[:, PATH_WAY : PATH_WAY + 3]
+        for g in range(len(goals)):
+            frames[g, :3, :3] = frames[g, :3, :3] @ exp_turn(past * goals[g, PATH_TURN : PATH_TURN + 3])
+        return out
 
-    Args:
-        time: Time T, seconds; 0 for the parameter itself.
-        place: Initial value.
-    """
+    def ahead(self) -> list[Array]:
+        """Return the targets of all goals at each waypoint beyond that place, (goals, 16)."""
+        rows = self.table[self.table[:, PATH_PLACE] > (self.aside or 0.0)]
+        return [row[PATH_GOAL:].reshape(-1, PATH_GOAL_WIDTH)[:, :TRANSFORM_WIDTH].copy() for row in rows]
 
-    def __init__(self, time: float, place: float) -> None:
-        """Begin at rest."""
-        self.time, self.place = time, place
-        self._now, self._sum = 0.0, 0.0
-        self._samples = deque([(-time, 0.0, place), (0.0, 0.0, place)])  # time, integral from the first place, place
-        self._from = place
+    def _append(self, place: float, table: Array) -> None:
+        """Append a waypoint, and discard those that the body has passed."""
+        rows = self.table
+        while len(rows) > 2 and rows[1, PATH_PLACE] + rows[1, PATH_ARM] <= self.along[ALONG_NOW]:
+            self._first += 1
+            rows = self.table
+        if self._count == len(self._rows):
+            self._rows = np.zeros((2 * len(rows) + 64, rows.shape[1]))
+            self._rows[: len(rows)] = rows
+            self._first, self._count = 0, len(rows)
+        row = self._rows[self._count]
+        row[:] = 0.0
+        row[PATH_PLACE] = place
+        row[PATH_GOAL:].reshape(-1, PATH_GOAL_WIDTH)[:, :TRANSFORM_WIDTH] = table[0, :, :TRANSFORM_WIDTH]
+        self._count += 1
+        self._rows[self._first, PATH_ARM] = _ARM
 
-    def add(self, place: float, h: float) -> float:
-        """Return the mean after a time h in which the parameter has moved evenly to ``place``."""
-        last = self._samples[-1][2]
-        self._now += h
-        self._sum += h * (0.5 * (last + place) - self._from)
-        self._samples.append((self._now, self._sum, place))
-        begin = self._now - self.time
-        while len(self._samples) > 2 and self._samples[1][0] <= begin:
-            self._samples.popleft()
-        (t, total, a), (end, _, b) = self._samples[0], self._samples[1]
-        if self.time <= 0.0 or all(sample[2] == place for sample in self._samples):
-            self.place = place
-            return place
-        d = begin - t
-        total += d * (a - self._from + 0.5 * d * (b - a) / (end - t))
-        self.place = max(self.place, self._from + (self._sum - total) / self.time)
-        return self.place
+    def _round(self) -> None:
+        """Choose the arms of corners ahead of the known stop, which stays on the path."""
+        corners, stop = self.table[1:-1], self.along[ALONG_END]
+        places, arms = corners[:, PATH_PLACE], corners[:, PATH_ARM]
+        free = np.minimum(places - stop, self.table[-1, PATH_PLACE] - places)
+        corners[:, PATH_ARM] = np.where(places - arms >= stop, np.clip(free, 0.0, _ARM), arms)
 
 
 def between(a: Array, b: Array, share: float) -> Array:
@@ -247,10 +178,5 @@ def between(a: Array, b: Array, share: float) -> Array:
     inner = out[0, :, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
     inner[:, :3, 3] = (1.0 - share) * frames[:, :3, 3] + share * others[:, :3, 3]
     for g in np.flatnonzero((frames[:, :3, :3] != others[:, :3, :3]).any((1, 2)) & (b[0, :, GIVEN] > 0)).tolist():
-        inner[g, :3, :3] = _turned(frames[g, :3, :3], others[g, :3, :3], share)
+        inner[g, :3, :3] = frames[g, :3, :3] @ exp_turn(share * log_turn(frames[g, :3, :3].T @ others[g, :3, :3]))
     return out
-
-
-def _turned(a: Array, b: Array, share: float) -> Array:
-    """Interpolate between two rotation matrices along the shortest rotation."""
-    return a @ exp_turn(share * log_turn(a.T @ b))

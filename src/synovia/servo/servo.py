@@ -52,9 +52,8 @@ class Servo(ChecksArguments):
     as if each had a servo of its own.
 
     Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. With a jerk limit and several goals, this rarely fails for a moment. With ``late="slow"``, priorities hold
-    for twists: a ``Twist`` is late where the body cannot follow, as in singular poses, and hardly leaves its line or
-    its axis of rotation.
+    priority. With a jerk limit and several goals, this rarely fails for a moment. With ``late="slow"``, a ``Twist`` is
+    late where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
     the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
@@ -81,7 +80,9 @@ class Servo(ChecksArguments):
             the angular one, rad/s; None in a pair for no limit. ``limited`` then says "tool speed" for this name.
         root: As in ``IK``.
         late: What a body does that cannot keep up. ``"deviate"`` stays as near to the targets as its joints can.
-            ``"slow"`` stays on the path of the targets: straight lines and shortest rotations between them.
+            ``"slow"`` stays on the path of the targets: straight lines and shortest rotations between them. Where it
+            cannot go on, as in a singular pose, it leaves the path for the next place on it that it reaches, and
+            ``explain()`` says so.
         timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
             stopped.
         filter: ``OneEuro()`` filters noise of the targets; None for no filter.

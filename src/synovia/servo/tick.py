@@ -273,6 +273,7 @@ class ServoDetails:
         holding: Why the body holds, "" if it does not.
         lost: Goals whose targets have stopped coming.
         aimed: Goals with a target since the reset.
+        off_path: A sentence about a body that rests on the path of its targets or has left it, or "".
         waiting: Goals whose target waits for the body.
         due: Seconds until the target of a goal is due, by its index, while the servo interpolates to it.
         stamps: As in ``Tick``.
@@ -297,6 +298,7 @@ class ServoDetails:
     holding: str
     lost: Bools
     aimed: Bools
+    off_path: str
     waiting: tuple[int, ...]
     due: Mapping[int, float]
     stamps: dict[str, str]
@@ -426,6 +428,8 @@ class ServoDetails:
         status, problem = self.status, self.view.problem
         clear = status is Status.REACHED and any(goal.needs == "clearance" for goal in problem.goals)
         first, further = [self.holding or (REACHED_ONLY if clear else status.meaning)], list[str]()
+        if self.off_path and status not in (Status.REACHED, Status.HOLDING):
+            further.append(self.off_path)
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self.row is not None and self._missed:
             problem = problem if self.places is None else problem.with_obstacles_at(self.places)
             first = [

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-import numpy as np
-
 from synovia.errors import InputError
 from synovia.model.geometry import Array, as_numbers, is_number
-from synovia.model.pose import world_frames
 from synovia.servo.limits import Axes
 
 _MOST: Final = 1e12  # largest limit
 _SLACK: Final = 1e-9  # fraction of a limit: rounding
-_CRUISE: Final = 0.95  # fraction of a limit for planned motion
-_TINY: Final = 1e-12  # seconds: avoids division by zero
 _TOLD: Final = 0.9  # fraction of the limit above which it is reported
 
 
@@ -38,28 +32,10 @@ class ToolSpeed:
 
     def __init__(self, axes: Axes, limits: Any) -> None:
         """Find the end effectors."""
-        self._skeleton = skeleton = axes.skeleton
         self.limits = _checked(limits)
-        places = [skeleton.locate(name) for name in self.limits]
-        self._rows = np.array([row for row, _ in places], np.int64)
-        self._places = np.array([np.eye(4) if place is None else place for _, place in places])
-        self._limits = np.array(list(self.limits.values()))  # (tools, 2)
+        for name in self.limits:
+            axes.skeleton.locate(name)  # refuses unknown names
         self.told: dict[str, str] = {}
-
-    def seconds(self, q: Array) -> Array:
-        """Return the least time of each end effector between successive poses (T, nq), seconds, (T - 1, tools)."""
-        frames = world_frames(self._skeleton, q)[:, self._rows]
-        R, p = frames[..., :9].reshape(*frames.shape[:2], 3, 3), frames[..., 9:]
-        p = p + np.einsum("tkij,kj->tki", R, self._places[:, :3, 3])
-        ways = np.linalg.norm(np.diff(p, axis=0), axis=-1)
-        halves = np.linalg.norm(np.diff(R, axis=0), axis=(-2, -1)) / math.sqrt(8.0)  # sines of half the angles
-        turns = 2.0 * np.arcsin(np.minimum(halves, 1.0))
-        linear, angular = self._limits.T
-        return np.maximum(ways / linear, turns / angular)
-
-    def cruise(self, step: float, q: Array) -> float:
-        """Return the highest speed of the look-ahead on a path with poses (T, nq) at distances ``step``."""
-        return _CRUISE * step / max(float(self.seconds(q).max(initial=0.0)), _TINY)
 
     def note_shares(self, shares: Array, slows: Array, *, leads: bool) -> None:
         """Record which end effectors limited a tick, or were too fast, from the used fractions of limits (tools,).

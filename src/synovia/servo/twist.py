@@ -83,16 +83,15 @@ class Drift:
     Args:
         reach: Length scale of the problem, length units.
         axes: Returns the present rotation (3, 3) of a named frame.
-        brakes: Whether a target that stops moving is put where the body can stop.
 
     Attributes:
         waits: Whether the target did not move as the twist asks in the last tick, because the body is late.
     """
 
-    def __init__(self, reach: float, axes: Callable[[Any], Array], *, brakes: bool) -> None:
+    def __init__(self, reach: float, axes: Callable[[Any], Array]) -> None:
         """Begin without a twist; a first twist of zero also stops the body."""
         self._floors = _FLOOR * reach, _FLOOR
-        self._axes, self._brakes = axes, brakes
+        self._axes = axes
         self._twist, self._frame = Twist(), "world"
         self._moved = [False, False]
         self.waits = False
@@ -149,7 +148,7 @@ class Drift:
         ahead = frame[:3, 3] - stop[:3, 3] if part == 0 else log_turn(frame[:3, :3] @ stop[:3, :3].T)
         along = float(ahead @ line)
         if not size:
-            way = -along if self._moved[part] and self._brakes else 0.0
+            way = -along if self._moved[part] else 0.0
         elif along < -_FAR_BACK * most:
             way = size - along  # the body could not follow, or reverses: start again at its stop
         else:

@@ -10,6 +10,7 @@ from typing import Final
 
 from synovia.model import Skeleton
 from synovia.retargeting import LiveRetarget
+from synovia.servo.tick import Tick
 from synovia.streams.base import Sink, Source
 from synovia.text import Report
 
@@ -69,6 +70,19 @@ def play(
     ticks = late = 0
     due = began
     interrupted: KeyboardInterrupt | None = None
+
+    def send(pose: Tick) -> None:
+        """Send a tick to the sinks; they are opened again for another skeleton."""
+        nonlocal ticks, opened, open_sinks
+        ticks += 1
+        if pose.skeleton is not opened:
+            for sink in open_sinks:
+                sink.close()
+            opened, open_sinks = pose.skeleton, sinks(pose.skeleton)
+        for sink in open_sinks:
+            sink.send(pose, ticks / rate)
+
+    rate = 1.0
     switch = sys.getswitchinterval()
     sys.setswitchinterval(min(switch, _SWITCH))
     try:
@@ -79,6 +93,7 @@ def play(
                     time.sleep(_WAIT)
                     continue
                 live = make(source.skeleton)
+                rate = live.rate
                 due = time.monotonic()
             if not paced and not samples:
                 if not source.ended:
@@ -88,14 +103,7 @@ def play(
                 for sample in samples:
                     live.receive(sample.pose, sample.time)
             for sample in [None] if paced else samples:
-                pose = live.step(None if sample is None else sample.pose)
-                ticks += 1
-                if pose.skeleton is not opened:
-                    for sink in open_sinks:
-                        sink.close()
-                    opened, open_sinks = pose.skeleton, sinks(pose.skeleton)
-                for sink in open_sinks:
-                    sink.send(pose, ticks / live.rate)
+                send(live.step(None if sample is None else sample.pose))
             if paced:
                 due += 1.0 / live.rate
                 wait = due - time.monotonic()
@@ -105,6 +113,8 @@ def play(
                     late += 1
                     if wait < -_BEHIND:
                         due = time.monotonic()
+        for pose in [] if live is None else live.finish():
+            send(pose)
     except KeyboardInterrupt as stop:
         interrupted = stop
     except BrokenPipeError:

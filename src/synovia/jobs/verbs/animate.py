@@ -444,7 +444,10 @@ class Fit(_Animate):
         default=None, help="Undo a mirror image of the points: negate an axis, or exchange left and right.",
         kind=Word(("x", "y", "z", "names", "none")), shown="where the cause is clear", recorded=ALWAYS,
     )  # fmt: skip
-    rest: Any = option(default=None, like=options.UNSEEN, kind=RestPose(UNSEEN), metavar="keep|rest|POSE")
+    rest: Any = option(
+        default=..., like=options.REST, help="What unseen arms and legs do: keep (stay where they were seen), rest, or"
+        " a pose file.", kind=RestPose(UNSEEN), metavar="keep|rest|POSE", shown="keep",
+    )  # fmt: skip
     fps: float | None = option(
         default=None, help="Frames per second of points.", kind=Number(1e-3), metavar="RATE", unit="1/s",
         shown="the file's, else 30", recorded=ALWAYS,

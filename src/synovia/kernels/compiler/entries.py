@@ -141,7 +141,8 @@ _OTHERS: Final = {
     "servo.step.servo_step": (
         ("int32", 1), *(("float64", 1),) * 3, ("float64", 2), *(("int32", 1),) * 3, *(("float64", 2),) * 2,
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 5, ("float64", 0),
-        *(("int64", 0),) * 2, *(("float64", 2),) * 3, ("int32", 1), *(("float64", 1),) * 4,
+        *(("int64", 0),) * 2, *(("float64", 2),) * 3, ("int32", 1), *(("float64", 1),) * 4, ("float64", 2),
+        ("float64", 1),
     ),
     "proofs.boxes.search_boxes": (*(("float64", 2),) * 7, ("int32", 2), ("float64", 1)),
     "proofs.maps.paint": (

@@ -256,7 +256,7 @@ def stays_apart(held, body, stop, jerk, q):
     ints, floats, scratch, memory, _ = held[10]
     problem, work = open_clear(ints, floats, scratch), open_work(ints, scratch)
     whole = body[0], body[1], problem.followers, problem.coupling
-    ways = open_ways(problem.clear, problem.nq, stop.way.shape[0], memory)
+    ways = open_ways(problem.clear, problem.nq, count_axes(body[0]), memory)
     last, place = ways.poses[1], ways.poses[2]
     shift(whole, q, ways.offset, F(1), last)
     write_robot(held, whole, stop, ways, F(0), jerk, place)

@@ -76,9 +76,11 @@ from synovia.kernels.layout import (
     TURNED_AWAY,
 )
 from synovia.kernels.math.rotations import load_quat
+from synovia.kernels.servo import ALONG_NOW, ALONG_POSE
 from synovia.kernels.servo.axis import acceleration_of, reason_of, stop_after
 from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.distances import keeps_apart, write_contacts, write_moved
+from synovia.kernels.servo.path import aim_along, follows_path
 from synovia.kernels.servo.stop import NO_LIMIT, duration, sync_time, travelled
 from synovia.kernels.servo.tools import CRUISE, most_used, write_tools
 from synovia.kernels.tree.problem import copy
@@ -201,7 +203,7 @@ def time_of_rows(held, axes, h):
     the accelerations of the axes, that changes the errors of goals as the chosen velocities do, less the motion of the
     targets. Rows are made orthonormal by the modified Gram-Schmidt method. Frames are those of the next sample.
     """
-    problem, work, levels, tick, columns, goal_of_row, _, _, _, rates, _, _ = held
+    problem, work, levels, tick, columns, goal_of_row, _, _, _, rates, _, _, _ = held
     m, n = work.J.shape
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, levels)
     rows, parts = levels.G, levels.e
@@ -339,7 +341,7 @@ def assemble(held, axes, together, q, time, levels, stays):
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
     """
-    problem, work, h, tick, axis_of, goal_of_row, states, _, tools, rates, _, _ = held
+    problem, work, h, tick, axis_of, goal_of_row, states, _, tools, rates, _, _, _ = held
     m, n = work.J.shape
     columns = h.v.shape[1]
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -436,8 +438,9 @@ def promised_residual(held, pose, share, ties):
         share: Progress of the stop at that pose, 0 to 1; negative to check held goals only.
         ties: Weight of the closure errors of loops.
     """
-    problem, work, _, tick, _, goal_of_row, states, (still, led), _, _, _, _ = held
+    problem, work, _, tick, _, goal_of_row, states, (still, led), _, _, _, _, _ = held
     update_frames(problem, pose, work.frames)
+    aim_along(held)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     most = F(0)
     for i in range(max(still, led)):
@@ -459,7 +462,7 @@ def promised_step(held, follows):
     The pose is ``tick.pose``; ``tick.least`` and ``tick.most`` are bounds, per unit. Followed goals are included if
     ``follows`` is true.
     """
-    problem, work, h, tick, _, goal_of_row, states, (still, led), _, _, _, _ = held
+    problem, work, h, tick, _, goal_of_row, states, (still, led), _, _, _, _, _ = held
     m, n = work.J.shape
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
@@ -579,16 +582,17 @@ def spare_of(held):
 def open_held(problem, work, tick, columns, goal_of_row, states, live, motion):
     """Return the data with which the levels of a tick are solved; for ``motion`` see ``promised_rows``.
 
-    It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart, turns), the last four
-    from ``live``. ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for
+    It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart, turns, course), the last
+    five from ``live``. ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for
     ``rates`` see ``note_rates``, and for ``apart`` see ``servo.distances``. ``turns`` is whether the stop of the whole
-    body has to keep limits of rotations, as those of single axes may not.
+    body has to keep limits of rotations, as those of single axes may not. ``course`` is the path of the targets and the
+    coordinates on it, see ``servo.path``.
     """
-    tools, rates, apart, turns = live
+    tools, rates, apart, turns, course = live
     slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
     promised = promised_rows(problem, goal_of_row, states, motion)
-    return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart, turns
+    return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates, apart, turns, course
 
 
 @device
@@ -1004,7 +1008,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, _, states, _, _, _, apart, _ = held
+    problem, work, h, tick, columns, _, states, _, _, _, apart, _, (_, along) = held
     n = columns.shape[0]
     promises = limits_motion(held) or holds_promised(held)
     far = any_far(states)
@@ -1025,6 +1029,8 @@ def solve_tick(held, axes, together, q, time, levels, stays):
         stop_lengths(tick, axes, columns, time)
         if promises:
             keep_room(tick, axes, columns)
+        along[ALONG_POSE] = along[ALONG_NOW] + axes[axes.shape[0] - 1, NEXT] * time
+        aim_along(held)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(held, axes, together, q, time, levels, stays)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
@@ -1034,7 +1040,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
             apart[4][0] = touches(problem, h, n)
         if not keep_turns(problem, tick, q) and size <= (ENOUGH if by_rows or step <= NEWTON_STEPS else LAST_STEP):
             break
-    if may_rest(held, axes, time):
+    if not follows_path(held) and may_rest(held, axes, time):
         for j in range(n):
             tick.choice[j] = F(0)
     changed = False

@@ -8,14 +8,20 @@ from synovia.kernels.goals.clearance import keeps_clear
 from synovia.kernels.layout import (
     ADVANCE,
     AT_POSITION,
+    AXIS_ACCELERATION,
     AXIS_LOWER,
     AXIS_UPPER,
+    AXIS_VELOCITY,
     AXIS_WIDTH,
     BLOCK,
     EMERGENCY,
     FOLLOWER,
+    GAP,
+    GAP_BEFORE,
+    HELD_STILL,
     LEADER,
     MEETS,
+    MODE,
     NEXT,
     PROPOSE,
     REASON,
@@ -28,6 +34,7 @@ from synovia.kernels.layout import (
     WHOLE,
     Table,
 )
+from synovia.kernels.servo import ALONG_NOW, PATH_PLACE
 from synovia.kernels.servo.axis import TOLD, WITHIN, acceleration_of, jerk_of, reason_of
 from synovia.kernels.servo.course import choose_course
 from synovia.kernels.servo.distances import ignore_clearance, keeps_apart, note_distances, note_pressed
@@ -49,12 +56,13 @@ from synovia.kernels.servo.levels import (
     stands,
     write_units,
 )
+from synovia.kernels.servo.path import write_path
 from synovia.kernels.servo.places import KNOWN, PASSED
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.tools import measure_tools
-from synovia.kernels.servo.whole import MOST_NODES, accept_tick, brake_tick
-from synovia.kernels.tree.problem import open_all, open_work
+from synovia.kernels.servo.whole import MOST_NODES, accept_tick, brake_tick, ends_along, go_along, stay_along
+from synovia.kernels.tree.problem import copy, open_all, open_work
 from synovia.kernels.tree.variables import follower_value, is_limited
 
 STOP_OF_BODY = (  # memory of a stop of the whole body
@@ -66,6 +74,7 @@ STOP_OF_BODY = (  # memory of a stop of the whole body
     Table("end", ("nq",)),  # pose at the end
     Table("moves", (2, "axes")),  # velocities and accelerations at a sample
 )
+FREE_SPEED, FREE_ACCELERATION, FREE_JERK = F(1e9), F(1e12), F(1e15)  # limits of the path coordinate: no limits
 BINDS = F(0.98)  # part of the speed on a course at which end effectors limit it
 Whole = record("Whole", STOP_OF_BODY)
 _open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
@@ -116,11 +125,37 @@ def is_same(a, b):
     return True
 
 
+@device
+def begin_along(axes, path, along, targets, given, h):
+    """Prepare the path coordinate for a tick, and write the targets there; without a path it rests."""
+    row, first = axes[axes.shape[0] - 1], axes[0]
+    row[TOP_SPEED], row[TOP_ACCELERATION] = FREE_SPEED, FREE_ACCELERATION
+    row[TOP_JERK] = FREE_JERK if first[TOP_JERK] < NO_LIMIT else first[TOP_JERK]
+    row[AXIS_LOWER], row[AXIS_UPPER], row[NEXT] = F(-math.inf), F(math.inf), F(0)
+    row[GAP], row[GAP_BEFORE] = first[GAP], first[GAP_BEFORE]
+    if path.shape[0] == 0:
+        row[AXIS_VELOCITY] = row[AXIS_ACCELERATION] = F(0)
+        return
+    row[AXIS_UPPER] = max(path[path.shape[0] - 1, PATH_PLACE] - along[ALONG_NOW], F(0))
+    write_path(path, along[ALONG_NOW], targets)
+    for g in range(targets.shape[0]):
+        copy(targets[g], given[g])
+
+
+@device
+def advance_along(axes, along, h):
+    """Take the tick of the path coordinate."""
+    row = axes[axes.shape[0] - 1]
+    row[AXIS_ACCELERATION] = acceleration_of(row, row[NEXT], h)
+    row[AXIS_VELOCITY] = row[NEXT]
+    along[ALONG_NOW] += row[NEXT] * h
+
+
 @entry
 def servo_step(
     ints, floats, scratch, memory, stops, columns, together, goal_of_row, states, axes, variables, limits, followers,
     coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, used, rates, pair_ints,
-    pair_floats, pair_scratch, ways, touches,
+    pair_floats, pair_scratch, ways, touches, path, along,
 ):  # fmt: skip
     """Take one tick, or a part of it, in which goals keep their priorities.
 
@@ -134,7 +169,7 @@ def servo_step(
         together: A number for each column; axes of the same number come to rest in the same time.
         goal_of_row: The goal of each residual row, -1 for none, (residuals,).
         states: How each goal takes part, (goals, GOAL_STATE_WIDTH), end effectors apart; changed.
-        axes: The state of all axes.
+        axes: The state of all axes, then that of the path coordinate.
         variables: All variables of the skeleton.
         limits: Their limits.
         followers: Mimic joints and their leaders.
@@ -156,28 +191,33 @@ def servo_step(
         pair_scratch: Its scratch memory.
         ways: The tables ``layout.WAYS``; empty for none.
         touches: 1 if distances have changed the tick, else 0, (1,); written.
+        path: The path of the targets, see ``layout``; without rows, targets apply as they are.
+        along: Coordinates on the path, (ALONG_WIDTH,); changed.
 
     Returns:
         The number of linear systems that were solved.
     """
-    if axes.shape[0] == 0:
+    joints = axes[:-1]
+    if joints.shape[0] == 0:
         return 0
     body = variables, limits, followers, coupling
     if parts & PROPOSE:
-        take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
+        take_tick(body, joints, q, wanted, before, out, time, PROPOSE | (parts & STOP))
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
     rows, tools = problem.levels[problem.levels.shape[0] - 1], (speeds, used)
     tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, rows))
     used[1, :] = F(0)
+    follows = path.shape[0] > 0
+    begin_along(axes, path, along, targets, tick.given, time)
     ignore_clearance(problem)
     write_units(problem, tick)
     jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
     answer = distance_of_answer(tick, axes, columns)
     now = (
         brakes,
-        stands(axes, time),
-        creeps(axes, time),
+        stands(joints, time),
+        creeps(joints, time),
         parts & MEETS != 0,
         answer,
         jerk,
@@ -186,34 +226,44 @@ def servo_step(
     )
     note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
+    if follows:
+        states[:, MODE] = F(HELD_STILL)
     apart = pair_ints, pair_floats, pair_scratch, ways, touches
     turns = jerk and limits_rotations(variables, limits)
     if keeps_clear(problem.clear):
-        note_pressed(problem, work, states, apart, n)
+        note_pressed(problem, work, states, apart, n - 1)
     motion = brakes, not (jerk and parts & MEETS != 0), levels
-    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates, apart, turns), motion)
+    held = open_held(
+        problem, work, tick, columns, goal_of_row, states, (tools, rates, apart, turns, (path, along)), motion
+    )
     touches[0] = F(0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    is_arm = n == variables.shape[0] and is_alone(goal_of_row)  # each axis in its own time: no goal is held
+    is_arm = n - 1 == variables.shape[0] and is_alone(goal_of_row)  # each axis in its own time: no goal is held
     leads = levels >= problem.levels.shape[0] - 1  # else only joints are driven
     fastest = fastest_course(held, axes, place, time) if jerk and limits_tools(held) else F(math.inf)
     if jerk and not brakes and leads and any_far(states) and (not is_arm or fastest < F(math.inf)):
-        choose_course(axes, found.one, found.way, found.push, tick.base, fastest, time)
+        choose_course(joints, found.one, found.way, found.push, tick.base, fastest, time)
     begin_tick(held, axes, place, time)
     solved = F(0)
-    if not (brakes and brake_tick(held, variables, axes, known, place, time)):
+    if follows and known.clock[KNOWN] != F(0):
+        if ends_along(held, brakes):
+            stay_along(held, variables, axes, known, place, time)
+        else:
+            solved = go_along(held, (variables, limits), axes, together, levels, (known, found), place, time)
+    elif not (brakes and brake_tick(held, variables, axes, known, place, time)):
         solved = solve_tick(held, axes, together, place, time, levels, False)
         if has_promise(held):
             solved += accept_tick(held, (variables, limits), axes, together, levels, (known, found), place, time)
         else:
             known.clock[KNOWN] = F(0)
     if jerk and known.clock[KNOWN] != F(0):
-        judge_again(axes, time)
+        judge_again(joints, time)
     proven = known.clock[KNOWN] != F(0) and known.clock[PASSED] == F(0)
     move(variables, axes, q, out, time)
     if parts & ADVANCE:
         keeps = known.clock[KNOWN] != F(0) and is_same(place, q)
-        advance((variables, limits), axes, q, wanted, out, time, brakes, keeps)
+        advance((variables, limits), joints, q, wanted, out, time, brakes, keeps)
+        advance_along(axes, along, time)
     follow_leaders(followers, coupling, out)
     if keeps_apart(held):
         move(variables, axes, place, tick.sample, time)

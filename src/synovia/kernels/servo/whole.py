@@ -52,6 +52,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.swing_twist import signed_excess
 from synovia.kernels.math.vectors import norm
+from synovia.kernels.servo import ALONG_BEGIN, ALONG_END, ALONG_NOW, ALONG_POSE, ALONG_WAITS, PATH_PLACE
 from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of, jerk_of
 from synovia.kernels.servo.distances import stays_apart
 from synovia.kernels.servo.levels import (
@@ -67,7 +68,10 @@ from synovia.kernels.servo.levels import (
     promised_step,
     solve_tick,
     spare_of,
+    tool_part,
+    write_stops,
 )
+from synovia.kernels.servo.path import follows_path, go_to
 from synovia.kernels.servo.places import (
     ENDS_IN,
     HALVINGS,
@@ -84,7 +88,7 @@ from synovia.kernels.servo.places import (
 )
 from synovia.kernels.servo.stop import NO_LIMIT, duration, motion_at, stop_profile, sync_time, travelled
 from synovia.kernels.servo.tick import move
-from synovia.kernels.servo.tools import most_used, note_places
+from synovia.kernels.servo.tools import CRUISE, most_used, note_places
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
@@ -137,6 +141,12 @@ ROUNDED, COARSE = F(1e-7), F(0.02)  # parts of limits that samples leave, if all
 NODE = F(0.1)  # part of ``room_of`` by which loops may be open at a node
 SHORT = F(0.003)  # radians, length units: stops of a shorter displacement need no curvature
 SHARES = 4  # weights of the tick against the known stop that are tried: 1, 1/2, 1/4, 1/8
+STEP_ALONG = F(1e-5)  # length scales, radians: finite difference of rows along a path
+FREE_ROUNDS = 4  # most joints at their limits for which others take over in a tick on a path
+OPEN_ROWS = F(1e-2)  # part of its rows that a direction along a path may leave open
+UNMOVED = F(1e-12)  # rates of axes along a path below this count as zero
+FITS = 10  # bisection steps for the fastest motion along a path
+AT_END = F(1e-7)  # length scales, radians: a stop that ends so near to the end of the path ends there
 MORE_SHARES = 8  # the same after the end of the known stop, where the body would rest otherwise
 SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
 AHEAD = F(0.995)  # part of the speed limits of end effectors that these samples may use
@@ -522,7 +532,7 @@ def curve_stop(held, variables, axes, stop, h, longer):
         size = max(size, abs(stop.way[i]))
         stop.push[i] = F(0)
     if size > SHORT:
-        write_place(variables, stop, instant_of(stop, F(0.5)), True, tick.pose)
+        go_to(held, variables, stop, instant_of(stop, F(0.5)), True, tick.pose)
         promised_residual(held, tick.pose, F(-1), F(0))
         for j in range(columns.shape[0]):
             tick.least[j], tick.most[j] = F(-math.inf), F(math.inf)
@@ -555,7 +565,7 @@ def bend_stop(held, variables, axes, stop, count, closed, h):
     for k in range(count):
         part = F(1) if k == count - 1 else NODES_AT[kind][k]
         t = instant_of(stop, part) if k < count - 1 else T
-        write_place(variables, stop, t, jerk, tick.pose)
+        go_to(held, variables, stop, t, jerk, tick.pose)
         left = promised_residual(held, tick.pose, part, ties)
         if not bound_node(tick, axes, columns, stop, part, progress(stop, t)[1], jerk, h):
             most = F(math.inf)
@@ -575,7 +585,7 @@ def most_off(held, variables, stop, count, jerk):
     tick, kind, most = held[3], kind_of(count, jerk), F(0)
     for n in range((1 if count == 1 else 2) + (1 if jerk else 0)):
         part = OFF_ONE[n] if count == 1 else MOST_OFF[kind][n]
-        write_place(variables, stop, instant_of(stop, part), jerk, tick.pose)
+        go_to(held, variables, stop, instant_of(stop, part), jerk, tick.pose)
         most = max(most, promised_residual(held, tick.pose, part, F(0)))
     return most
 
@@ -680,7 +690,7 @@ def excess_of_sample(variables, axes, stop, tick, q, gaps):
 
 @apart
 def worst_sample(held, variables, axes, stop, q, h):
-    """Return the largest part of a limit that the closed samples of a stop use, by divided differences.
+    """Return the largest part of a limit that the samples of a stop use, with loops closed, by divided differences.
 
     It is infinite if a sample cannot be closed or leaves position limits. If ticks are even, the samples are ticks, up
     to EXACT of them. Otherwise they are evenly spaced, and a part of the limits is left for what is between them.
@@ -700,7 +710,7 @@ def worst_sample(held, variables, axes, stop, q, h):
         step = h if n <= first else rest
         t += step
         write_place(variables, stop, min(t, T), True, tick.sample)
-        if not close(problem.loops, problem, tick.sample, False, STEPS) <= NEARLY:
+        if is_tied(held) and not close(problem.loops, problem, tick.sample, False, STEPS) <= NEARLY:
             return F(math.inf)
         worst = max(worst, excess_of_sample(variables, axes, stop, tick, q, (step, gap, before)) / kept)
         if worst > MOST_LONGER:
@@ -727,7 +737,8 @@ def find_stop(held, body, axes, q, off, stop, h):
     """
     variables, limits = body
     tick = held[3]
-    move(variables, axes, q, tick.sample, h)
+    go_to_next(held, variables, axes, q, tick.sample, h)
+    held[12][1][ALONG_BEGIN] = held[12][1][ALONG_POSE]
     copy(tick.sample, stop.start)
     for n in range(MOST_NODES):
         for i in range(axes.shape[0]):
@@ -767,7 +778,7 @@ def find_stop(held, body, axes, q, off, stop, h):
         closes = True
         if tied and not jerk:
             closes = stays_closed(held, variables, axes, stop, count, h)
-        elif tied and left <= closed and off <= OPEN * smallest:
+        elif (tied or follows_path(held)) and jerk and left <= closed and off <= OPEN * smallest:
             worst = worst_sample(held, variables, axes, stop, q, h)
             closes = worst <= F(1)
             if F(1) < worst < MOST_LONGER:
@@ -786,12 +797,22 @@ def find_stop(held, body, axes, q, off, stop, h):
 
 
 @device
+def go_to_next(held, variables, axes, q, out, h):
+    """Write the next sample to ``out`` (nq,), and note its coordinate on the path."""
+    move(variables, axes, q, out, h)
+    along = held[12][1]
+    along[ALONG_POSE] = along[ALONG_NOW] + axes[axes.shape[0] - 1, NEXT] * h
+
+
+@device
 def plan_tick(held, variables, axes, known, q, h):
     """Choose the velocities of the next sample of the known stop, from q (nq,)."""
     problem, tick = held[0], held[3]
     jerk, t = axes[0, TOP_JERK] < NO_LIMIT, known.clock[PASSED]
-    write_place(variables, known, t, jerk, tick.pose)
-    write_place(variables, known, t + h, jerk, tick.sample)
+    go_to(held, variables, known, t, jerk, tick.pose)
+    before = held[12][1][ALONG_POSE]
+    go_to(held, variables, known, t + h, jerk, tick.sample)
+    axes[axes.shape[0] - 1, NEXT] = (held[12][1][ALONG_POSE] - before) / h
     if is_tied(held):
         copy(q, tick.pose)
         close(problem.loops, problem, tick.sample, False, STEPS)
@@ -834,7 +855,7 @@ def put_back(held, variables, axes, q, h):
     ties, rounds = (CLOSED * smallest / SHUT, 5) if is_tied(held) else (F(0), 2)
     kept = F(1) - h / tick.slope[0] if jerk else F(0)
     for n in range(rounds + 1):
-        move(variables, axes, q, tick.pose, h)
+        go_to_next(held, variables, axes, q, tick.pose, h)
         left = promised_residual(held, tick.pose, F(-1), ties)
         open_by = correction_of(held, kept, ties) if jerk else left
         if open_by <= CLOSED * smallest or n == rounds:
@@ -895,7 +916,9 @@ def keep_tick(held, body, axes, known, found, q, h):
         copy(found.shapes[k], known.shapes[k])
     copy(found.clock, known.clock)
     known.clock[KNOWN] = F(1)
-    write_place(body[0], found, found.clock[ENDS_IN], jerk, known.end)
+    go_to(held, body[0], found, found.clock[ENDS_IN], jerk, known.end)
+    along = held[12][1]
+    along[ALONG_END], along[ALONG_WAITS] = along[ALONG_POSE], F(0)
     if is_tied(held):
         close(held[0].loops, held[0], known.end, False, STEPS)
     return True
@@ -1002,3 +1025,168 @@ def accept_tick(held, body, axes, together, levels, stops, q, h):
         put_back(held, variables, axes, q, h)
     known.clock[PASSED] += h
     return solved
+
+
+@apart
+def rate_along(held, variables, axes, q, h):
+    """Write to ``tick.shift`` the least velocities of all columns per velocity along the path, at the next sample.
+
+    Axes at a bound of their velocities do not go beyond. Return whether the rows are kept.
+    """
+    _, work, _, tick, columns, goal_of_row, states, (still, _), _, _, _, _, (_, along) = held
+    go_to_next(held, variables, axes, q, tick.pose, h)
+    promised_residual(held, tick.pose, F(-1), F(0))
+    copy(work.e, tick.first)
+    along[ALONG_POSE] += STEP_ALONG
+    promised_residual(held, tick.pose, F(-1), F(0))
+    size = F(0)
+    for i in range(work.e.shape[0]):
+        work.e[i] = (work.e[i] - tick.first[i]) / STEP_ALONG
+        size = max(size, abs(work.e[i])) if i < still and is_held(states, goal_of_row, i) else size
+    for j in range(columns.shape[0]):
+        row = axes[columns[j]]
+        slack = ROUNDING * row[TOP_SPEED]
+        tick.least[j] = F(0) if row[NEXT] <= row[NEXT_LOWER] + slack else F(-math.inf)
+        tick.most[j] = F(0) if row[NEXT] >= row[NEXT_UPPER] - slack else F(math.inf)
+    promised_step(held, False)
+    for i in range(still):
+        left = work.e[i] if is_held(states, goal_of_row, i) else F(0)
+        for j in range(columns.shape[0] if left != F(0) else 0):
+            left -= work.J[i, j] * tick.shift[j] / tick.unit[j]
+        if abs(left) > OPEN_ROWS * size:
+            return False
+    return size > F(0)
+
+
+@apart
+def push_along(held, variables, axes, q, h):
+    """Add to the chosen velocities the fastest motion along the path that the bounds of all velocities leave."""
+    tick, columns, last = held[3], held[4], axes.shape[0] - 1
+    for _ in range(FREE_ROUNDS):
+        if not rate_along(held, variables, axes, q, h):
+            return
+        room = axes[last, AXIS_UPPER] / h - axes[last, NEXT]
+        more = room
+        for j in range(columns.shape[0]):
+            row, v = axes[columns[j]], tick.shift[j]
+            if v > UNMOVED:
+                more = min(more, (row[NEXT_UPPER] - row[NEXT]) / v)
+            elif v < -UNMOVED:
+                more = min(more, (row[NEXT_LOWER] - row[NEXT]) / v)
+        for j in range(columns.shape[0] if more > F(0) else 0):
+            row = axes[columns[j]]
+            row[NEXT] = min(max(row[NEXT] + more * tick.shift[j], row[NEXT_LOWER]), row[NEXT_UPPER])
+        axes[last, NEXT] += max(more, F(0))
+        if more >= room:
+            return
+
+
+@apart
+def slow_tools(held, axes, q, h):
+    """Reduce the motion along the path, from ``plan`` to ``chosen``, to the speed limits of end effectors."""
+    tick, columns = held[3], held[4]
+    if not limits_tools(held):
+        return
+    for j in range(columns.shape[0]):
+        tick.shift[j] = axes[columns[j], NEXT]
+    part = tool_part(held, tick.shift, q, h)
+    if part <= CRUISE:
+        return
+    for j in range(columns.shape[0]):
+        tick.shift[j] = tick.plan[columns[j]]
+    least = tool_part(held, tick.shift, q, h)
+    take_part(axes, tick.plan, tick.chosen, max((CRUISE - least) / (part - least), F(0)) if part > least else F(0))
+    for i in range(axes.shape[0]):
+        tick.chosen[i] = axes[i, NEXT]
+
+
+@apart
+def fits_along(held, axes, stop, h):
+    """Return whether a stop without bends after the chosen velocities keeps its limits and the end of the path."""
+    for i in range(axes.shape[0]):
+        stop.curve[i] = F(0)
+        for n in range(MOST_NODES):
+            stop.bends[n, i] = F(0)
+    shape_stop(stop, axes, h, F(1) if axes[0, TOP_JERK] < NO_LIMIT else spare_of(held))
+    if stop.clock[ENDS_IN] <= F(0):
+        return True
+    begin_ways(stop, axes, h)
+    worst, keeps = excess_of(stop, axes, h)
+    return keeps and worst <= F(1) + ROUNDING
+
+
+@device
+def stay_along(held, variables, axes, known, q, h):
+    """Choose the velocities of a tick in which the body follows the known stop, which ends on the path."""
+    along = held[12][1]
+    plan_tick(held, variables, axes, known, q, h)
+    along[ALONG_WAITS] = along[ALONG_WAITS] + F(1) if known.clock[PASSED] >= known.clock[ENDS_IN] else F(0)
+    known.clock[PASSED] += h
+
+
+@device
+def ends_along(held, brakes):
+    """Return whether the known stop ends where the body has to stop: at the end of the path, or as it brakes."""
+    path, along = held[12]
+    return brakes or path[path.shape[0] - 1, PATH_PLACE] - along[ALONG_END] <= AT_END
+
+
+@apart
+def go_along(held, body, axes, together, levels, stops, q, h):
+    """Choose the velocities of a tick along the path, after ``begin_tick``.
+
+    Goals without a target take what the path leaves. If no faster motion is found, the body follows the known stop.
+
+    Returns:
+        The number of linear systems that were solved.
+    """
+    (variables, _), (known, found) = body, stops
+    problem, tick, columns, goal_of_row = held[0], held[3], held[4], held[5]
+    n, solved = axes.shape[0], F(0)
+    plan_tick(held, variables, axes, known, q, h)
+    for i in range(n):
+        tick.plan[i] = axes[i, NEXT]
+    push_along(held, variables, axes, q, h)
+    for i in range(n):
+        tick.chosen[i] = axes[i, NEXT]
+    slow_tools(held, axes, q, h)
+    share = F(1)
+    if not fits_along(held, axes, found, h):
+        low, high = F(0), F(1)
+        for _ in range(FITS):
+            share = F(0.5) * (low + high)
+            take_part(axes, tick.plan, tick.chosen, share)
+            if fits_along(held, axes, found, h):
+                low = share
+            else:
+                high = share
+        share = low
+    take_part(axes, tick.plan, tick.chosen, share)
+    for i in range(n):
+        tick.base[i] = axes[i, NEXT]
+    for j in range(columns.shape[0]):
+        tick.choice[j] = axes[columns[j], NEXT]
+    write_stops(tick, axes, columns, together, h, F(-1))
+    if others_lead(problem, goal_of_row):
+        for j in range(columns.shape[0]):
+            tick.reference[j] = axes[columns[j], NEXT]
+        solved = solve_tick(held, axes, together, q, h, levels, False)
+        if keep_tick(held, body, axes, known, found, q, h):
+            return solved
+    share = F(1)
+    for _ in range(MORE_SHARES if known.clock[PASSED] >= known.clock[ENDS_IN] else SHARES):
+        take_part(axes, tick.plan, tick.base, share)
+        if axes[n - 1, NEXT] > tick.plan[n - 1] and keep_tick(held, body, axes, known, found, q, h):
+            return solved
+        share *= F(0.5)
+    stay_along(held, variables, axes, known, q, h)
+    return solved
+
+
+@device
+def others_lead(problem, goal_of_row):
+    """Return whether there are rows of goals without targets."""
+    for i in range(problem.levels[problem.levels.shape[0] - 1]):
+        if goal_of_row[i] < 0 and goal_of_row[i] != TIED:
+            return True
+    return False

@@ -70,8 +70,12 @@ class Targets:
         self._late = False  # whether the body is still moving to its targets
         self._label = self._nodes.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
-    def show(self, frame: Frame) -> None:
-        """Show the targets of a frame."""
+    def show(self, frame: Frame, *, hidden: bool = False) -> None:
+        """Show the targets of a frame, or hide what is not below their parent in the scene."""
+        if hidden:
+            for node in (self._misses, self._label, *([] if self._gizmo is None else [self._gizmo])):
+                node.visible = False
+            return
         self._show_editors(frame)
         self._show_gizmo(frame)
 
@@ -158,6 +162,7 @@ class Targets:
         place = editor.position if editor.has_position else tip_of(frame.pose, editor, frame.added)[0]
         if self._gizmo is not None and self._held is None:
             move_node(self._gizmo, place * self.scale, wxyz(self._axes))
+            self._gizmo.visible = True
         move_node(self._label, place * self.scale + 2.2 * _BALL * self._size * self._up)
         text = editor.label
         if editor.key in frame.missed:
