@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from synovia.errors import FileError, FormatError
 from synovia.ik.proofs.together import Step
-from synovia.results import SharedProof
+from synovia.results import Proof, SharedProof
 
 pytestmark = pytest.mark.compiled
 
@@ -67,6 +68,33 @@ def test_hands_that_need_the_trunk_turned_both_ways_exclude_each_other(angle):
         (proof.aims, (*proof.steps, Step(-1, 0, np.array([-1], np.int32)))),
     ):
         assert not replace(proof, aims=aims, steps=steps).check()
+
+
+def test_a_proof_of_several_goals_is_saved_and_read_and_damage_is_noticed(tmp_path):
+    goals = [sy.PositionGoal(side, turned(x).position(side)) for side, x in (("left", 1.2), ("right", -1.2))]
+    proof = sy.solve(two_arms(), goals, "full-body").find_conflict().proof
+    file = tmp_path / "both.npz"
+    proof.save(file)
+    with pytest.raises(FileError):
+        proof.save(file)
+    with pytest.raises(FormatError, match="npz"):
+        proof.save(tmp_path / "both.txt")
+    read = SharedProof.load(file)
+    assert read.claim == proof.claim
+    assert read.check()
+    with np.load(file) as archive:
+        content = dict(archive)
+    for name, value in {
+        "labels": np.array(["left", "hand"]),
+        "numbers": content["numbers"] * 0.9,
+        "tokens": content["tokens"][:-1],
+        "steps": content["steps"][:-1],
+    }.items():
+        np.savez(file, **{**content, name: value})
+        with pytest.raises(FormatError, match="damaged"):
+            SharedProof.load(file)
+    with pytest.raises(FormatError):
+        Proof.load(file)
 
 
 def test_a_goal_that_is_out_of_reach_is_a_conflict_alone():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.diagnosis.explain import _limits_in_the_way
+from synovia.diagnosis.explain import limits_in_the_way
 from synovia.ik import Reason, Relief
 from synovia.ik.solution import GoalError, length_text
 from synovia.model.geometry import as_direction
@@ -46,7 +46,7 @@ def test_limits_are_named_only_where_a_missed_goal_hangs_on_them():
     assert "at a limit" in text.lower()
     assert "left_lower_leg" not in text
     knee = Relief("left_lower_leg", GoalError(0.1, 0.0))  # with the foot planted it would be its reason
-    at_limits, _ = _limits_in_the_way(solution, [Reason(0, (), (knee,), None, None)])
+    at_limits, _ = limits_in_the_way(solution, [Reason(0, (), (knee,), None, None)])
     assert "left_lower_leg" in at_limits
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 from dataclasses import dataclass, fields, replace
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import as_path, write_bytes
-from synovia.io.npz import read_arrays, texts_of
+from synovia.io.base import as_path
+from synovia.io.npz import read_arrays, texts_of, write_archive
 from synovia.model.geometry import Array
 from synovia.text import length_text
 
@@ -158,13 +157,7 @@ class Proof:
             FileError: If the file exists and ``force`` is not set, or it cannot be written.
             FormatError: If the file name has another suffix.
         """
-        where = as_path(path)
-        if where.suffix.lower() != ".npz":
-            raise FormatError("proofs are saved as .npz", where=str(where), value=where.suffix, expected=".npz")
-        data = io.BytesIO()
-        values: dict[str, Any] = {one.name: np.asarray(getattr(self, one.name)) for one in fields(self)}
-        np.savez_compressed(data, schema=np.array(SCHEMA), **values)
-        write_bytes(where, data.getvalue(), force=force)
+        write_proof(path, SCHEMA, {one.name: np.asarray(getattr(self, one.name)) for one in fields(self)}, force=force)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -214,3 +207,11 @@ def at_least(value: float, unit: float | None, *, angle: bool) -> str:
         step = 10.0 ** (math.floor(math.log10(shown)) + 1 - digits)
         shown = math.floor(shown / step) * step
     return f"{shown:.3g} deg" if angle else length_text(shown / scale, unit)
+
+
+def write_proof(path: str | os.PathLike[str], schema: str, content: dict[str, Any], *, force: bool) -> None:
+    """Write the arrays of a proof to a file; see ``Proof.save``."""
+    where = as_path(path)
+    if where.suffix.lower() != ".npz":
+        raise FormatError("proofs are saved as .npz", where=str(where), value=where.suffix, expected=".npz")
+    write_archive(where, {"schema": np.array(schema), **content}, force=force)

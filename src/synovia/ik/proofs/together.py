@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.errors import FormatError
 from synovia.ik.interrupts import Watch
-from synovia.ik.proofs.chain import Chain, held_text
+from synovia.ik.proofs.chain import held_text
 from synovia.ik.proofs.conditions import conditions_of, join
-from synovia.ik.proofs.search import Parts, search
+from synovia.ik.proofs.proof import write_proof
+from synovia.ik.proofs.search import Part, Parts, search
+from synovia.io.base import as_path
+from synovia.io.npz import read_arrays, texts_of
+from synovia.model.geometry import Array
+
+_SCHEMA: Final = "synovia.shared-proof/1"
+_NAMES: Final = ("labels", "held", "sizes", "numbers", "shared", "steps", "tokens")
+_KIND: Final = "a proof that SharedProof.save wrote"
 
 _MOST_BOXES: Final = 2_000
 _MOST_TOKENS: Final = 2_000_000  # of all searches together: some seconds
@@ -24,13 +36,15 @@ class Aim(NamedTuple):
 
     Args:
         label: Its label.
-        chain: The joints that move it.
+        held: Names of joints that stay in place.
         parts: What it brings to targets, with its tolerances.
+        keys: What tells its joints from others, see ``Chain``; not in a proof that was read.
     """
 
     label: str
-    chain: Chain
+    held: tuple[str, ...]
     parts: Parts
+    keys: tuple[tuple[int, int], ...] = ()
 
 
 class Step(NamedTuple):
@@ -75,7 +89,7 @@ class SharedProof:
     def claim(self) -> str:
         """The claim in a sentence."""
         names = " and ".join(repr(aim.label) for aim in self.aims)
-        held = dict.fromkeys(name for aim in self.aims for name in aim.chain.held)
+        held = dict.fromkeys(name for aim in self.aims for name in aim.held)
         return f"No pose within the joint limits meets {names} together{held_text([*held])}."
 
     def check(self) -> bool:
@@ -84,9 +98,72 @@ class SharedProof:
 
         return excludes_together([aim.parts.arrays() for aim in self.aims], self.shared, self.steps)
 
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the proof as a compressed NumPy archive, without pickle.
+
+        Args:
+            path: The file, ``.npz``.
+            force: Whether an existing file may be replaced.
+
+        Raises:
+            FileError: If the file exists and ``force`` is not set, or it cannot be written.
+            FormatError: If the file name has another suffix.
+        """
+        held = dict.fromkeys(name for aim in self.aims for name in aim.held)
+        arrays = [aim.parts.arrays() for aim in self.aims]
+        content: dict[str, Any] = {
+            "labels": np.array([aim.label for aim in self.aims], np.str_),
+            "held": np.array([*held], np.str_),
+            "sizes": np.array([kinds.shape for _, kinds, *_ in arrays], np.int64),
+            "numbers": np.concatenate([part.ravel() for several in arrays for part in several]),
+            "shared": self.shared,
+            "steps": np.array([(step.joint, step.goal, len(step.tokens)) for step in self.steps], np.int64),
+            "tokens": np.concatenate([step.tokens for step in self.steps]).astype(np.int32),
+        }
+        write_proof(path, _SCHEMA, {**content, "digest": np.array(_digest(content))}, force=force)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a proof that ``save`` wrote; ``check`` then says whether it holds.
+
+        Args:
+            path: The file, ``.npz``.
+
+        Raises:
+            FileError: If the file cannot be read.
+            FormatError: If the file is damaged, or of another kind.
+        """
+        where = as_path(path)
+        found = read_arrays(where, ("schema", *_NAMES, "digest"), _KIND)
+        if texts_of(found.get("schema", np.zeros(1))) != [_SCHEMA] or len(found) != len(_NAMES) + 2:
+            raise FormatError("archive has no such proof", where=str(where), expected=f"schema {_SCHEMA!r}")
+        labels, held = texts_of(found["labels"]), texts_of(found["held"])
+        known = texts_of(found["digest"]) == [_digest({name: found[name] for name in _NAMES})]
+        if not known or labels is None or held is None:
+            raise FormatError("proof is damaged", where=str(where), expected=_KIND)
+        numbers, first, aims = found["numbers"], 0, list[Aim]()
+        for label, (p, n) in zip(labels, found["sizes"].tolist(), strict=True):
+            values: list[Array] = []
+            for shape in ((p, n + 1, 3, 4), (p, n), (n, 2), (p, 3), (p,)):
+                values.append(numbers[first : first + math.prod(shape)].reshape(shape))
+                first += math.prod(shape)
+            fixed, kinds, limits, targets, near = values
+            each = zip(fixed, kinds, targets, near.tolist(), strict=True)
+            aims.append(Aim(label, tuple(held), Parts(limits[:, 0], limits[:, 1], tuple(Part(*one) for one in each))))
+        ends = np.cumsum(found["steps"][:, 2])[:-1]
+        tokens = np.split(found["tokens"], ends)
+        steps = (Step(j, g, part) for (j, g, _), part in zip(found["steps"].tolist(), tokens, strict=True))
+        return cls(tuple(aims), found["shared"], tuple(steps))
+
     def __repr__(self) -> str:
         """Return the claim."""
         return f"<SharedProof: {self.claim}>"
+
+
+def _digest(content: dict[str, Any]) -> str:
+    """Return the hash of the content of a file."""
+    parts = (b"%r %r " % (one.dtype.str, one.shape) + one.tobytes() for one in content.values())
+    return blake2b(b"".join(parts), digest_size=32).hexdigest()
 
 
 def aims_of(solution: Any, places: Sequence[int]) -> list[Aim]:
@@ -97,7 +174,8 @@ def aims_of(solution: Any, places: Sequence[int]) -> list[Aim]:
         places: Indices of the goals.
     """
     found = [(solution.ik.goals[g].label, conditions_of(solution, g)) for g in places]
-    return [Aim(label, *join(conditions)) for label, conditions in found if conditions]
+    joined = [(label, join(conditions)) for label, conditions in found if conditions]
+    return [Aim(label, chain.held, parts, chain.keys) for label, (chain, parts) in joined]
 
 
 def exclude_together(aims: list[Aim], watch: Watch) -> SharedProof | None:
@@ -109,10 +187,10 @@ def exclude_together(aims: list[Aim], watch: Watch) -> SharedProof | None:
     """
     if len(aims) < 2:
         return None
-    common = sorted(key for key in aims[0].chain.keys if all(key in aim.chain.keys for aim in aims))
+    common = sorted(key for key in aims[0].keys if all(key in aim.keys for aim in aims))
     if not common:
         return None
-    shared = np.array([[aim.chain.keys.index(key) for aim in aims] for key in common], np.int64)
+    shared = np.array([[aim.keys.index(key) for aim in aims] for key in common], np.int64)
     first = aims[0].parts
     limits = np.stack([first.low[shared[:, 0]], first.high[shared[:, 0]]], axis=1)
     stack, steps, order = [limits], list[Step](), list(range(len(aims)))
