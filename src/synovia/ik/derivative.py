@@ -378,8 +378,10 @@ class Chart:
 
     def _half_angles(self, k: int, quat: Array) -> tuple[Array, bool]:
         """Return the two half-angles that bound a swing in its quadrant, and whether others apply right next to it."""
-        limit, s = self.limits[k], swing_twist(self.limits[k], quat[None])[0, :2]
-        ahead, behind = limit[[layout.SWING_X, layout.SWING_Y]], limit[[layout.SWING_X_BACK, layout.SWING_Y_BACK]]
+        limit: Array = self.limits[k]
+        s: Array = swing_twist(limit, quat[None])[0, :2]
+        ahead: Array = limit[[layout.SWING_X, layout.SWING_Y]]
+        behind: Array = limit[[layout.SWING_X_BACK, layout.SWING_Y_BACK]]
         half: Array = np.where(s >= 0.0, ahead, behind)
         return half, bool(((np.abs(s) <= _NEAR) & (ahead != behind)).any())
 
