@@ -51,8 +51,8 @@ class Servo(ChecksArguments):
     as if each had a servo of its own.
 
     Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. With a jerk limit and several goals, this rarely fails for a moment. With ``late="slow"``, a ``Twist`` is late
-    where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
+    priority. With a jerk limit and several goals, this rarely fails for a moment. With ``late="slow"``, a ``Twist``
+    is late where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
     the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
