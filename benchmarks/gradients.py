@@ -1,22 +1,27 @@
 """Derivatives of answers against central differences of answers solved again, and the times of their products.
 
-    python benchmarks/gradients.py [--problems 100] [--seed 0]
+    python benchmarks/gradients.py [--problems 10000] [--first 0] [--seconds 180] [--add]
 
-Each case is a body with goals: positions, poses, balance, priorities, a posture, active limits, loops, clearance, and
-targets out of reach. Its answers are solved at a tolerance of 1e-12, moved targets from the answer. The differences are
-estimates: solvers take errors that differ by 1e-9 as equal. So a derivative is wrong if it differs by more than the bar
-and by more than five times what the estimates themselves differ by; where these differ by more than the bar, the
-problem is undecided. A kink is an answer at a switch, of which the derivative says so itself.
+Problem k is that of case k mod 27, with seeds of its own: positions, poses, balance, priorities, active limits, loops,
+clearance, and targets out of reach, of arms, hands, humanoids, a quadruped and a linkage. Its answers are solved at a
+tolerance of 1e-12, moved targets from the answer. The differences are estimates: solvers take errors that differ by
+1e-9 as equal. So a derivative is wrong if it differs by more than the bar and by more than five times what the
+estimates themselves differ by; where these differ by more than the bar, the problem is undecided. A kink is an answer
+at a switch, of which the derivative says so itself.
+
+``--seconds`` ends the run early, and the result says which problem is next; ``--add`` adds to the result on disk.
 """
 
 import argparse
+import json
 import sys
 import time
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from common import machine, save, table, verdicts
+from common import RESULTS, machine, needed_data, save, table, verdicts
 
 import synovia as sy
 
@@ -30,44 +35,63 @@ TIGHT = (1e-12, 1e-12)
 
 def cases():
     """Return the cases: name, IK, and joints with the factor of their places."""
+    data = needed_data()
     arm, man, dog = sy.bundled("arm7"), sy.bundled("humanoid"), sy.bundled("quadruped")
-    hand, clear = sy.bundled("humanoid_hands"), sy.with_shapes(sy.bundled("arm7"))
+    fingers, clear = sy.bundled("humanoid_hands"), sy.with_shapes(sy.bundled("arm7"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # meshes that the folder does not have
+        panda, ur5, so100, g1 = (
+            sy.load_skeleton(data / "robot" / f"{name}.urdf") for name in ("panda", "ur5_robot", "so100", "g1_29dof")
+        )
+        allegro, shadow = (
+            sy.load_skeleton(data / "hands" / f"{name}_hand_right.urdf") for name in ("allegro", "shadow")
+        )
     world = sy.World([sy.Sphere(center=(0.3, 0.0, 0.4), radius=0.15)])
     narrow = arm.with_limits({"joint2": (-0.3, 0.3), "joint4": (-1.0, -0.5)})
     paws = [name for name in dog.tips if "foot" in name or "paw" in name][:2] or list(dog.tips)[:2]
-    fingers = [name for name in hand.tips if "index" in name.lower()][:1] or list(hand.tips)[-1:]
+    index = next(name for name in fingers.tips if "index" in name.lower())
+    flange, wrist, palm = "panda_hand_tcp_joint", "ee_fixed_joint", "left_hand_palm_joint"
+    tips = ["joint_3.0_tip", "joint_7.0_tip", "joint_11.0_tip", "joint_15.0_tip"]
     heavy = sy.with_body_masses(man)
     balance = sy.CenterOfMassGoal(heavy.rest_pose().center_of_mass())
 
     def ik(body, goals, solver, **options):
         return sy.IK(body, goals, solver, **{"tolerance": TIGHT} | options)
 
-    position, pose = sy.PositionGoal, sy.PoseGoal
+    def case(name, body, goal, solver, joints, *, far=1.0, levels=False, **options):
+        goals = [goal(joint, **({"priority": k} if levels else {})) for k, joint in enumerate(joints)]
+        return name, ik(body, goals, solver, **options), dict.fromkeys(joints, far)
+
+    position, pose, hands = sy.PositionGoal, sy.PoseGoal, ["left_hand", "right_hand"]
     return [
-        ("arm, position", ik(arm, position("tool"), "lm"), {"tool": 1.0}),
-        ("arm, pose", ik(arm, pose("tool"), "lm"), {"tool": 1.0}),
-        ("arm, pose, by levels", ik(arm, pose("tool"), "full-body"), {"tool": 1.0}),
-        ("arm, position out of reach", ik(arm, position("tool"), "lm"), {"tool": 2.5}),
-        ("arm, pose out of reach", ik(arm, pose("tool"), "lm"), {"tool": 2.5}),
-        ("narrow arm, pose", ik(narrow, pose("tool"), "lm"), {"tool": 1.3}),
-        ("humanoid, hand", ik(man, position("left_hand"), "lm"), {"left_hand": 1.0}),
-        ("humanoid, hand out of reach", ik(man, position("left_hand"), "lm"), {"left_hand": 3.0}),
-        (
-            "humanoid, hands, free root",
-            ik(man, [position("left_hand"), position("right_hand")], "full-body", root="free"),
-            {"left_hand": 1.0, "right_hand": 1.0},
-        ),
-        (
-            "humanoid, two levels",
-            ik(man, [position("left_hand", priority=0), position("right_hand", priority=1)], "full-body"),
-            {"left_hand": 1.0, "right_hand": 1.0},
-        ),
+        case("arm7, position", arm, position, "lm", ["tool"]),
+        case("Panda, pose", panda, pose, "lm", [flange]),
+        case("UR5, pose", ur5, pose, "lm", [wrist]),
+        case("SO-100, position", so100, position, "lm", ["link:gripper"]),
+        case("arm7, pose, by levels", arm, pose, "full-body", ["tool"]),
+        case("Panda, two levels", panda, position, "full-body", [flange, "panda_joint5"], levels=True),
+        case("arm7, position out of reach", arm, position, "lm", ["tool"], far=2.5),
+        case("UR5, pose out of reach", ur5, pose, "lm", [wrist], far=1.5),
+        case("Panda, pose out of reach", panda, pose, "lm", [flange], far=1.5),
+        case("arm7, position out of reach, by levels", arm, position, "full-body", ["tool"], far=2.5),
+        case("narrow arm7, pose", narrow, pose, "lm", ["tool"], far=1.3),
+        case("Allegro, finger tips", allegro, position, "lm", tips),
+        case("Shadow, finger and thumb", shadow, position, "lm", ["FFtip", "THtip"]),
+        case("Shadow, tips out of reach", shadow, position, "lm", ["FFtip", "THtip"], far=1.3),
+        case("hands, finger", fingers, position, "lm", [index]),
+        case("humanoid, hand", man, position, "lm", ["left_hand"]),
+        case("humanoid, hand out of reach", man, position, "lm", ["left_hand"], far=3.0),
+        case("humanoid, pose out of reach", man, pose, "lm", ["left_hand"], far=1.3),
+        case("humanoid, hands, free root", man, position, "full-body", hands, root="free"),
+        case("humanoid, two levels", man, position, "full-body", hands, levels=True),
         ("humanoid, balance", ik(heavy, [position("left_hand"), balance], "full-body"), {"left_hand": 1.0}),
-        ("finger", ik(hand, position(fingers[0]), "lm"), {fingers[0]: 1.0}),
-        ("quadruped, paws", ik(dog, [position(paw) for paw in paws], "full-body"), dict.fromkeys(paws, 1.0)),
-        ("five-bar linkage", ik(five_bar(), position("right_forearm"), None), {"right_forearm": 1.0}),
+        case("G1, pose", g1, pose, "lm", [palm]),
+        case("G1, pose out of reach", g1, pose, "lm", [palm], far=1.5),
+        case("G1, two levels", g1, position, "full-body", [palm, "right_hand_palm_joint"], levels=True),
+        case("quadruped, paws", dog, position, "full-body", paws),
+        case("five-bar linkage", five_bar(), position, None, ["right_forearm"]),
         (
-            "arm, clearance",
+            "arm7, clearance",
             ik(clear, [position("tool"), sy.ClearanceGoal(0.02, world=world)], "full-body", tolerance=(1e-9, 1e-9)),
             {"tool": 1.0},
         ),
@@ -88,26 +112,27 @@ def answers(ik, joints, count, seed):
         yield ik.solve(targets, start=body.random_pose(seed + 2 * k + 1))
 
 
-def judged(name, ik, joints, count, seed):
-    """Return the row of a case."""
-    row = {"case": name, "problems": count, "kinks": 0, "undecided": 0, "exact": 0, "wrong": 0, "worst": 0.0}
-    spent = 0.0
-    for solution in answers(ik, joints, count, seed):
-        begun = time.process_time()
-        found = solution.derivative()
-        spent += time.process_time() - begun
-        if found.kink:
-            row["kinks"] += 1
-            continue
-        wanted, doubt = estimate(ik, solution)
-        error = float(np.abs(found - wanted).max()) / max(float(np.abs(wanted).max()), 1e-9)
-        if doubt > BAR and error <= 5.0 * doubt:
-            row["undecided"] += 1
-            continue
-        row["exact"] += error <= max(BAR, 5.0 * doubt)
-        row["wrong"] += error > max(WRONG, 5.0 * doubt)
-        row["worst"] = max(row["worst"], error)
-    return row | {"ms": 1e3 * spent / count}
+def judge(ik, joints, seed, row):
+    """Judge the answer to one problem, and add it to the row of its case."""
+    (solution,) = answers(ik, joints, 1, seed)
+    begun = time.process_time()
+    found = solution.derivative()
+    row["seconds"] += time.process_time() - begun
+    row["problems"] += 1
+    row["misses"] += not solution.reached
+    if found.kink:
+        row["kinks"] += 1
+        return
+    wanted, doubt = estimate(ik, solution)
+    error = float(np.abs(found - wanted).max()) / max(float(np.abs(wanted).max()), 1e-9)
+    if doubt > BAR and error <= 5.0 * doubt:
+        row["undecided"] += 1
+        return
+    row["exact"] += error <= max(BAR, 5.0 * doubt)
+    row["worst"] = max(row["worst"], error)
+    if error > max(BAR, 5.0 * doubt):
+        row["wrong"] += error > WRONG
+        row["seeds"].append(seed)
 
 
 def rounds(count, seed):
@@ -141,37 +166,67 @@ def rounds(count, seed):
     return out
 
 
+COUNTS = ("problems", "misses", "kinks", "undecided", "exact", "wrong")
+
+
 def main():
     """Judge the derivatives, measure the times, and print both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--problems", type=int, default=100)
+    parser.add_argument("--problems", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0, help="the first problem")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no problem after this time")
+    parser.add_argument("--add", action="store_true", help="go on after the problems of the result on disk")
     parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cases", nargs="+", help="only cases with one of these words")
     options = parser.parse_args()
+    some = [one for one in cases() if not options.cases or any(word in one[0] for word in options.cases)]
     rows = [
-        judged(name, ik, joints, options.problems, options.seed)
-        for name, ik, joints in cases()
-        if not options.cases or any(word in name for word in options.cases)
+        dict.fromkeys(("case", *COUNTS), 0) | {"case": one[0], "worst": 0.0, "seconds": 0.0, "seeds": []}
+        for one in some
     ]
-    times = rounds(options.rows, options.seed)
-    judgeable = sum(row["problems"] - row["kinks"] - row["undecided"] for row in rows)
-    exact = sum(row["exact"] for row in rows) / max(judgeable, 1)
-    backward = times["pull_back"] / times["solve_many"]
+    first = options.first
+    if options.add:
+        before = json.loads((RESULTS / "gradients.json").read_text(encoding="utf-8"))
+        rows, first = before["rows"], before["next"]
+    end = time.monotonic() + options.seconds
+    following = first
+    while following < first + options.problems and time.monotonic() < end:
+        k, which = divmod(following, len(some))
+        judge(*some[which][1:], 2 * k, rows[which])
+        following += 1
+    times = rounds(options.rows, 0)
+    total = {name: sum(row[name] for row in rows) for name in COUNTS}
+    decided = total["problems"] - total["kinks"] - total["undecided"]
+    exact, backward = total["exact"] / max(decided, 1), times["pull_back"] / times["solve_many"]
     bars, held = verdicts(
         [
             (
-                f"at least 99 % of the decided answers without a kink agree to {BAR:g}: {100 * exact:.2f} %",
+                f"of {decided} decided answers without a kink, at least 99 % agree to {BAR:g}: {100 * exact:.2f} %",
                 exact >= 0.99,
             ),
-            (f"none differs by more than {WRONG:g}", not any(row["wrong"] for row in rows)),
+            (f"none differs by more than {WRONG:g}: {total['wrong']} do", total["wrong"] == 0),
             (f"products take at most 0.3 of the solves: {backward:.2f}", backward <= 0.3),
         ]
     )
-    head = list(rows[0]) if rows else ["case"]
-    cells = [[f"{cell:.2g}" if isinstance(cell, float) else cell for cell in row.values()] for row in rows]
+    head = ["case", *COUNTS, "worst", "ms"]
+    cells = [
+        [
+            *(row[name] for name in head[:-2]),
+            f"{row['worst']:.1e}",
+            f"{1e3 * row['seconds'] / max(row['problems'], 1):.1f}",
+        ]
+        for row in [
+            *rows,
+            total
+            | {
+                "case": "all",
+                "worst": max(row["worst"] for row in rows),
+                "seconds": sum(row["seconds"] for row in rows),
+            },
+        ]
+    ]
     text = f"{table(head, cells)}\n\n{table(list(times), [[f'{ms:.2f} ms' for ms in times.values()]])}\n\n{bars}"
-    result = {"rows": rows, "times": times, "exact": exact, "backward": backward}
+    result = {"rows": rows, "next": following, "times": times, "exact": exact, "backward": backward}
     save("gradients", "Derivatives of answers, and the times of their products", result, text, machine())
     sys.exit(0 if held else 1)
 

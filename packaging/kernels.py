@@ -8,15 +8,18 @@ is built for CPython's stable ABI, so it serves every version from 3.11 on. numb
 once, with everything that it calls. LLVM optimises that code for each level, with the passes that numba uses. C code
 that this script writes takes the arguments. The same sources and versions give the same bytes.
 
-Objects are kept in the cache folder by a hash of their sources, so that after an edit only what it changes is compiled.
-So are the modules: a clone without its own uses those that another clone of the same sources has compiled for this
-processor. The script needs numba, a C compiler and NumPy's headers.
+Objects are kept in the cache folder by a hash of their sources without comments and docstrings, so that after an edit
+only what it changes is compiled. The modules are kept, too: a clone without its own uses those that another clone of
+the same sources has compiled for this processor. The script needs numba, a C compiler and NumPy's headers.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import ctypes
+import functools
+import hashlib
 import json
 import os
 import platform
@@ -145,6 +148,31 @@ def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
             yield symbol, made.fndesc.llvm_func_name, made.library._get_module_for_linking().as_bitcode()
 
 
+@functools.cache
+def _code_of(text: bytes) -> bytes:
+    """Return the syntax tree of a source without docstrings."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body[0] = ast.Pass()
+    return ast.dump(tree).encode()
+
+
+def code_digest(module: str, versions: Sequence[str]) -> str:
+    """Return a hash of a kernel module and of all modules that it imports, as code: texts for readers do not count.
+
+    Args:
+        module: Dotted name below ``synovia.kernels``.
+        versions: What else determines the objects.
+    """
+    from synovia.kernels.compiler import sources
+
+    out = hashlib.sha256("\0".join(versions).encode())
+    for name, text in sorted(sources.sources_of(sources.modules()[module]).items()):
+        out.update(name.encode() + b"\0" + _code_of(text) + b"\0")
+    return out.hexdigest()[:16]
+
+
 class Objects:
     """Processes that compile, and the folder where objects are kept.
 
@@ -177,20 +205,22 @@ class Objects:
 
     def of(self, names: list[str], levels: Sequence[str]) -> list[Path]:
         """Return the folders, one a level, of the objects of some entry points of one module; compile what lacks."""
-        from synovia.kernels.compiler import entries, kept, sources
+        from synovia.kernels.compiler import entries, kept
 
         module = names[0].rpartition(".")[0]
         versions = (*map(str, LEVELS[MACHINE].items()), *made_with().values(), FORM, entries.described(names), *names)
-        key = sources.digest(sources.modules()[module], versions)
+        key = code_digest(module, versions)
         root = kept.cache_root() / "objects"
         root.mkdir(parents=True, exist_ok=True)
         placed = {level: root / f"{module}.{level}-{key}" for level in levels}
-        while not kept.lock(f"objects/{module}-{key}"):  # another run compiles the same
-            time.sleep(_POLL)
-        try:
-            self._compile(names, {level: folder for level, folder in placed.items() if not folder.exists()}, root)
-        finally:
-            kept.unlock(f"objects/{module}-{key}")
+        while any(not folder.exists() for folder in placed.values()):
+            if not kept.lock(f"objects/{module}-{key}"):  # another run compiles the same
+                time.sleep(_POLL)
+                continue
+            try:
+                self._compile(names, {level: folder for level, folder in placed.items() if not folder.exists()}, root)
+            finally:
+                kept.unlock(f"objects/{module}-{key}")
         for folder in placed.values():
             kept.note_use(folder)
         return [*placed.values()]

@@ -7,6 +7,7 @@ less than that resolves. So several steps are tried, and the estimate is taken o
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import null_space
 
 import synovia as sy
 from synovia.ik.derivative import Differentiable, missed_goals, target_parts
@@ -15,6 +16,7 @@ from synovia.model import Kind
 from synovia.model.geometry import rotation_between
 
 STEPS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)  # radians, length scales
+_SOFT = 3e-5  # curvature, relative to the largest, below which Newton's method leaves a direction as it is
 MISSED_STEPS = (1e-6, 1e-5, 1e-4, 1e-3)  # for misses, whose answers are found less exactly
 
 
@@ -133,10 +135,14 @@ class Refined:
             K[:, : self.n] = ((found[1 : 1 + self.n] - found[1 + self.n :]) / (2 * h)).T
             for j in range(m):
                 K[:, self.n + j] = self.conditions(q[None], forces + np.eye(m)[j], targets)[0] - now
-            step = np.linalg.lstsq(K, -now, rcond=1e-7)[0]
-            q = self.chart.moved(q, step[None, : self.n])[0]
-            forces = forces + step[self.n :]
-            if k and np.abs(step[: self.n]).max() < 1e-11:
+            n = self.n
+            A, C, F, g = K[:n, :n], K[n:, :n], K[:n, n:], now[:n]
+            x = np.linalg.lstsq(C, -now[n:], rcond=1e-7)[0] if m else np.zeros(n)
+            Z = null_space(C, rcond=1e-7) if m else np.eye(n)
+            x = x - Z @ np.linalg.lstsq(Z.T @ A @ Z, Z.T @ (g + A @ x), rcond=_SOFT)[0]
+            q = self.chart.moved(q, x[None])[0]
+            forces = forces + np.linalg.lstsq(F, -(g + A @ x), rcond=1e-7)[0] if m else forces
+            if k and np.abs(x).max() < 1e-11:
                 return self.p.ik.skeleton.follow(q)
         return start
 

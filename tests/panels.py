@@ -106,10 +106,13 @@ def make_page(session, monkeypatch):
         show=lambda frame: None,
         show_shapes=lambda shown: None,
         frame_body=lambda side=None: None,
-        path=SimpleNamespace(shown=False),
+        path=SimpleNamespace(shown=False, contacts=False),
+        leash=SimpleNamespace(on=True, moved=np.zeros(3)),
+        balls=[],
         original=SimpleNamespace(shown=False),
         onion=SimpleNamespace(mode="off", every=5),
         sketches=SimpleNamespace(shown=True),
+        causes=SimpleNamespace(show=lambda causes: None),
         view_axes=lambda: tuple(np.eye(3)),
     )
     monkeypatch.setattr("synovia.viewer.page.page.Scene", lambda *_, **__: scene)

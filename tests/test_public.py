@@ -284,7 +284,7 @@ OPTIONS = {
     "priority": {"int", "int | None"},
     "progress": {"Progress | None"},
     "rate": {"float"},  # ticks per second
-    "rest": {"Rest | None", "Pose | None", "Array"},  # a pose; the transform of a joint at rest
+    "rest": {"Rest | None", "Array"},  # a pose; the transform of a joint at rest
     "seed": {"int"},
     "side": {"str | None"},
     "solver": {"Solver | SolverName | None", "Solver | str | None"},

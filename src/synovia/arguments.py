@@ -23,7 +23,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 @functools.cache
 def options_in(group: type) -> dict[str, tuple[str, Any]]:
-    """Return the type of each option of a group, as it is written, and its default or its ``Shared``."""
+    """Return, for each option of a group, its type as source text, and its default or its ``Shared``."""
     out: dict[str, tuple[str, Any]] = {}
     for name, written in group.__annotations__.items():
         tree: Any = ast.parse(getattr(written, "__forward_arg__", written), mode="eval")
@@ -34,7 +34,7 @@ def options_in(group: type) -> dict[str, tuple[str, Any]]:
 
 
 def _defaults(group: type) -> dict[str, tuple[str, Any]]:
-    """Return the type of each option of a group, as it is written, and its default."""
+    """Return, for each option of a group, its type as source text, and its default."""
     found = options_in(group).items()
     return {
         name: (kind, usual.default if isinstance(usual, options.Shared) else usual) for name, (kind, usual) in found
@@ -45,8 +45,9 @@ def takes(group: type) -> Callable[[_F], _F]:
     """Return a decorator that shows a group of options in the signature of a function with ``**options``.
 
     Args:
-        group: A ``TypedDict`` whose annotations have the type of each option, and its default or its name in
-            ``synovia.options``: ``Annotated[bool, HOLD_FEET]``. Functions share it. Its module postpones annotations.
+        group: A ``TypedDict``, which several functions may use. Its annotations have the type of each option, and its
+            default or its name in ``synovia.options``, such as ``Annotated[bool, HOLD_FEET]``. Its module imports
+            ``annotations`` from ``__future__``.
     """
 
     def decorate(function: _F) -> _F:
@@ -61,7 +62,7 @@ def takes(group: type) -> Callable[[_F], _F]:
 
 
 def completed(group: type, given: Mapping[str, Any], function: str) -> Any:
-    """Return the options of a group as attributes, with the defaults of those that are not given.
+    """Return an object whose attributes are the options of a group; options that are not given have their defaults.
 
     Raises:
         UnknownNameError: If an option is not in the group.

@@ -30,7 +30,7 @@ _MANY: Final = 1000  # for more names, only prefixes are compared: difflib takes
 _LONGEST_NAME: Final = 100  # largest number of characters of names that difflib compares, because its time is quadratic
 _LONGEST_VALUE: Final = 120
 _LONGEST_PART: Final = 1000  # characters of a part of a message, which may contain a name or a path
-# matches a first word that is not code such as ``sy.solve`` or ``root=``, which is not capitalised
+# first word of a sentence, to capitalise; does not match code such as ``sy.solve`` or ``root=``
 _LOWER_WORD: Final = re.compile(r"^[a-z]+(?=[ ,]|$)")
 # Matches the value in the repr of a NumPy scalar
 _NUMPY: Final = re.compile(r"""\bnp\.(?:str_|bytes_|bool|u?int\d+|float\d+)\(("[^"]*"|'[^']*'|[^()'"]*)\)""")
@@ -67,7 +67,7 @@ class SynoviaError(Exception):
         expected: str | None = None,
         hint: str | None = None,
     ) -> None:
-        """Store the parts and build the message from them."""
+        """Store the arguments, and build the message from them."""
         self.what = _cut(what)
         self.where = where
         self.value = value

@@ -51,8 +51,8 @@ class IK(ChecksArguments):
         moving: The joints that may move, by name, role or row; None for all. All others keep the values of the start,
             bit for bit if these are within the limits. A free root only moves if it is named. A mimic joint stands for
             its leader and all joints that follow the leader. Of a loop, name all joints or none.
-        proofs: Whether ``solve`` and ``solve_many`` search for a proof after each missed position, and for a pose if
-            the search passes one; see ``solution.proof``.
+        proofs: Whether ``solve`` and ``solve_many`` search for a proof after each missed position; see
+            ``solution.proof``. If the search finds a pose that may meet the goals, they solve again from this pose.
 
     Attributes:
         given: The skeleton as given, without the joints that ``root`` adds.
@@ -196,7 +196,7 @@ class IK(ChecksArguments):
         return Solution(problem, row, start)
 
     def _decided(self, missed: Solution, targets: Sequence[Targets | None] | None, ends: float) -> Solution:
-        """Search for a proof of a miss. If the search passes a pose that meets the goal, solve again from there.
+        """Search for a proof of a miss. If the search finds a pose near the goal, solve again from there.
 
         Args:
             missed: The solution.
@@ -247,11 +247,11 @@ class IK(ChecksArguments):
             turns: Whether to list a pose again for each whole turn of its hinges within the limits. Of a hinge without
                 limits, only the nearest value is listed.
 
-            redundancy: Of a chain of seven joints: the value at which one of them is held, as ``{joint: value}``, or
-                the value of the joint that ``redundancy`` chooses.
+            redundancy: For a chain of seven joints: the value at which one joint is held, as ``{joint: value}``, or
+                the value of the joint that the method ``redundancy`` chooses.
 
         Raises:
-            UnsupportedError: If the joints have no closed form and are not such six.
+            UnsupportedError: If the joints have no closed form and are no such chain of six.
             InputError: If a value cannot be used.
         """
         return branches_of(self.problem, targets, start, turns=turns, redundancy=redundancy)
@@ -259,7 +259,7 @@ class IK(ChecksArguments):
     def redundancy(
         self, targets: Targets | None = None, start: Start | None = None, *, joint: str | int | None = None
     ) -> Redundancy:
-        """Return for which values of one of seven joints the target has branches within the limits.
+        """Return the values of one of seven joints for which the target has branches within the limits.
 
         The number of branches is computed at 256 steps over the range of the joint, and the ends of each interval by
         bisection; shorter intervals and gaps may be missed.
@@ -267,7 +267,8 @@ class IK(ChecksArguments):
         Args:
             targets: As in ``solve``.
             start: As in ``solve``.
-            joint: The joint; by default the last one whose value leaves no other freedom.
+            joint: The joint to vary; by default the last one for which the branches of the other six are listed
+                reliably.
 
         Raises:
             UnsupportedError: If not exactly seven joints can move the goal.
@@ -407,7 +408,7 @@ def _solve_from(
 ) -> Array:
     """Solve a batch from starts, (B, nq) or (1, nq), and return the rows of results.
 
-    If the solver has a largest move, a start that was clamped to the limits is solved with the rest of the move.
+    If the solver bounds motion, the bounds are reduced by the distance that clamping to the limits moved a start.
     """
     first = np.ascontiguousarray(inside_limits(problem.skeleton, given))
     moved = problem.moved_inside(given, first)
@@ -451,7 +452,7 @@ def _solve_usable(
 def _refusal(
     problem: CompiledProblem, starts: Any, targets: Any, others: Any, bad: Mapping[int, int], b: int
 ) -> SynoviaError:
-    """Return the error for which problem b of a batch was skipped: of an invalid target or start."""
+    """Return the error that made problem b of a batch invalid: the error of its target or of its start."""
     if b in bad:
         return problem.error_of_targets(b, bad[b], targets, others)
     return problem.error_of_start(b, starts)

@@ -63,7 +63,7 @@ def _bits(rows: Any) -> Any:
 
 
 def _call(function: Any, shapes: Any, *arrays: Array) -> Any:
-    """Call Python with arrays whose leading axes are those of the call, also under ``vmap``; refuse to differentiate.
+    """Call a Python function with arrays that have the leading axes of the call, also under ``vmap``.
 
     Raises:
         UnsupportedError: If the call is differentiated, as for a second derivative.

@@ -62,11 +62,11 @@ class LayerTarget:
         return self.position, self.rotation
 
     def at(self, frames: NDArray[np.int64], first: int, last: int) -> Array:
-        """Return the targets (n, 4, 4) at some frames of a clip, (n,).
+        """Return the targets, (n, 4, 4), at given frames of a clip.
 
         Args:
-            frames: The frames. Frames before and after the layer get its first and last target, unless there is a
-                target for each frame of the clip.
+            frames: The frames, (n,). Frames before and after the layer get its first and last target, unless there is
+                a target for each frame of the clip.
             first: First frame of the layer.
             last: Last frame of the layer.
         """
@@ -305,7 +305,7 @@ def is_movable(layer: Layer) -> bool:
 
 
 def moved_along(layer: Layer, pose: Pose, relative: bool) -> Layer:
-    """Convert the targets of a layer between changes of the clip and absolute targets, equal at a given pose.
+    """Convert the targets of a layer to changes of the clip, or to absolute targets; both agree at a given pose.
 
     Args:
         layer: The layer, for which ``is_movable`` is True.
@@ -506,7 +506,7 @@ def _values_of(pose: Any) -> dict[Name, Array]:
 
 
 def _only(values: Mapping[Name, Array], chosen: set[Name], pose: Any) -> dict[Name, Array]:
-    """Return the values of some joints; a joint may have another name that the pose's skeleton knows."""
+    """Return the values of the chosen joints; these may be given by any name that the pose's skeleton knows."""
     if missing := [joint for joint in chosen if joint not in values]:
         skeleton = pose.skeleton if isinstance(pose, Pose | Motion) else None
         if skeleton is None:

@@ -55,7 +55,7 @@ def importer(package: str, folder: Path, homes: dict[str, str]) -> Callable[[str
 
 
 def renamed(module: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module of the package some of whose names have changed."""
+    """Return the ``__getattr__`` of a module in which names have changed."""
 
     def load(name: str) -> Any:
         raise _missing(module, name)

@@ -200,7 +200,7 @@ class _Learning:
 
         Args:
             drawn: All samples.
-            part: Samples of some leaves, (n, LEAF).
+            part: Samples of n leaves, (n, LEAF).
             proposals: Proposals of these leaves, (n, LEAF, values); the first CANDIDATES of each leaf are tried.
 
         Returns:
@@ -232,7 +232,7 @@ class _Learning:
         """Return proposals with slopes: linear functions of the features, fitted to corrections by least squares.
 
         Args:
-            features: Features of the targets of some leaves, (n, LEAF, features).
+            features: Features of the targets of n leaves, (n, LEAF, features).
             proposals: Proposals without slopes, (n, LEAF, values); untried proposals keep their poses.
             corrections: Corrections from ``_try``.
         """
@@ -289,8 +289,8 @@ def mean_worth(worth: Array) -> Array:
 def best_of(worth: Array, fits: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Choose the proposals of leaves, in the order in which solves try them.
 
-    A solve starts from the first pose that fits its target. So later poses only matter for targets that earlier poses
-    do not fit or from which they miss.
+    A solve starts from the first pose that fits its target. So later poses only matter for targets that no earlier pose
+    fits, or that solves from earlier poses miss.
 
     Args:
         worth: Worth of a pose as a start for a target, (n, poses, targets); NaN if the pose does not fit.

@@ -88,6 +88,7 @@ ROOT_MOTION: Final = Shared(
 LIVE_ROOT: Final = Shared(None, ROOT_MOTION.help, shown="the bone moves with the body")
 CALIBRATION: Final = Shared(None, "Known calibration of SRC and DST, instead of learning it.")
 LEARN: Final = Shared(1.0, "Time in which SRC is calibrated; 0 for only its first pose.")
+LOOK_AHEAD: Final = Shared(0.0, "Time by which poses are late, so that each knows those after it.", "s")
 TIMEOUT: Final = Shared(0.5, "Time without a pose after which SRC is lost.", "s")
 
 # --- Recorded hands

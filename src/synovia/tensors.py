@@ -1,7 +1,7 @@
-"""What the functions of PyTorch and JAX share: solves and forward kinematics of batches as arrays, and their gradients.
+"""Code shared by PyTorch and JAX: solves and forward kinematics of batches as arrays, and their gradients.
 
-Gradients by joint values are those by velocities, written as joint values: for a unit quaternion, the gradient that is
-tangent to the sphere. Gradients by a transform are those by its motion.
+A gradient by joint values has their form, but only counts changes that are motions: the gradient by a unit quaternion
+is tangent to the unit sphere. Likewise, the gradient by a transform is that by its motion.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ _SHAPES = {POSITION: (3,), ROTATION: (3, 3), POSITION | ROTATION: (4, 4)}
 
 
 class Solves:
-    """Solves of one ``IK`` with targets as arrays, one for each goal that takes a target, and with parameters.
+    """Solves of one ``IK`` with an array of targets for each goal that takes targets, and with parameters.
 
     Args:
         ik: The problem.
@@ -68,7 +69,7 @@ class Solves:
         starts = np.cumsum([0, *(3 * part.bit_count() for part in parts)])
         self._parts = [(labels[name], parts[labels[name]], int(starts[labels[name]])) for name in named]
         self.nq = problem.skeleton.nq
-        self._joints = Joints(problem.skeleton)
+        self._joints = Joints.of(problem.skeleton)
         given = cast("Mapping[str, Any]", {} if parameters is None else parameters)
         self.kinds, self.parameters = list(given), list(given.values())
         goals, n = len(problem.goals), len(problem.given)
@@ -127,7 +128,7 @@ class Solves:
     def gradients(
         self, rows: Array, gradient: Array, parameters: Sequence[Array] = (), threads: int | None = None
     ) -> list[Array]:
-        """Return the gradients of each row by the targets and the parameters, given those by joint values (B, nq)."""
+        """Return gradients of each row by targets and parameters, given the gradients by joint values, (B, nq)."""
         problem = self.changed(parameters).problem
         many = Solutions(problem, rows, problem.rest)
         v = self._joints.to_velocities(rows[:, problem.places], gradient)
@@ -152,26 +153,33 @@ class Solves:
         ]
 
     def _by_parameter(self, many: Solutions, v: Array, kind: str, value: Array, threads: int | None) -> Array:
-        """Return the gradients of each row by a parameter, (B, ...), in the form of its value."""
+        """Return the gradients of each row by a kind of parameters, (B, ...), in the form of their values."""
         problem = many.ik
         found = many.pull_back(v, kind, threads=threads)[0]
         if kind == "weights":
             return found
         if kind == "posture":
             q = np.broadcast_to(value, (len(found), len(value)))
-            return Joints(problem.given).to_values(q, found[:, problem.skeleton.nv - problem.given.nv :])
+            return Joints.of(problem.given).to_values(q, found[:, problem.skeleton.nv - problem.given.nv :])
         if kind == "offsets":
             return self._by_offsets(many, found, many.pull_back(v, "tools", threads=threads)[0], value)
         out = np.zeros((len(found), *value.shape))
-        for k, g in enumerate(tool_goals(problem)):  # the frame moves in its own axes, after the rotation
+        for k, g in enumerate(tool_goals(problem)):  # from the axes of the moved frame to the original ones
             out[:, g, :3] = found[:, 6 * k : 6 * k + 3] @ exp_matrix(value[g, 3:]).T
             out[:, g, 3:] = found[:, 6 * k + 3 : 6 * k + 6] @ left_jacobian(value[g, 3:]).T
         return out
 
     def _by_offsets(self, many: Solutions, found: Array, tools: Array, value: Array) -> Array:
-        """Return the gradients by the offsets of all joints, given those of moving joints and by the frames of goals.
+        """Return the gradients by the offsets of all joints, (B, n, 6).
 
-        A fixed joint carries the moving joints and the goals behind it up to the next ones that move.
+        The offset of a fixed joint moves all goals and moving joints below it that no other moving joint separates from
+        it. So its gradient follows from the gradients of their offsets and frames.
+
+        Args:
+            many: The solutions.
+            found: Gradients by the offsets of moving joints.
+            tools: Gradients by the frames of goals on their joints.
+            value: The offsets, (n, 6).
         """
         problem = many.ik
         skeleton, moving = problem.skeleton, problem.reduced.joints.tolist()
@@ -200,10 +208,10 @@ class Solves:
 
 
 def described(form: str) -> Callable[[_F], _F]:
-    """Return a decorator that adds to a docstring what the functions of PyTorch and JAX share.
+    """Return a decorator that adds the text shared by PyTorch and JAX to the docstring of a function.
 
     Args:
-        form: What the values are: tensors or arrays, with an article.
+        form: Type of the values in words, with an article, such as ``a tensor``.
     """
 
     def with_text(function: _F) -> _F:
@@ -252,7 +260,7 @@ _TEXTS: Final = {
 
 
 def distinct(values: Sequence[Array]) -> list[tuple[list[Array], NDArray[np.int64]]]:
-    """Return the distinct values (...) of parameters (B, ...) that belong together, and the rows of each."""
+    """Return the distinct combinations of parameter values (B, ...), each with the rows in which it occurs."""
     count = len(values[0]) if values else 0
     if count == 0 or all((value == value[:1]).all() for value in values):
         return [([value[0] if count else np.zeros(value.shape[1:]) for value in values], np.arange(count))]
@@ -285,7 +293,7 @@ def batch_shape(shapes: Sequence[tuple[int, ...]], solves: Solves) -> tuple[int,
 
 
 def by_matrix(w: Array, R: Array) -> Array:
-    """Return gradients by matrices (B, 3, 3) near rotations R, given those by rotation vectors in the world, (B, 3).
+    """Return gradients by rotation matrices, (B, 3, 3), given the gradients by world rotation vectors, (B, 3).
 
     The solvers make matrices orthonormal by Gram-Schmidt. So column 0 turns the frame about y and z, column 1 about x.
     """
@@ -297,7 +305,7 @@ def by_matrix(w: Array, R: Array) -> Array:
 
 
 class Joints:
-    """Converts gradients by joint values to those by velocities, and back."""
+    """Converts gradients by joint values to gradients by velocities, and back."""
 
     def __init__(self, skeleton: Skeleton) -> None:
         """Find the scalars and the quaternions."""
@@ -314,8 +322,16 @@ class Joints:
             at_v += size
         self.scalars_only = self._scalars == [(k, k) for k in range(self.nq)] and self.nq == self.nv
 
+    @classmethod
+    def of(cls, skeleton: Skeleton) -> Joints:
+        """Return the one of a skeleton, which is made once."""
+        known = _joints.get(skeleton)
+        if known is None:
+            known = _joints[skeleton] = cls(skeleton)
+        return known
+
     def to_velocities(self, q: Array, gradient: Array) -> Array:
-        """Return gradients by velocities (B, nv), given those by joint values (B, nq)."""
+        """Return gradients by velocities, (B, nv), given gradients by joint values, (B, nq)."""
         if self.scalars_only:
             return gradient
         out = np.zeros((len(q), self.nv))
@@ -327,7 +343,7 @@ class Joints:
         return out
 
     def to_values(self, q: Array, v: Array) -> Array:
-        """Return gradients by joint values (B, nq), given those by velocities (B, nv)."""
+        """Return gradients by joint values, (B, nq), given gradients by velocities, (B, nv)."""
         out = np.zeros((len(q), self.nq))
         for a, b in self._scalars:
             out[:, a] = v[:, b]
@@ -337,13 +353,16 @@ class Joints:
         return out
 
 
+_joints: WeakKeyDictionary[Skeleton, Joints] = WeakKeyDictionary()
+
+
 def _rate(quats: Array, c: int) -> Array:
     """Return q · (e_c, 0): twice the rate of quaternions that rotate about their axis c."""
     return quat_product(quats, np.broadcast_to(np.eye(4)[c], quats.shape))
 
 
 class Kinematics:
-    """Forward kinematics of a batch, and its gradients by the joint values and by offsets of the joints' places.
+    """Forward kinematics of a batch, and its gradients by joint values and by offsets (changes of fixed transforms).
 
     Args:
         skeleton: The skeleton.
@@ -361,7 +380,7 @@ class Kinematics:
         places = [skeleton.locate(joint) for joint in named]
         self._rows = [row for row, _ in places]
         self._places = [np.eye(4) if place is None else place for _, place in places]
-        self.joints, self.count = Joints(skeleton), len(places)
+        self.joints, self.count = Joints.of(skeleton), len(places)
 
     def batch_shape(self, shape: tuple[int, ...], offsets: tuple[int, ...] | None) -> tuple[int, ...]:
         """Return the leading axes of joint values.
@@ -381,7 +400,7 @@ class Kinematics:
         return dict(enumerate(self.skeleton.dof_columns))
 
     def frames(self, q: Array, offsets: Array | None) -> Array:
-        """Return the world frames of all joints, (B, n, 12), with offsets (n, 6) of their places."""
+        """Return the world frames of all joints, (B, n, 12), after changes ``offsets`` (n, 6) of their transforms."""
         return world_frames(self.skeleton, self.skeleton.follow(np.array(q, np.float64)), offsets)
 
     def transforms(self, frames: Array) -> Array:
@@ -397,9 +416,9 @@ class Kinematics:
     def gradients(
         self, q: Array, frames: Array, gradient: Array, offsets: Array | None, *, each: bool = False
     ) -> tuple[Array, Array | None]:
-        """Return the gradients by joint values (B, nq), and by offsets, given those by the transforms.
+        """Return the gradients by joint values, (B, nq), and by offsets, given the gradients by the transforms.
 
-        Those by offsets are summed over the batch, (n, 6), or with ``each`` those of each pose, (B, n, 6).
+        The gradients by offsets are summed over the batch, (n, 6); with ``each``, each pose has its own, (B, n, 6).
         """
         skeleton, count = self.skeleton, len(q)
         whole = Wrenches(skeleton, frames, offsets)

@@ -15,10 +15,10 @@ from typing import Any, Final, Self, cast
 
 from synovia.errors import FormatError
 
-_FIRST_WORD: Final = re.compile(r"[^:|. _]*[:|. _](?=.)")  # of a name with more words
+_FIRST_WORD: Final = re.compile(r"[^:|. _]*[:|. _](?=.)")  # first word of a name with several words
 _SIDES: Final = frozenset({"left", "right", "l", "r"})
-_SHARED: Final = 0.8  # fraction of the names that have a word which short names leave out
-_FEW: Final = 4  # smallest number of such names
+_SHARED: Final = 0.8  # short names leave out a first word that at least this fraction of the names share
+_FEW: Final = 4  # smallest number of names that share such a first word
 _MOST_PARTS: Final = 16  # largest number of parts of a dotted key; time and memory of tomllib are quadratic in it
 _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+')"""
 # Search only where a key may begin; a search from every position would take quadratic time.
@@ -77,7 +77,8 @@ def short_names(names: Sequence[str]) -> list[str]:
     """Return names without the first word that nearly all of them share, such as ``mixamorig:``.
 
     Args:
-        names: The names. A word ends with a colon, a bar, a blank, a point or an underscore, and names no side.
+        names: The names. Their first words end with a colon, bar, blank, point or underscore. A side, such as
+            ``left_``, stays.
     """
     words = Counter(found[0] for name in names if (found := _FIRST_WORD.match(name)) is not None)
     if not words:
@@ -210,7 +211,7 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
 
 
 class Report(str):
-    """What a result says of itself: a text for people, and the same facts as plain values.
+    """A report on a result: a text for people, and the same facts as plain values.
 
     Args:
         lines: Lines of the text.
@@ -258,7 +259,7 @@ def plain(value: Any, *names: str) -> Any:
         return value.to_object()
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
-    if hasattr(value, "tolist"):  # of NumPy
+    if hasattr(value, "tolist"):  # an array or a number of NumPy
         return cast("Any", value).tolist()
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in cast("Mapping[Any, Any]", value).items()}

@@ -22,6 +22,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("synovia.torch needs PyTorch", hint=f"run {install_command('torch')}") from error
 Tensor = Any  # a ``torch.Tensor``
+_in_transforms: Any = getattr(import_module("torch._C"), "_are_functorch_transforms_active", lambda: True)
 
 
 _NO_SECOND = "second derivatives of {} are not supported"
@@ -58,7 +59,7 @@ def forward(skeleton: Skeleton, q: Any, joints: Sequence[str | int] | None = Non
 
 
 def _given(value: Any) -> Tensor:
-    """Return a tensor, or a copy of an array as one: PyTorch warns of arrays that are read-only, as answers are."""
+    """Return a value as a tensor. Arrays are copied, because PyTorch warns of read-only arrays, such as answers."""
     return value if torch.is_tensor(value) else torch.as_tensor(np.array(value))
 
 
@@ -95,8 +96,13 @@ def _folded(info: Any, tensors: Sequence[Tensor | None], dims: Sequence[int | No
     return out
 
 
+def _is_traced() -> bool:
+    """Return whether a backward pass is itself differentiated, to be refused, or is inside of ``torch.func``."""
+    return torch.is_grad_enabled() or _in_transforms()
+
+
 def _refuse_mapped(dims: Sequence[int | None], what: str, function: str) -> None:
-    """Refuse values that differ in a batch of batches.
+    """Refuse values that differ between the batches of a ``vmap``.
 
     Raises:
         UnsupportedError: If an axis is mapped.
@@ -132,7 +138,8 @@ class _Solve(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor, _: Any) -> Any:
         """Return the gradients by the targets and the parameters."""
         rows, *values = ctx.saved_tensors
-        return None, None, None, *_SolveBack.apply(ctx.solves, ctx.threads, None, rows, gradient, *values)
+        function = _SolveBack.apply if _is_traced() else _SolveBack.forward
+        return None, None, None, *function(ctx.solves, ctx.threads, None, rows, gradient, *values)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, solves: Solves, threads: int | None, starts: Any, *tensors: Tensor) -> Any:
@@ -205,7 +212,8 @@ class _Forward(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Any:
         """Return the gradients by joint values and offsets."""
         q, offsets = ctx.saved_tensors
-        out = _ForwardBack.apply(ctx.kinematics, q, offsets, gradient)
+        function = _ForwardBack.apply if _is_traced() else _ForwardBack.forward
+        out = function(ctx.kinematics, q, offsets, gradient)
         return (None, out[0], None if offsets is None else out[1])
 
     @staticmethod
@@ -236,7 +244,7 @@ class _ForwardBack(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, kinematics: Kinematics, q: Any, offsets: Any, gradient: Any) -> Any:
-        """Return the gradients of a batch of batches; those by the offsets are not mapped."""
+        """Return the gradients of a batch of batches; gradients by the offsets are not mapped."""
         if offsets is not None:
             raise UnsupportedError("offsets cannot be mapped", where="synovia.torch.forward", expected="one for all")
         folded = _folded(info, [q, gradient], (in_dims[1], in_dims[3]))

@@ -761,9 +761,40 @@ def test_limbs_that_are_not_seen_keep_the_pose_of_rest(walk):
         made = sy.fit_keypoints(points, rest=seat, **given, **own)
         at, kept = made.skeleton.q_slice("left_upper_leg"), body.q_slice("left_upper_leg")
         np.testing.assert_allclose(np.array(made.q)[:, at], np.tile(seat.q[kept], (len(made), 1)), atol=1e-12)
-    for wrong in (sy.bundled("arm7").rest_pose(), "seat.toml"):
+    for wrong in (sy.bundled("arm7").rest_pose(), "seat.toml", "sit"):
         with pytest.raises((InputError, TypeError), match="rest"):
             sy.fit_keypoints(points, rest=wrong, **given)
+
+
+@pytest.mark.compiled
+def test_a_limb_that_is_hidden_for_a_while_rests_meanwhile(walk, tmp_path):
+    """As a pose or its file says, and continuously; "keep" stays near where it is seen; short gaps change nothing."""
+    body = sy.bundled("humanoid")
+    lowered = sy.Pose(body, {"left_upper_arm": sy.Rotation.from_euler("z", -70, degrees=True).as_quat()})
+    sy.save_pose(lowered, tmp_path / "low.json")
+    names, fps = list(PRESETS["mediapipe"]), 30.0
+    points = tables.landmarks(walk.resample(fps), "mediapipe", centred=False)
+    points = np.concatenate([points, points[::-1]])
+    arm = [k for k, name in enumerate(names) if name in ("left_elbow", "left_wrist", "left_index", "left_pinky")]
+    count = len(points)
+    gap = slice(count // 4, count // 4 + 45)
+    points[gap, arm] = np.nan
+    points[count - 20 : count - 16, arm] = np.nan
+    found = {
+        rest: sy.fit_keypoints(points, preset="mediapipe", body=body, fps=fps, rest=rest)
+        for rest in ("keep", None, "rest", str(tmp_path / "low.json"))
+    }
+    np.testing.assert_array_equal(found["keep"].q, found[None].q)
+    at = found["keep"].skeleton.q_slice("left_upper_arm")
+    for rest, pose in (("rest", body.rest_pose()), (str(tmp_path / "low.json"), lowered)):
+        q, kept = np.array(found[rest].q), np.array(found["keep"].q)
+        changed = np.flatnonzero((q != kept).any(1))
+        assert gap.start + 8 <= changed[0] < gap.start + 12
+        assert gap.stop + 12 < changed[-1] < gap.stop + 18
+        assert abs(q[gap.stop - 1, at] @ pose.q[body.q_slice("left_upper_arm")]) > 1.0 - 1e-12
+        places = found[rest].positions()[:, found[rest].skeleton.index("left_hand")]
+        assert np.linalg.norm(np.diff(places, axis=0), axis=1).max() * fps < 6.0  # metres per second
+        assert any("hidden for 0.3 s or more: left arm in" in note for note in found[rest].notes)
 
 
 def test_points_that_do_not_show_what_is_up_are_a_question(walk):

@@ -39,14 +39,14 @@ def bodies() -> tuple[sy.Skeleton, sy.Skeleton]:
 
 def followed(samples: list, source: sy.Skeleton | None) -> None:
     """Let a body follow samples, as ``synovia live`` does; refusals of a body that cannot be followed are fine."""
-    if source is None or not samples:
+    if not samples:
         return
     try:
         live = sy.LiveRetarget(source, bodies()[1], rate=30.0, learn=0.0)
-        live.step(source.rest_pose())
+        live.step(None if source is None else source.rest_pose())
     except sy.SynoviaError:
         return
-    for sample in samples[:5]:  # no sample may end the loop
+    for sample in samples[:20]:  # no sample may end the loop
         live.receive(sample.pose, sample.time)
         live.step()
 

@@ -1,5 +1,6 @@
 """Proofs are true: no reachable target has one, an independent checker accepts them and refuses damaged ones."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -364,6 +365,59 @@ def test_no_conditions_that_a_pose_meets_are_excluded(seed):
             np.testing.assert_array_equal(q, solution.q)
 
 
+def six_hinges(seed, width=math.pi):
+    """Return an arm of six random hinges within limits of a width."""
+    rng, joints = np.random.default_rng(seed), []
+    for k in range(6):
+        axis, rest = rng.normal(size=3), place(*(rng.uniform(-0.3, 0.3, 3) if k else np.zeros(3)))
+        above, limit = joints[-1].name if joints else None, sy.Interval(-width, width)
+        joints.append(sy.Joint(f"j{k}", above, sy.Kind.HINGE, rest, axis=axis / np.linalg.norm(axis), limit=limit))
+    return sy.Skeleton([*joints, sy.Joint("tip", "j5", rest=place(*rng.uniform(-0.2, 0.2, 3)))])
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(3))
+def test_poses_of_six_joints_that_only_limits_exclude_are_proved(seed):
+    wide, narrow = six_hinges(seed), six_hinges(seed, 1.0)
+    ik, rng = sy.IK(narrow, sy.PoseGoal("tip"), "lm", proofs=True), np.random.default_rng(seed)
+    shown = 0
+    for k in range(4):
+        q = narrow.random_pose(k).q.copy()
+        q[k] = np.copysign(1.0 + 10 ** rng.uniform(-1.5, 0.0), q[k])  # one joint is out of its limits
+        target = sy.Pose(wide, q).transform("tip").copy()
+        solution = ik.solve(target)
+        branches = ik.branches(target)
+        assert not (len(branches) and solution.proof), k
+        if branches.complete and not len(branches) and not solution.reached:  # it may be reached within tolerances
+            shown += 1
+            assert solution.status is sy.Status.UNREACHABLE, k
+            assert solution.proof.check(), k
+            other = narrow.random_pose(k)
+            moved = np.array([(other.transform("tip") @ np.linalg.inv(target))[:3, :3]] * len(solution.proof.targets))
+            targets = np.einsum("pij,pj->pi", moved, solution.proof.targets)
+            targets[0] = other.position("tip")
+            assert not replace(solution.proof, targets=targets, margins=10.0 + solution.proof.margins).sealed().check()
+    assert shown >= 2
+
+
+@pytest.mark.compiled
+def test_a_pose_within_both_tolerances_is_found_where_the_least_error_is_not():
+    wide, narrow = six_hinges(2), six_hinges(2, 1.0)
+    plain, ik = (sy.IK(narrow, sy.PoseGoal("tip"), "lm", proofs=proofs) for proofs in (False, True))
+    found = 0
+    for k in range(10):
+        q = narrow.random_pose(k).q.copy()
+        q[k % 6] = 1.002
+        target = sy.Pose(wide, q).transform("tip").copy()
+        missed, solution = plain.solve(target), ik.solve(target, deadline=2.0)
+        if not missed.reached and solution.reached:
+            found += 1
+            error = solution.errors[0]
+            assert error.position <= ik.tolerance[0]
+            assert error.angle <= ik.tolerance[1]
+    assert found
+
+
 @pytest.mark.compiled
 def test_every_target_that_is_called_out_of_reach_has_a_proof():
     arm, man = sy.bundled("arm7"), sy.bundled("humanoid")
@@ -390,7 +444,7 @@ def test_what_is_not_decided_is_said():
     arm = sy.bundled("arm7")
     solution = sy.IK(arm, sy.PositionGoal("tool", (0.0, 0.0, 1.2)), proofs=True).solve(deadline=0.0)
     if solution.proof is None:
-        assert "Not decided for 'tool': between 0 and" in " ".join(solution.explain())
+        assert "Not decided for 'tool': the smallest miss is between 0 and" in " ".join(solution.explain())
     with pytest.raises(InputError, match="proofs"):
         sy.IK(arm, sy.PositionGoal("tool"), proofs=1)
 

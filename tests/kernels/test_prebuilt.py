@@ -234,6 +234,17 @@ def test_objects_are_found_by_other_runs_and_are_whole(prebuilt, tmp_path):
     assert not list((prebuilt.parent / "cache" / "objects").glob("tmp*")), "half a folder is left"
 
 
+def test_objects_stay_those_of_a_source_whose_comments_and_docstrings_change():
+    packaging = module_from_spec(spec_from_file_location("packaging_kernels", BUILD))
+    packaging.__loader__.exec_module(packaging)
+    code = packaging._code_of
+    assert code(b'"""A."""\ndef f(x):\n    """B."""\n    return x\n') == code(
+        b'"""C."""\n# D\n\ndef f(x):\n    "E"\n    return x'
+    )
+    assert code(b"def f(x):\n    return x") != code(b"def f(x):\n    return -x")
+    assert code(b'NAME = "a"') != code(b'NAME = "b"')
+
+
 def test_modules_in_the_cache_serve_clones_on_processors_of_their_level(prebuilt, tmp_path, monkeypatch):
     loader = import_module("synovia.kernels.compiler.prebuilt")
     packaging = module_from_spec(spec_from_file_location("packaging_kernels", BUILD))

@@ -555,11 +555,44 @@ def test_reports_name_the_parts_that_are_not_seen(landmarks):
     assert "left leg in 100 %" in live.report()
     source = JsonSource(None, None)
     samples = [source.take(json.dumps({"points": one.tolist()}).encode()) for one in points]
-    assert samples[-1] is not None
-    assert source.unseen == {"left leg": 1.0, "right leg": 1.0}
+    assert [one.pose.tolist() for one in samples] == points.tolist()
+    assert source.take(json.dumps({"points": points[0, :20].tolist()}).encode()) is None
     live = sy.LiveRetarget(None, sy.bundled("humanoid"), rate=30, learn=0)
     nobody = np.full((33, 3), np.nan)
     assert all(live.step(nobody).status is sy.Status.HOLDING for _ in range(20))
+
+
+@pytest.mark.parametrize("rest", [None, "keep", "rest", "pose", "file"])
+def test_limbs_that_are_not_seen_rest_or_stay(landmarks, rest, tmp_path):
+    """A leg that is never seen rests; an arm that is hidden later stays, or moves over to the pose of the target."""
+    body = sy.bundled("humanoid")
+    turn = sy.Rotation.from_euler("x", -80, degrees=True).as_quat()
+    seat = sy.Pose(body, dict.fromkeys(("left_upper_leg", "left_upper_arm"), turn))
+    sy.save_pose(seat, tmp_path / "seat.json")
+    given = {"pose": seat, "file": tmp_path / "seat.json"}.get(rest, rest)
+    points = np.concatenate([landmarks, landmarks[::-1]])
+    points[:, _of("left_knee", "left_ankle", "left_heel", "left_toe"), 3] = 0.0
+    first = len(landmarks)
+    points[first : first + 40, _of("left_elbow", "left_wrist", "left_index", "left_pinky"), 3] = 0.0
+    live = sy.LiveRetarget(None, body, rate=30, learn=0, rest=given)
+    q = np.array([live.step(one).q for one in points])
+    arm, leg = (live.skeleton.q_slice(f"left_upper_{part}") for part in ("arm", "leg"))
+    kept = seat if rest in ("pose", "file") else body.rest_pose()
+    at = body.q_slice("left_upper_leg")
+    hips = 0.03  # which follow the other foot
+    np.testing.assert_allclose(q[45:, leg], np.tile(kept.q[at], (len(q) - 45, 1)), atol=hips)
+    hidden = q[first + 30 : first + 40, arm]
+    if rest in (None, "keep"):
+        np.testing.assert_allclose(hidden, np.tile(q[first - 1, arm], (10, 1)), atol=0.05)
+    else:
+        other = kept.q[body.q_slice("left_upper_arm")]
+        assert np.abs(hidden @ other).min() > 1.0 - 1e-4
+    assert np.abs(np.diff(q[20:, arm], axis=0)).max() < 0.2
+    assert "left leg in 100 %" in live.report()
+    assert "left_upper_leg" not in [one["limb"] for one in live.report().facts["findings"]]
+    for source, wrong in ((None, "tpose"), (None, "sit"), (None, sy.bundled("arm7").rest_pose()), (body, "keep")):
+        with pytest.raises(InputError, match="rest"):
+            sy.LiveRetarget(source, body, rate=30, rest=wrong)
 
 
 @pytest.mark.compiled

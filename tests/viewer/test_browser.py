@@ -49,11 +49,11 @@ def browser() -> Iterator[object]:
 class Visit:
     """A browser's visit to a page, and the page's other side."""
 
-    def __init__(self, browser: object, running: View) -> None:
+    def __init__(self, browser: object, running: View, tab: object = None) -> None:
         self.view = running
         self.heard = Heard()
         self.mistakes: list[str] = []
-        self.tab = page_of(browser, viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=True)
+        self.tab = tab or page_of(browser, viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=True)
         self.tab.set_default_timeout(PATIENCE * 1000)
         self.tab.on("websocket", lambda ws: ws.on("framereceived", self.heard))
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
@@ -684,6 +684,67 @@ def test_on_a_phone_the_time_line_folds_and_nothing_is_cut_off(still: Visit) -> 
         tab.set_viewport_size({"width": WIDTH, "height": HEIGHT})
 
 
+def test_an_animator_raises_a_hand_and_takes_a_mirrored_loop_home(browser: object, tmp_path: Path) -> None:
+    """By what is on the page alone: a hand is up for thirty frames with fades; the mirrored loop is saved as FBX."""
+    with view("humanoid", clip="examples/walk.bvh", port=0, shadows=False) as running:
+        visit = Visit(browser, running)
+        session, walk = visit.session, visit.session.animation.clips[0]
+        visit.tab.keyboard.press("Space")
+        visit.wait(lambda: not session.animation.play.playing)
+        field = visit.tab.locator("input.tl-frame")
+        field.fill("40")
+        field.press("Enter")
+        visit.wait(lambda: session.animation.play.frame == 40)
+        hand = next(editor for editor in session.goals.editors if editor.label == "right_hand")
+        for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
+            visit.tab.wait_for_timeout(800)
+            visit.drag(visit.at(hand.position), (-10.0, -90.0))
+            if session.layers.all:
+                break
+        visit.open("Animation")
+        for label, text in (("Held frames", "25, 54"), ("Fade", "10")):
+            visit.put(label, text)
+            visit.field(label).press("Tab")
+        visit.wait(lambda: (session.layers.all[0].frames, session.layers.all[0].blend) == ((25, 54), 10))
+        visit.tick("Goes along", on=True)
+        visit.open("Export")
+        saved = sy.load_motion(visit.take("Save motion", tmp_path))
+        up = [saved.pose(k).position("right_hand")[1] - walk.pose(k).position("right_hand")[1] for k in range(101)]
+        np.testing.assert_allclose([*up[:15], *up[65:]], 0.0, atol=1e-4)
+        assert min(up[25:55]) > 0.5 * up[40] > 0.05
+        assert 0.0 < up[20] < up[40]
+        visit.open("Animation")
+        for tool, count in (("Mirrored", 2), ("Looped", 3)):
+            visit.click(tool)
+            visit.wait(lambda count=count: len(session.animation.clips) == count)
+        visit.open("Export")
+        visit.pick("Motion as", next(one for one in Files(session.state).endings() if ".fbx" in one))
+        path = visit.take("Save motion", tmp_path)
+        assert path.name == "walk_on_humanoid_mirrored_looped.fbx"
+        assert len(sy.load_motion(path)) == len(session.animation.play.motion)
+        assert not visit.mistakes
+        visit.tab.close()
+
+
+def test_axe_finds_nothing_serious(still: Visit) -> None:
+    """Roles, names, contrast and order of all controls, in both modes, with the rules of axe-core."""
+    axe = pytest.importorskip("axe_playwright_python.base", reason="no axe-core: pip install axe-playwright-python")
+    still.tab.evaluate(axe.AXE_FILE_PATH.read_text(encoding="utf-8"))
+    names = [one.inner_text() for one in still.tab.get_by_role("tab").all()]
+    assert "Why" in names
+    rules = "r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id + v.nodes[0].html)"
+    try:
+        for dark in (True, False):
+            still.page.set_dark(dark)
+            for name in names:
+                still.open(name)
+                still.tab.wait_for_timeout(400)  # a hidden tab is built when it is opened
+                assert still.tab.evaluate(f"axe.run(document).then({rules})") == [], f"{name}, {dark=}"
+    finally:
+        still.page.set_dark(False)
+        still.open("Targets")
+
+
 def test_each_motion_file_is_read_back(still: Visit, tmp_path: Path) -> None:
     session = still.session
     still.open("Export")
@@ -776,6 +837,36 @@ def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
     np.testing.assert_array_equal(arm.shown("/targets/1"), ball)
     other.tab.close()
     arm.wait(lambda: len(arm.view.pages) == 1, "the page of a browser that went is still there")
+
+
+def test_a_reload_keeps_the_work_of_each_tab(browser: object) -> None:
+    with view("arm7", port=0, shadows=False) as running:
+        context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})  # its tabs share cookies and storage
+        one, two = (Visit(browser, running, page_of(context)) for _ in range(2))
+        assert one.session is not two.session
+        places = {}
+        for visit, by in ((one, 0.1), (two, -0.1)):
+            editor = visit.session.goals.editors[0]
+            visit.session.goals.move(editor.key, editor.position + np.array([0.0, by, 0.0]))
+            visit.still()
+            places[visit] = visit.session.goals.editors[0].position.copy()
+        one.page.set_dark(True)
+        for visit in (two, one):
+            before = visit.session
+            visit.arrive(running, visit.tab.reload)
+            visit.tab.locator(".mantine-Notification-closeButton").dispatch_event("click")
+            assert visit.session is before, "the tab has another session after the reload"
+            np.testing.assert_array_equal(visit.session.goals.editors[0].position, places[visit])
+            np.testing.assert_allclose(visit.shown("/targets/1"), places[visit], atol=1e-6)
+            visit.still()
+            follows(visit, visit.session.goals.editors[0].key)
+        assert one.tab.evaluate("document.documentElement.dataset.mantineColorScheme") == "dark"
+        before = one.session
+        one.arrive(running, one.tab.reload)
+        assert one.session is before
+        assert one.session.history.undo(), "the history is lost"
+        np.testing.assert_array_equal(one.session.goals.editors[0].position, places[one])
+        context.close()
 
 
 def test_the_page_comes_back_when_its_server_does(arm: Visit) -> None:

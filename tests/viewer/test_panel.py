@@ -303,6 +303,25 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
     assert "■" not in why._legend.content
 
 
+def test_causes_of_a_miss_are_in_the_scene_until_the_targets_move(arm, monkeypatch):
+    shown = []
+    monkeypatch.setattr(arm.page.scene.causes, "show", lambda causes: shown.append([one.kind for one in causes]))
+    monkeypatch.setattr(arm.page.host.background, "start", lambda name, action: action() if "trace" in name else None)
+    why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
+    arm.session.goals.move(arm.editor.key, (0.3, 0.0, 9.0))
+    for _ in range(60):
+        arm.page.frame = replace(arm.step(), still=True)
+    why.show(arm.page.frame)
+    assert shown[-1][:2] == ["reach", "proof"]
+    arm.at["Causes in the scene"].type(False)
+    assert shown[-1] == []
+    arm.at["Causes in the scene"].type(True)
+    assert shown[-1][:2] == ["reach", "proof"]
+    arm.session.goals.move(arm.editor.key, (0.3, 0.0, 0.5))
+    arm.step()
+    assert shown[-1] == []
+
+
 def test_what_comes_to_rest_during_a_race_is_explained_after_it(arm, monkeypatch):
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
     monkeypatch.setattr("synovia.viewer.panel.why.trace", lambda *_: Run("lm", np.ones(1), np.ones(1), None, "reached"))

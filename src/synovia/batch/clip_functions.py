@@ -32,11 +32,11 @@ from synovia.retargeting.body import Body
 from synovia.retargeting.joint_map import check_map
 from synovia.retargeting.options import RetargetOptions, checked_options
 
-_EMPTY: Final = {str: None, int: 0, float: float("nan")}  # figures of a row that failed
+_EMPTY: Final = {str: None, int: 0, float: float("nan")}  # figures of a failed row, by type
 
 
 class _ClipFunction(ABC):
-    """A function of rows that are clips; it returns status, error, notes, joint values, frame rate and figures."""
+    """A function of a batch with a clip in each row; it adds status, error, notes, joint values, rate and figures."""
 
     _figures: ClassVar[Mapping[str, type]]  # columns of figures, with their types
     _needed: ClassVar[str]  # name of the required column
@@ -48,7 +48,7 @@ class _ClipFunction(ABC):
         """Return the motion of a row, its figures, and notes for the user."""
 
     def _used(self, names: Sequence[str]) -> list[str]:
-        """Return the columns that are read.
+        """Return the names of the columns that the function reads.
 
         Raises:
             InputError: If the required column is missing.
@@ -58,7 +58,7 @@ class _ClipFunction(ABC):
         return [name for name in (self._needed, *self._further) if name in names]
 
     def _kept(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of a batch that the answer keeps."""
+        """Return the names of the columns of a batch that the answer keeps."""
         used = self._used(names)
         keep = [name for name in names if name not in used or name == "path"]
         check_names(keep, self._new_columns())
@@ -69,10 +69,10 @@ class _ClipFunction(ABC):
         return {STATUS: str, ERROR: str, "notes": str, "frames": int, "fps": float, "q": list, **self._figures}
 
     def answer_columns(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of the answer to batches with these columns.
+        """Return the names of the answer's columns for batches with these columns.
 
         Raises:
-            InputError: If a column is missing, or has a name that the answer needs.
+            InputError: If the required column is missing, or a kept column has the name of an added one.
         """
         return [*self._kept(names), *self._new_columns()]
 
@@ -96,7 +96,7 @@ class _ClipFunction(ABC):
         return rows.answer(keep, new)
 
     def _row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the new columns of a row."""
+        """Return the values of the new columns for a row."""
         values: dict[str, Any]
         found: Mapping[str, Any] = {}
         notes: Sequence[str] = ()

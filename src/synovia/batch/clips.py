@@ -1,4 +1,4 @@
-"""Clips of rows and items: read target bodies, and collect notes and figures of results."""
+"""Helpers for many clips: read target bodies, and collect notes and figures of results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def target_of(name: str, loops: Path | None = None) -> Skeleton | Motion:
 
 
 def notes_of(answer: Retargeted) -> list[str]:
-    """Return doubts about a retargeted clip that its judgement does not contain: rest poses, sides, path."""
+    """Return notes that the judgement of a retargeted clip lacks: doubts about rest poses, sides and path."""
     from synovia.retargeting.rest_pose import CERTAIN
 
     poses = (("rest pose", answer.stance.rest), ("rest pose of the target", answer.target_rest))
@@ -69,7 +69,7 @@ def judged(judgement: Judgement) -> dict[str, Figure]:
     """
     warnings = judgement.warnings
     causes = dict.fromkeys(f"{one.limb.replace('_', ' ')}: {one.cause}" for one in warnings)
-    # frames of the worst warnings, which come first
+    # the worst warnings come first; only their frames count
     deciding = [one.frames for one in warnings if one.level == warnings[0].level]
     frames = {frame for some in deciding for frame in some}
     bad = len(frames) if all(deciding) else len(judgement.figures.motion)

@@ -22,7 +22,7 @@ from synovia.batch.work import Portion, Result, Task
 from synovia.errors import SynoviaError
 from synovia.io.base import optional_package
 
-_MOST_ACTORS: Final = 100_000  # larger than any number of actors that a cluster allows
+_MOST_ACTORS: Final = 100_000  # number of actors that no cluster reaches, for a pool without a limit
 _PATIENCE: Final = 5.0  # seconds to wait until a cluster answers
 _HELLO: Final = (
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"  # preface of HTTP/2, which gRPC uses, and empty settings
@@ -116,7 +116,7 @@ def _check_answers(address: str) -> None:
         address: HOST:PORT, ray://HOST:PORT, or a word such as "auto", which is not checked.
 
     Raises:
-        ConnectionError: If no gRPC server answers at the address; also another OSError.
+        ConnectionError: If no gRPC server answers at the address; other kinds of OSError are possible.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not (colon and port.isascii() and port.isdecimal()):

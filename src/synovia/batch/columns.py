@@ -184,7 +184,7 @@ class Texts(NamedTuple):
 
 
 def _plain(value: Any, method: str) -> Any:
-    """Return a column for a data frame (``texts``) or a dict (``array``)."""
+    """Return a column as plain values; ``method`` converts ``Texts``: "texts" for a data frame, "array" for a dict."""
     if isinstance(value, Values):
         return value.plain()
     return getattr(value, method)() if isinstance(value, Texts) else value
@@ -288,14 +288,14 @@ class TargetColumns:
 
     @staticmethod
     def find(names: Sequence[str], only: str | None) -> TargetColumns:
-        """Return the columns of targets among the names of all columns.
+        """Find the columns that give targets.
 
         Args:
             names: All columns.
             only: Key of the goal whose name may be left out; None if there are several goals.
 
         Raises:
-            InputError: If columns of a goal are missing, or two give the same part.
+            InputError: If columns of a goal are missing, or its position or rotation is given twice.
         """
         found: dict[str, dict[str, str]] = {}
         for name in names:
@@ -311,7 +311,7 @@ class TargetColumns:
         return {name for parts in self.parts.values() for part in parts for name in part.columns}
 
     def takes(self, key: str) -> int:
-        """Return the parts of a target that the columns of a goal give: ``POSITION``, ``ROTATION``."""
+        """Return whether a goal's columns give ``POSITION``, ``ROTATION`` or both, as flags."""
         bits = {"x": POSITION, "position": POSITION, "transform": POSITION | ROTATION}
         out = 0
         for part in self.parts[key]:
@@ -371,14 +371,19 @@ class TargetColumns:
 
     @staticmethod
     def _values(batch: Batch, part: _Part) -> Array:
-        """Return the numbers of a part, (B, width)."""
+        """Return the numbers in the columns of a position or a rotation, (B, width)."""
         if part.word in _LISTS:
             return batch.numbers(part.columns[0], _LISTS[part.word])
         return np.stack([batch.numbers(name) for name in part.columns], axis=1)
 
 
 def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
-    """Return the parts that the columns of a goal give; ``words`` maps the last word of each column name to it."""
+    """Return the columns of a goal, grouped into position and rotation.
+
+    Args:
+        key: Name of the goal.
+        words: Names of its columns, by the last word of the name.
+    """
     where = f"columns of {key!r}" if key else "columns"
     parts: list[_Part] = []
     for group in (_PLACE, _TURN):
@@ -401,7 +406,7 @@ class StartColumns:
 
     Args:
         skeleton: The skeleton to solve for.
-        places: Name of the column by index in q.
+        places: By index in q, the name of the column that gives this value.
     """
 
     skeleton: Skeleton
@@ -409,7 +414,7 @@ class StartColumns:
 
     @staticmethod
     def find(names: Sequence[str], skeleton: Skeleton) -> StartColumns:
-        """Return the columns of starts among the names of columns.
+        """Find the columns that give joint values of the start.
 
         Raises:
             InputError: If two columns give the same joint value.

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from synovia.io.load import companions_of, is_bundled, load_model
 
 _SECOND: Final = 10**9  # nanoseconds in a second
-# nanoseconds: smallest age of a file at which a disk that stores whole seconds would show a later change
+# nanoseconds from a file's change to its stamp: later changes then show even on disks that store whole seconds
 _COARSE: Final = 2 * _SECOND
 Stamp = tuple[int, int, int, int, int]
 Stamps = Mapping[str, "Stamp | None"]

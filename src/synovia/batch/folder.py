@@ -27,7 +27,7 @@ from synovia.io.base import write_bytes
 from synovia.text import counted
 
 _PAUSE: Final = 10.0  # smallest time between two writes of the ledger, seconds
-_SHARE: Final = 20.0  # smallest ratio of this time to the time that one write of the ledger takes
+_SHARE: Final = 20.0  # smallest ratio of the time between two writes to the duration of one write
 
 
 class Event(NamedTuple):
@@ -205,7 +205,7 @@ class _Plan:
             FileError: If an output would replace a foreign file, or an output of another command or another input.
         """
         ledger = self._ledger
-        held: dict[str, bool] = {}  # whether the row of an output would be valid with an unchanged input, by output
+        held: dict[str, bool] = {}  # by output: whether its row is valid if its input is unchanged
         others: list[str] = []  # outputs made from another file, which is allowed if its content is equal
         strangers: list[str] = []
         unread: list[Path] = []

@@ -121,7 +121,7 @@ class Solve:
         """Return the compiled problem for batches with these columns.
 
         Raises:
-            InputError: If no column gives a target, or some columns of a target are missing.
+            InputError: If no column gives a target, or a column of a target is missing.
             UnknownNameError: If a column belongs to no joint or goal.
         """
         key = tuple(names)

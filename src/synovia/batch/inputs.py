@@ -268,7 +268,7 @@ class Shard:
 
     @property
     def tag(self) -> str:
-        """Return the part that marks the names of this shard's own files."""
+        """Return the tag in the names of this shard's files, such as ``03-of-10``."""
         return f"{self.index:0{len(str(self.of))}}-of-{self.of}"
 
     def of_items(self, items: Sequence[Item]) -> list[Item]:

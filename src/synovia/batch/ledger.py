@@ -40,8 +40,8 @@ _ALWAYS: Final = frozenset({"input", "status", "error", "output", "sha256", "set
 _NAMES: Final = ("input", "output")
 _PAGE_MARK: Final = b"<!-- ledger "
 _LOG_MARK: Final = b'{"event"'
-_MARKED: Final = 400  # number of bytes at the start of a file by which files of a run are recognised
-_SOME: Final = frozenset({"verdict", "notes"})  # figures that have columns among the first ones
+_MARKED: Final = 400  # number of bytes at the start of a file that show whether a run wrote it
+_SOME: Final = frozenset({"verdict", "notes"})  # figures whose columns are among the first ones
 _STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
 _REPLACED: Final = "replaced"  # event after which a row is no longer valid
 _INSTEAD: Final = "move it, or give another folder, or --force to replace it"
@@ -285,7 +285,7 @@ class Ledger:
             self._foreign.discard(row.output)
 
     def _forget(self, output: str, seen: _Seen) -> bool:
-        """Remove the row of an output, unless a later event is known; return whether no later event is known."""
+        """Remove the row of an output after an event, and return True; do nothing if a later event is known."""
         if seen.when < self._seen.get(output, _Seen()).when:
             return False
         self.rows.pop(output, None)
@@ -372,7 +372,7 @@ class Ledger:
         self._keep(row, seen)
 
     def part_with(self, others: Iterable[str]) -> None:
-        """Mark rows whose input was deleted as gone, and remove rows without an output.
+        """Give the status ``gone`` to rows whose input was deleted; remove rows whose output is missing.
 
         Args:
             others: Outputs that do not belong to this run.
@@ -444,7 +444,7 @@ def _text(value: Any) -> str | None:
 
 
 def _absolute(path: Path) -> str:
-    """Return an absolute path, not resolved: a link may change."""
+    """Return an absolute path. Links are not resolved, because they may change."""
     return os.path.abspath(path)  # noqa: PTH100
 
 

@@ -38,7 +38,7 @@ _UNJUDGED: Final = "done"  # shown in place of a verdict for results that are no
 
 
 class _Figure(NamedTuple):
-    """Name of a ledger figure on the page.
+    """Title and explanation of a ledger figure on the page.
 
     Args:
         title: Short name with the unit.
@@ -301,7 +301,7 @@ def _details(row: Row) -> str:
 
 
 def _figure(name: str) -> _Figure:
-    """Return the name of a figure on the page."""
+    """Return the title and explanation of a figure on the page."""
     return _NAMED.get(name, _Figure(name.replace("_", " "), ""))
 
 

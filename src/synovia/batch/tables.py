@@ -35,7 +35,7 @@ PART: Final = 2**18  # number of rows in one part of a large table
 MOST_COLUMNS: Final = 2**15
 _CELL: Final = 64  # size of a short Python string in memory, bytes
 _LONGEST_LINE: Final = 2**22  # largest number of characters in a row of text
-_UNPACKED: Final = 2**25  # bytes that any file may unpack at once; twice the size of the file is added
+_UNPACKED: Final = 2**25  # bytes that a file may unpack at once, in addition to twice its size
 _PAGE: Final = 2**20  # default size of a page of a column in Parquet, bytes
 # largest number of compressed columns in an archive, because all of them are unpacked at the same time
 _COMPRESSED: Final = 2**13

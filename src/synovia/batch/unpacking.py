@@ -1,4 +1,4 @@
-"""Sizes of unpacked Arrow and Parquet data, from their metadata: pyarrow would have to unpack it, or could crash.
+"""Compute the size of unpacked Arrow and Parquet data from metadata; pyarrow would unpack the data, or could crash.
 
 References:
     Apache Arrow, *Columnar Format*, "Recordbatch Body Compression", and the schema ``Message.fbs``.

@@ -20,7 +20,7 @@ DONE: Final = "done"
 FAILED: Final = "failed"  # status of an item if its input or the settings are wrong, so that another run fails again
 CRASHED: Final = "crashed"  # status of an item if the process died; another run may succeed
 GONE: Final = "gone"  # status of an item if the input was deleted after its output was made
-# number of last characters of an output's name in the name of its unfinished file, since systems limit the length
+# the name of an unfinished file ends with this many last characters of the output's name, as systems limit its length
 _ENDING: Final = 60
 # errors after which no other file can be written either
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})

@@ -16,14 +16,14 @@ from synovia.model.shapes.world import World
 _STEP: Final = 0.6  # leg lengths: a surface that is higher above the ground counts as a wall
 _SHORT: Final = 0.15  # leg lengths: length of the sole of a foot without toes
 _SAME: Final = 0.08  # leg lengths: if the toes move less between two contacts, both are at one place
-_EARLY: Final = 0.7  # share of a swing: a foot rises to a higher place in this first part, or sinks in this last part
+_EARLY: Final = 0.7  # share of a swing in which a foot rises (from its start) or sinks (to its end) to a new height
 _OVER: Final = 0.02  # leg lengths: clearance of a swinging foot over an edge
 _TOUCH: Final = 0.01  # leg lengths: a swinging foot that is below the ground by less is not raised
-_LOW: Final = 0.2  # quantile over time of the height of ankle or toes that is their height while the foot stands
+_LOW: Final = 0.2  # quantile over time of the heights of ankle and toes that counts as their height in a contact
 _HIGHEST: Final = 0.3  # leg lengths: largest raise of a foot over edges
-_LEAST: Final = 0.25  # least share of the full raise that counts at any time, so that edges near the ends ask for less
+_LEAST: Final = 0.25  # least share of the full raise that counts at any time; limits raises over edges near the ends
 _ALONG: Final = (0.0, 0.35, 0.7, 1.0)  # sample points of a swinging sole, as fractions from ankle to toes
-_BENT: Final = 0.99  # fraction of the leg's length to which a rising body may extend a leg; more if the clip does
+_BENT: Final = 0.99  # fraction of a leg's length to which a rising body may extend it; more if the clip extends it more
 _AVERAGED: Final = 0.2  # seconds: averaging window for the rise of the body
 _PEAKS: Final = np.linspace(0.15, 0.85, 15)  # fractions of a swing at which the raise may have its maximum
 
@@ -49,7 +49,7 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """A clip over a world.
+    """How to move a clip from a level floor onto a world.
 
     Args:
         moves: Rigid motion of each foot from the level floor in each frame, (T, 4, 4); constant while the foot stands.
@@ -68,14 +68,13 @@ def moved_by(moves: Array, points: Array) -> Array:
 
 
 def crossing(world: World, feet: Sequence[Steps], up: Array, floor: float, fps: float) -> Crossing | None:
-    """Compute how a clip on a level floor moves over a world; None if all footholds are on the level floor.
+    """Compute how to move a clip from a level floor onto a world; None if all footholds are on the level floor.
 
     Contacts are handled in temporal order. The foothold of each contact is near the foot's place on the floor, on a
     surface that is at most 60 % of a leg length above the ground of the previous contact. Between two contacts, a foot
     is eased from one rigid motion to the next: it rises at the beginning of its swing, sinks at the end, and clears
-    edges between. At the ends of the clip, a foot in the air has the same height above the ground as above the floor.
-    The body rises by the average of its feet, but limited so that no leg must be longer than its length or its
-    extension in the clip.
+    edges between. At the ends of the clip, a foot in the air keeps its height, but above the ground instead of the
+    floor. The body rises by the average of its feet, but only as far as its legs reach, or as they extend in the clip.
 
     Args:
         world: The world, with the length unit and the upward axis of the body.

@@ -15,7 +15,7 @@ from synovia.model.shapes.world import World
 from synovia.text import counted, first_few
 
 HEEL: Final = -0.35  # position of the heel relative to the ankle, in units of the distance from ankle to toes
-HALF_WIDTH: Final = 0.25  # half the width of a sole, in the same units
+HALF_WIDTH: Final = 0.25  # half the width of a sole, in units of the distance from ankle to toes
 ENOUGH: Final = 0.6  # fraction of the sole that must be on the surface; the rest may be over an edge
 _STEEPEST: Final = 45.0  # degrees: a steeper surface counts as a wall; a foot next to it stays level
 _SLACK: Final = 0.01  # sole lengths: a point of the sole counts as on the surface up to this height above it
@@ -121,7 +121,7 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
         sole: The sole on the floor.
         floor: Height of the floor where no obstacle is below.
         level: Height of the ground of the previous contact.
-        step: Height above ``level``; a higher surface counts as a wall, or as above the body.
+        step: Largest height of a foothold above ``level``; a higher surface counts as a wall, or as above the body.
     """
     up, points, ways = sole.up, sole.points(), sole.ways()
     tried = (points + ways[:, None]).reshape(-1, 3)

@@ -20,12 +20,12 @@ from synovia.model.tree import ancestors
 
 _Pair = tuple[float, float]
 _Range = tuple[_Pair, _Pair, _Pair]
-# Degrees; from the American Academy of Orthopaedic Surgeons unless another source is named. For the trunk, from hips to
-# chest: to the front and to the back; to each side; twist to each side, by the American Medical Association.
+# Degrees, from the American Academy of Orthopaedic Surgeons unless another source is named. Ranges of the trunk (from
+# hips to chest) and the neck: (front, back), sides, twist. The trunk's twist is by the American Medical Association.
 _BACK: Final[_Range] = (80.0, 25.0), (35.0, 35.0), (45.0, 45.0)
-_NECK: Final[_Range] = (45.0, 45.0), (45.0, 45.0), (70.0, 70.0)  # twist: the middle of the 60 to 80 of textbooks
-# For legs and arms: to the front and to the back; outwards and inwards; twist. Knees and elbows bend to one side only,
-# hands towards the palm and the back of the hand.
+_NECK: Final[_Range] = (45.0, 45.0), (45.0, 45.0), (70.0, 70.0)  # twist: the middle of the textbook range, 60 to 80
+# Ranges of legs and arms: (front, back), (outwards, inwards), twist. Knees and elbows bend to one side only, hands
+# towards the palm and the back of the hand.
 _HIP: Final[_Range] = (120.0, 30.0), (45.0, 30.0), (45.0, 45.0)
 _KNEE: Final = 135.0
 _ANKLE: Final = 20.0, 50.0  # degrees: toes up and down
@@ -33,15 +33,16 @@ _INVERSION, _EVERSION = 35.0, 25.0  # sole inwards and outwards, by the Merck Ma
 _TOES_ASIDE: Final = 15.0  # chosen: a foot rotates little about its leg
 _ELBOW: Final = 150.0
 _FOREARM: Final = 80.0  # degrees of pronation, and of supination
-_WRIST: Final = (80.0, 70.0), (20.0, 30.0)  # towards palm, back of the hand; thumb, little finger
-_SHOULDER: Final = (180.0, 60.0), (135.0, 45.0)  # front, back with the arm down, then with it level (Kurz: 130, 45)
+_WRIST: Final = (80.0, 70.0), (20.0, 30.0)  # (towards palm, back of the hand), (towards thumb, little finger)
+_SHOULDER: Final = (180.0, 60.0), (135.0, 45.0)  # (front, back): arm down; arm level (Kurz: 130, 45)
 _RAISED, _CROSSED = 180.0, 45.0  # abduction; adduction, by Kurz
 _LATERAL, _MEDIAL = 90.0, 70.0  # rotation of the upper arm
-_COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)  # up by 30, as Inman et al. (1944); others rounded down
+# (front, back), (up, down), twist; up by 30, as in Inman et al. (1944); the other values are rounded down
+_COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)
 _KNEE_TWIST, _WRIST_TWIST = 10.0, 10.0  # chosen: play of soft tissue
-_EYE: Final[_Range] = (30.0, 45.0), (45.0, 45.0), (10.0, 10.0)  # up and down, aside, twist; chosen
+_EYE: Final[_Range] = (30.0, 45.0), (45.0, 45.0), (10.0, 10.0)  # (up, down), sides, twist; chosen
 _SIDEWAYS: Final = 2.0  # degrees of play of knees and elbows to each side; chosen
-_DOWN: Final = 0.7  # cosine between leg and downward direction; a leg with a larger cosine counts as standing
+_DOWN: Final = 0.7  # smallest cosine between the downward direction and a leg of a body that stands
 
 
 def with_human_limits(skeleton: Skeleton) -> Skeleton:
@@ -123,7 +124,7 @@ class _Person:
                 )  # fmt: skip
 
     def limits(self) -> dict[int, SwingTwist]:
-        """Return the limits by row."""
+        """Return the limits of all recognised joints, by row."""
         left, up, ahead = self._axes.T
         out: dict[int, SwingTwist] = {}
         hips, neck = self._found["hips"], self._found.get("neck", self._found.get("head"))
@@ -148,7 +149,7 @@ class _Person:
         return [row for row in rows if self._skeleton.joints[row].kind is Kind.BALL]
 
     def _share(self, out: dict[int, SwingTwist], rows: list[int], whole: _Range) -> None:
-        """Divide a range evenly among joints, and add their limits: bone upwards, x axis to the left."""
+        """Divide a range evenly among joints, and add their limits to ``out``; bones point up, x axes to the left."""
         left, up, _ = self._axes.T
         (front, back), (aside, other), (one, two) = (
             ((a / len(rows), b / len(rows)) for a, b in whole) if rows else whole

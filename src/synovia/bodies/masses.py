@@ -99,10 +99,10 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
 
 
 def _trunk(skeleton: Skeleton, hips: int, legs: list[int], *, lower: bool) -> tuple[int, Array]:
-    """Return the row that carries a part of a trunk without known joints, and the position of the part in its frame.
+    """Return where a part of a trunk without known joints is: the row that carries it, and its position in that frame.
 
-    The lower part is between the upper legs. Other parts are in the middle of the largest branch below the hips without
-    legs.
+    The lower part is between the upper legs. Other parts are in the middle of the largest branch below the hips that
+    has no legs.
 
     Args:
         skeleton: The skeleton.

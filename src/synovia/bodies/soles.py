@@ -24,8 +24,8 @@ from synovia.model.geometry import Array, Bools, align_z, axis_vector, frames_to
 _NEAR_FLOOR: Final = 0.03  # fraction of the body's size: a foot at rest closer to height 0 stands on a floor there
 _ON_FLOOR: Final = 0.004  # fraction of the body's size: depth below this floor at which shapes still count as on it
 _TILTS: Final = (0.0, 10.0, 25.0, 45.0)  # degrees: sampled tilts of a foot, each in eight directions
-_MOVES: Final = 0.5  # smallest share of a vertex's weight with which a joint carries the vertex
-_SAME: Final = 1e-3  # fraction of the body's size: larger distances of skin and skeleton joints mean another rest pose
+_MOVES: Final = 0.5  # a joint carries a vertex if it has more than this share of the vertex's weight
+_SAME: Final = 1e-3  # fraction of the body's size: if joints of skin and skeleton differ more, so do the rest poses
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -124,7 +124,7 @@ def soles_in(
     up: Array,
     rows: Mapping[str, int] | None = None,
 ) -> list[Sole]:
-    """Return the soles of the feet of a clip: those of the rest pose if it stands, else where each foot is flattest.
+    """Return the sole of each foot, found in the rest pose if that stands, else where the foot is flattest.
 
     Args:
         skeleton: The skeleton.

@@ -143,7 +143,7 @@ def support(
 
 
 def posture_of(skeleton: Skeleton) -> dict[str | int, float]:
-    """Return the weight factor of each movable joint in the posture of a standing body."""
+    """Return the weight factor of each movable joint in the posture goal of a standing body."""
     found = skeleton.role_rows
     tops = [found[role] for role in ("chest", "upper_chest", "neck") if role in found]
     trunk = {row for top in tops for row in ancestors(skeleton.parents, top)}
@@ -158,8 +158,8 @@ def posture_of(skeleton: Skeleton) -> dict[str | int, float]:
 def lean_of(pose: Pose, reference: Pose) -> float | None:
     """Return the angle between the trunks of a body in two poses, radians; None if the trunk is unknown.
 
-    The trunk is the line from the hips to the neck. On a body without a neck, it is the line to the highest joint from
-    its ancestor just below the hips in the tree.
+    The trunk is the line from the hips to the neck. Without a neck, it is the line to the highest joint from the child
+    of the hips that leads to it.
 
     Args:
         pose: A pose.

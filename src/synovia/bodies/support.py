@@ -17,7 +17,7 @@ from synovia.model.geometry import Array, align_z, axis_vector
 from synovia.model.shapes.world import World
 
 _SHORT: Final = 0.02  # fraction of the body's size: a shorter foot, measured from the ankle, has no toes
-_LEVEL: Final = 0.01  # fraction of the body's size: points of a sole up to this height above the lowest one stand
+_LEVEL: Final = 0.01  # fraction of the body's size: points of a sole this close above the lowest one touch the ground
 STEP: Final = 0.25  # fraction of the body's size: a surface that is higher above a sole does not count as a step
 _FLAT: Final = 1e-6  # fraction of the body's size: smallest height above the feet that defines the upward direction
 _UPRIGHT: Final = 0.5  # smallest cosine between the upward direction and the vector from the feet to the body

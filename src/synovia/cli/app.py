@@ -193,7 +193,7 @@ def _end_like_ctrl_c() -> None:
         raise _Ended(number)
 
     ends = [one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None]
-    ends = [one for one in ends if signal.getsignal(one) is signal.SIG_DFL]  # others are ignored, as under nohup
+    ends = [one for one in ends if signal.getsignal(one) is signal.SIG_DFL]  # others are ignored, as by nohup
     for one in ends:
         signal.signal(one, end)
 

@@ -51,7 +51,7 @@ def command_of(name: str, verb: Verb) -> click.Command:
 
 
 def with_options(kind: type[_K]) -> Callable[[Callable[[_K], int | None]], click.Command]:
-    """Return a decorator that turns a function of one object with all options into a command.
+    """Return a decorator that makes a command of a function whose only argument holds all options.
 
     Args:
         kind: Class of the object; its fields describe the options.
@@ -105,7 +105,7 @@ def _option(name: str, said: Option, default: Any) -> click.Option:
     if isinstance(said.kind, Flag):
         if said.kind.both:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
-            more["default"] = default  # None if the caller gave neither of the two names
+            more["default"] = default  # None if neither the flag nor its ``--no-`` form is given
         else:
             more["is_flag"] = True
     else:
@@ -180,7 +180,7 @@ def _usage(error: UsageError, ctx: click.Context) -> click.UsageError:
 
 
 def typed(kind: Kind) -> Any:
-    """Return the parameter type of a kind; None for any text."""
+    """Return the click type for a ``Kind`` of value; None for any text."""
     if isinstance(kind, File):
         return FILE_NAME if kind.as_text else FILE
     if isinstance(kind, Word):
@@ -189,10 +189,10 @@ def typed(kind: Kind) -> Any:
 
 
 class _Checked(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # plain in click 8.2
-    """A parameter type that converts texts by a kind.
+    """A click type that converts and checks texts with a ``Kind``.
 
     Args:
-        kind: The kind.
+        kind: The kind of value.
     """
 
     name = "text"

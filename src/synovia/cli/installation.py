@@ -57,7 +57,7 @@ def installation_report(warmed: Mapping[str, Any] | None = None) -> Report:
     """Return the report on versions, extras, and the cache of compiled code.
 
     Args:
-        warmed: Times of the solvers that were compiled for it; None if none were.
+        warmed: Compile times of solvers that were compiled for the report; None if none were.
     """
     state = _facts() | ({} if warmed is None else {"warmed": warmed})
     return Report(installation_text(state), state)

@@ -285,7 +285,7 @@ def _shape_counts(skeleton: Skeleton) -> dict[str, int]:
 
 
 def _shapes_text(skeleton: Skeleton) -> str:
-    """Return the numbers of shapes, of each kind, and of excluded pairs of links as text."""
+    """Return text with the number of shapes, also by kind, and of excluded pairs of links."""
     kinds = _shape_counts(skeleton)
     each = ", ".join(counted(n, word) for word, n in kinds.items())
     pairs = len(skeleton.excluded_pairs)

@@ -57,9 +57,9 @@ class Ends:
 def find_ends(motion: Motion) -> Ends:
     """Find the calibration frames at the ends of a clip.
 
-    A jump is a step of 5 % of the body's size that is three times as long as the largest step of the half second next
-    to it. If the pose is neither a T-pose nor the rest pose, it must be three times as long as the largest step of the
-    whole clip. Frames before the first and after the last jump are calibration frames if the body holds still in them.
+    A jump is a step of at least 5 % of the body's size and three times the largest step of the half second next to it.
+    If the pose is neither a T-pose nor the rest pose, the jump must be three times the largest step of the whole clip.
+    Frames before the first and after the last jump are calibration frames if the body holds still in them.
     Frames at an end in which a T-pose is held for half a second are calibration frames too.
 
     Args:

@@ -26,18 +26,18 @@ from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, part_of, solve_in_windows
 
 PULL: Final = 1e-8  # weight of the pull to the guess; it determines joints that no point determines
-LEAST: Final = 1e-10  # smallest smoothness; it also determines such joints
+LEAST: Final = 1e-10  # smallest smoothness; it also determines joints that no point determines
 # fraction of the length scale: largest root mean square error at which points count as free of noise
 CLEAN: Final = 1e-5
-# smallest share of seen coordinates in excess of the joints' freedoms; at smaller shares, joints could follow noise
+# share of the seen coordinates that must exceed the joints' degrees of freedom; else joints could follow noise
 SURPLUS: Final = 0.05
-SMOOTHNESS: Final = 1e-6  # smoothness of the test fit for a smaller share, so that joints cannot follow noise
-# seconds: standard deviation of the average of noisy points for the guess, because noise would flip short bones
+SMOOTHNESS: Final = 1e-6  # smoothness of the test fit below ``SURPLUS``, so that joints cannot follow noise
+# seconds: standard deviation of the filter that smooths points for the guess, as noise would flip short bones
 BLUR: Final = 0.04
 FILLED: Final = 0.05  # weight of interpolated points in the guess, because they may flip short bones
 SLIP: Final = 2e-3  # fraction of the length scale: smaller slides of joints inside the body count as noise
-TIGHT: Final = 1e-2  # weight of the pull on such slides
-# share of its rotation that a joint keeps in frames that lie beyond those in which points determine it
+TIGHT: Final = 1e-2  # weight of the pull to rest on slides up to ``SLIP``
+# share of its rotation that a joint keeps before the first and after the last frame in which points determine it
 HELD_BACK: Final = 0.5
 SAMPLE: Final = 120  # number of frames from which noise and prior are learned
 STEPS: Final = 12  # largest number of steps of a fit
@@ -214,18 +214,17 @@ def positive(value: Any, what: str) -> float:
 
 
 def _held_back(body: Skeleton, points: Points, q: Array, pieces: list[tuple[int, int]]) -> Array:
-    """Return joint values (T, nq) in which joints rotate half as far in frames where no point determines them.
+    """Return joint values (T, nq) in which joints rotate half as far in frames where the fit extrapolates them.
 
-    A point determines the joints that move it. In the frames of a piece before the first and after the last frame in
-    which such a point was seen, the fit extrapolates the rotation of the joint. The extrapolation goes too far on
-    average, because limbs slow down and turn back, and noise in the rotation grows with time. Points that were seen do
-    not move.
+    A point determines the joints that move it. The fit extrapolates a joint in the frames of a piece before the first
+    and after the last frame in which one of its points was seen. On average, this goes too far, because limbs slow down
+    and turn back, and noise in the rotation grows with time. Points that were seen do not move.
 
     Args:
         body: The skeleton.
         points: The points.
         q: Joint values of the fit, (T, nq).
-        pieces: Frames of the pieces between cuts.
+        pieces: (first, end) of the pieces between cuts.
     """
     known = np.zeros((len(q), len(body)), bool)
     for row, offset, weights in zip(points.rows, points.offsets, points.weights.T, strict=True):
@@ -263,7 +262,7 @@ def _start(
     Args:
         model: The problem of each frame.
         points: The points.
-        pieces: Frames of the pieces between cuts.
+        pieces: (first, end) of the pieces between cuts.
         rate: Frames per second.
         weight: Requested smoothness; None to learn it.
     """

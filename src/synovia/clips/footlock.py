@@ -27,8 +27,8 @@ from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
-STILL: Final = 2e4  # weight of the slide of a foot in contact; that of the change of the joints' accelerations is 1
-FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, relative to the same change
+STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
+FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, on the same scale as ``STILL``
 PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
 CLEAR: Final = 2e-4  # fraction of the length scale: clearance between feet and floor, which absorbs rounding errors
 ROUNDS: Final = (1e-2, 1.0)  # factors of STILL and FLOOR, one for each round
@@ -187,7 +187,7 @@ def foot_lock(
 
 
 class _Put(NamedTuple):
-    """A clip on a world: joint values (T, nq), footholds of each foot, and the frames that miss a foothold."""
+    """A clip with its feet on a world: joint values (T, nq), footholds of each foot, frames that miss a foothold."""
 
     q: Array
     footholds: tuple[tuple[Foothold, ...], ...]
@@ -197,7 +197,7 @@ class _Put(NamedTuple):
 def _put_on(
     world: World, motion: Motion, feet: Sequence[tuple[Foot, Bools]], up: Array, floor: float, threads: int | None
 ) -> _Put | None:
-    """Put the planted feet of a clip, each given with its contact, on a world. None if the world is level there.
+    """Put the planted feet of a clip on a world; return None if the world is level below them.
 
     Raises:
         UnsupportedError: If no free joint can raise the root.
@@ -247,7 +247,7 @@ def _toe(skeleton: Skeleton, foot: Foot) -> int:
 
 
 def _depth(points: Array, below: Array, up: Array, floor: float, world: World | None) -> float:
-    """Return the largest depth in the ground of the soles, which lie below the points (T, n, 3)."""
+    """Return how deep the soles, which lie ``below`` the points (T, n, 3), sink into the ground at most."""
     heights = np.full(points.shape[:2], floor)
     if world is not None:
         found = world.ground(points.reshape(-1, 3), up).heights.reshape(heights.shape)
@@ -269,9 +269,17 @@ def _floor(heights: Array, feet: Sequence[Foot], stands: Bools) -> float:
 
 
 def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: Array, fade: float) -> Terms:
-    """Return the least-squares terms, from contacts (T, points) and lowest heights (points,) of the points.
+    """Return the terms of the least squares.
 
     The change of a column decays over (smooth / pull)^¼ frames, which equals the fade.
+
+    Args:
+        model: The problem of each frame.
+        motion: The clip.
+        standing: Contacts of the points, (T, points).
+        up: Upward direction, (3,).
+        ground: Lowest allowed height of each point, (points,).
+        fade: Seconds in which a correction begins or ends.
     """
     count, points = standing.shape
     axis = int(np.argmax(np.abs(up)))
@@ -300,7 +308,7 @@ def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: Arr
 
 
 def _slide(places: Array, contact: Bools, fps: float) -> float:
-    """Return the mean speed of points between two frames in which both frames have contact."""
+    """Return the mean speed of points between adjacent frames that both have contact."""
     way = np.linalg.norm(np.diff(places, axis=0), axis=-1) * fps
     both = contact[1:] & contact[:-1]
     return float(way[both].mean()) if both.any() else 0.0

@@ -15,7 +15,7 @@ from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
 # Fraction of the skeleton's size: much shorter bones keep their rest orientation, because noise would rotate them
 NOISY: Final = 0.01
-CLEAN: Final = 1e-4  # the same length for points without noise
+CLEAN: Final = 1e-4  # value in place of ``NOISY`` for points without noise
 _NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size: a nearer point does not determine a rotation
 
 
@@ -95,7 +95,14 @@ def _moved_points(skeleton: Skeleton, own: list[list[int]], offsets: Array, row:
 
 
 def _best_rotations(turn: Array, arms: Array, seen: Array, pull: float) -> Array:
-    """Return rotations (T, 3, 3) of arms (n, 3) closest to ``seen`` (T, n, 3); ``pull`` is the weight of ``turn``."""
+    """Return the rotations, (T, 3, 3), that bring vectors (n, 3) closest to vectors ``seen``, (T, n, 3).
+
+    Args:
+        turn: Rotations, (T, 3, 3), to which the result is pulled.
+        arms: The vectors to rotate, (n, 3).
+        seen: The observed vectors, (T, n, 3).
+        pull: Weight of ``turn``.
+    """
     if len(arms) == 0:
         return turn
     return nearest_rotations(np.einsum("tni,nj->tij", seen, arms) + pull * turn)
@@ -109,6 +116,6 @@ def nearest_rotations(matrices: Array) -> Array:
 
 
 def _best_angles(axis: Array, arms: Array, seen: Array) -> Array:
-    """Return the angles (T,) about an axis that rotate arms (n, 3) closest to ``seen`` (T, n, 3), in one frame."""
+    """Return the angles about an axis, (T,), that bring vectors ``arms``, (n, 3), closest to ``seen``, (T, n, 3)."""
     flat = arms - np.outer(arms @ axis, axis)
     return np.arctan2(np.einsum("tni,ni->t", seen, np.cross(axis, flat)), np.einsum("tni,ni->t", seen, flat))

@@ -38,8 +38,8 @@ class HandFile:
     """The contents of a file of a hand. Attributes are None for missing parts.
 
     Attributes:
-        points: (T, 21, 3).
-        confidence: (T, 21) or (T,).
+        points: Positions of the points, (T, 21, 3).
+        confidence: Confidence of each point, (T, 21), or of each frame, (T,).
         fps: Frames per second.
         side: ``"left"`` or ``"right"``.
         notes: Sentences about parts of the file that were not kept.

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import Progress, check_kind
+from synovia.arguments import Progress
 from synovia.bodies.soles import sole_of
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.hands.bones import hands_of_body
@@ -34,19 +34,19 @@ from synovia.clips.loosened import loosened
 from synovia.clips.markerfile import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
-from synovia.clips.seen import only_seen
+from synovia.clips.resting import Rest, UnseenLimbs, kept_values
+from synovia.clips.seen import hidden_limbs, only_seen
 from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, body_up, check_sides, forward_by_frame, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
-from synovia.model import Pose, Skeleton
+from synovia.model import Skeleton
 from synovia.model.anatomy.contacts import LOW
 from synovia.model.anatomy.feet import feet_of, frames_text
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, side_of
-from synovia.model.geometry import Array, as_numbers, axis_name
+from synovia.model.geometry import Array, Bools, as_numbers, axis_name
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.root import free_root
-from synovia.model.tree import ancestors
 from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory import part_of
 
@@ -54,7 +54,7 @@ _TURN: Final = np.cos(np.radians(110.0))  # cosine of an angle larger than the r
 # degrees per second that no body reaches; at low frame rates, a flip must rotate by at least this speed
 _FASTEST: Final = 1000.0
 _WIDE: Final = 0.05  # fraction of the body's length: shoulders or hips that are closer do not determine a direction
-# cosine between forward and the direction of face and toes; beyond its negative value, the cloud is a mirror image
+# cosine of left × up to face and toes: if the median is above this, frames below the negative of it are flipped
 _MIRRORED: Final = 0.5
 ONE_HAND: Final = "hand"  # name of the preset of 21 landmarks of one hand
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
@@ -81,7 +81,7 @@ def fit_keypoints(
     smoothness: float | None = None,
     side: str | None = None,
     finger_limits: bool = True,
-    rest: Pose | None = None,
+    rest: Rest | None = None,
     name: str = "fitted",
     threads: int | None = None,
     progress: Progress | None = None,
@@ -120,8 +120,9 @@ def fit_keypoints(
         side: Side of the hand of 21 landmarks, ``"left"`` or ``"right"``; None to derive it from how the fingers bend.
         finger_limits: Whether fingers stay within human ranges: knuckles bend by -30 to 95° and move sideways by 25°,
             the next joints bend by -5 to 115° and -5 to 85°; a thumb has its own ranges.
-        rest: Pose of limbs that are never seen, such as the legs of a person at a desk. It is a pose of ``body``, or of
-            ``sy.bundled("humanoid")`` if there is no body. None for the rest pose.
+        rest: What limbs do that are not seen, such as the legs of a person at a desk: ``"rest"``, a ``Pose`` or a pose
+            file to take that pose, of ``body`` or else of ``sy.bundled("humanoid")``; ``"keep"`` or None to stay near
+            the poses in which they are seen. Limbs that are never seen are then at rest.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with (steps done, number of steps).
@@ -136,6 +137,8 @@ def fit_keypoints(
         >>> fitted = sy.fit_keypoints(points, preset="mediapipe", fps=30.0)  # doctest: +SKIP
         >>> sy.save_motion(fitted, "person.bvh")  # doctest: +SKIP
     """
+    from synovia.io.bundled import bundled
+
     places = as_numbers(positions, (-1, -1, 3), "positions", finite=False)
     places = np.where(np.isfinite(places).all(2, keepdims=True), places, np.nan)
     if not np.isfinite(places).any():
@@ -144,13 +147,8 @@ def fit_keypoints(
     if names is not None and (len(names) != places.shape[1] or not all(isinstance(one, str) for one in names)):
         raise InputError("names do not match the positions", value=names, expected=f"{places.shape[1]} texts")
     fps = positive(fps, "fps")
-    if rest is not None:
-        from synovia.io.bundled import bundled
-
-        check_kind("rest", rest, Pose, "sy.load_pose(path, skeleton) reads one")
-        given = body if body is not None else bundled("humanoid")
-        if not {*given.joint_names} <= {*rest.skeleton.joint_names}:
-            raise InputError("rest", value=f"a pose of {rest.skeleton.name}", expected=f"a pose of {given.name}")
+    given = body if body is not None else bundled("humanoid")
+    kept_values(rest, given, given)  # checks it before the work begins
     if meters_per_unit is not None:
         meters_per_unit = positive(meters_per_unit, "meters_per_unit")
     settings: dict[str, Any] = {
@@ -226,7 +224,9 @@ def fit_keypoints(
         moving, q = body.with_root("free"), q.copy()
         q[:, _path_of(moving)] /= fit.ratio
     apart: list[Array] = []
-    q, kept = _resting(moving, q, rest, seen.limbs)
+    kept, stays = kept_values(rest, given, moving)
+    q, rests = _resting(moving, q, hidden_limbs(upright.marks), kept, fps, stays=stays)
+    notes += rests
     hips = marks.places["hips"]
     if hands:
         turn = _from_y_up(own) @ upright.turn
@@ -251,7 +251,7 @@ def fit_keypoints(
 
 
 def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None, fit: FitHand, name: str) -> Fitted:
-    """Return the motion of a body whose fingers follow 21 landmarks of a hand; ``points`` has their confidence too."""
+    """Return the motion of a body whose fingers follow a hand's landmarks; ``points``: positions and confidence."""
     places, weights = points
     if places.shape[1] != COUNT:
         raise InputError(f"preset {ONE_HAND!r} has {COUNT} points", value=places.shape[1], expected=f"(T, {COUNT}, 3)")
@@ -429,25 +429,31 @@ def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
     return out
 
 
-def _resting(body: Skeleton, q: Array, rest: Pose | None, limbs: Sequence[str]) -> tuple[Array, Array]:
-    """Return joint values (T, nq) with the named limbs in a fixed pose, and the joint values (nq,) of this pose."""
-    kept = np.array(body.rest_q)
-    for row, name in enumerate(() if rest is None else rest.skeleton.joint_names):
-        if rest is not None and name in body.joint_names:
-            own, to = rest.q[rest.skeleton.q_slice(row)], body.q_slice(body.joint_names.index(name))
-            kept[to] = own if len(own) == to.stop - to.start else kept[to]
-    out, rows = q.copy(), body.role_rows
-    for limb in limbs:
-        side, part = limb.split("_")
-        first = rows[f"{side}_upper_{part}"]
-        for row in range(first, len(body)):
-            if first in ancestors(body.parents, row):
-                out[:, body.q_slice(row)] = kept[body.q_slice(row)]
-    return out, kept
+def _resting(
+    body: Skeleton, q: Array, hidden: Mapping[str, Bools], kept: Array, fps: float, *, stays: bool
+) -> tuple[Array, list[str]]:
+    """Return joint values (T, nq) with hidden limbs at rest, and a note on those that are seen in other frames.
+
+    Args:
+        body: The body.
+        q: Its joint values, (T, nq).
+        hidden: In which frames each limb is hidden, (T,).
+        kept: Joint values at rest, (nq,).
+        fps: Frames per second.
+        stays: Whether only limbs that are never seen rest.
+    """
+    used = {limb: gone for limb, gone in hidden.items() if gone.all() or (gone.any() and not stays)}
+    if not used:
+        return q, []
+    first = {limb: body.role_rows["{}_upper_{}".format(*limb.split("_"))] for limb in used}
+    shares = {limb.replace("_", " "): gone.mean() for limb, gone in used.items() if not gone.all()}
+    listed = ", ".join(f"{limb} in {100.0 * share:.0f} % of the frames" for limb, share in shares.items())
+    out = UnseenLimbs(body, first, kept, fps).follow(q, np.stack(list(used.values()), axis=1))
+    return out, [f"at rest while hidden for 0.3 s or more: {listed}"] if listed else []
 
 
 def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -> Array:
-    """Return joint values (T, nq) with the median height of the hips as at rest; ``centred`` hips stay at rest."""
+    """Return joint values, (T, nq), with the hips at rest height in the median; ``centred`` hips are at rest always."""
     rest, now = middle_of_hips(body, rest_q[None]), middle_of_hips(body, q)
     if centred:
         return _shifted(body, q, rest - now)
@@ -473,7 +479,7 @@ def _on_floor(body: Skeleton, q: Array, least: float) -> tuple[Array, float]:
 
 
 def find_flips(marks: Landmarks, fps: float) -> tuple[int, ...]:
-    """Return the frames in which the cloud is flipped relative to most other frames.
+    """Return the frames in which the landmarks are flipped relative to most other frames.
 
     Args:
         marks: The landmarks, with y up.

@@ -140,7 +140,7 @@ class Landmarks:
         )
 
     def middle(self, *names: str) -> Array:
-        """Return the mean position of some landmarks, (T, 3); NaN where one of them was not seen or does not exist."""
+        """Return the mean position of given landmarks, (T, 3); NaN where one of them was not seen or does not exist."""
         if any(name not in self.places for name in names):
             return np.full((len(next(iter(self.places.values()))), 3), np.nan)
         return np.mean([self.places[name] for name in names], axis=0)

@@ -22,11 +22,11 @@ from synovia.model.motion import Motion
 from synovia.text import DOUBT, first_few
 
 Bools = NDArray[np.bool_]
-FAR: Final = 3.0  # multiple of the median error; a limit may cause errors larger than this
+FAR: Final = 3.0  # a limit may cause errors that are larger than this multiple of the median error
 # seconds: if such errors last as long as this, points contradict a limit; noise affects only single frames
 LASTS: Final = 0.1
 CLOSER: Final = 0.6  # limits are the cause if a fit without limits has at most this share of the errors
-AT: Final = 1e-4  # radians, or fraction of a half-angle: largest distance from a limit of a value at the limit
+AT: Final = 1e-4  # radians, or fraction of a half-angle: values nearer to a limit than this count as at the limit
 MARGIN: Final = np.radians(1.0)  # radians between the motion and the widened limits
 UNLIKELY: Final = np.radians(75.0)  # radians: if a limit changes by more, points or names are probably wrong
 REPORTED: Final = np.radians(1.0)  # radians: smaller changes of limits are not reported
@@ -124,6 +124,6 @@ def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
 
 
 def _excess(limit: SwingTwist, swing: Array) -> Array:
-    """Return the size of swings (T, 2) relative to the limit, (T,); 1 is the edge of the ellipse."""
+    """Return the sizes of swings (T, 2) relative to the limit, (T,); 1 is on the edge of the limit's ellipse."""
     half = np.stack([np.where(swing[:, k] >= 0.0, pair[1], pair[0]) for k, pair in enumerate((limit.x, limit.y))], 1)
     return np.linalg.norm(swing / np.maximum(half, AT), axis=1)

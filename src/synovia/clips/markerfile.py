@@ -34,7 +34,7 @@ DERIVED: Final = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")
 # seconds: time limit of a read; on POSIX, the processor time has a lower limit that depends on the file's size
 LONGEST_READ: Final = 300.0
 _LEAST: Final = 5, 2**30  # limits for any C3D file: seconds of processor time, bytes of memory
-_SHARE: Final = 2.0**-18, 100  # added to these limits per byte of the file: seconds, bytes of memory
+_SHARE: Final = 2.0**-18, 100  # added to the limits ``_LEAST`` for each byte of the file: seconds, bytes of memory
 
 
 class Markers(NamedTuple):
@@ -94,7 +94,7 @@ def read_trc(path: Path) -> Markers:
 def read_c3d(path: Path) -> Markers:
     """Read the labelled markers of a C3D file; analog channels, computed results and unlabelled points are ignored.
 
-    The package runs in a separate process, because damaged files can crash it.
+    The package ``ezc3d`` runs in a separate process, because damaged files can crash it.
 
     Raises:
         FileError: If the file cannot be read.
@@ -157,7 +157,7 @@ def unpack_c3d(path: str) -> None:
 
 
 def _limit(size: int) -> None:
-    """Limit processor time and memory of this process by a file's size, because damaged files may need any amount."""
+    """Limit this process's time and memory for a file of ``size`` bytes, because damaged files may need any amount."""
     try:
         resource: Any = import_module("resource")
     except ImportError:  # Windows has no such limits

@@ -54,10 +54,10 @@ class Measured:
 
 
 def roles_of(skeleton: Skeleton) -> dict[str, int]:
-    """Return the rows of the parts of a body.
+    """Return the row of each role of a body.
 
     Raises:
-        InputError: If the row of a part that landmarks need is unknown.
+        InputError: If no joint has a role that is needed to measure the body.
     """
     rows = dict(skeleton.role_rows)
     if missing := [role for role in NEEDED if role not in rows]:
@@ -131,7 +131,7 @@ def measured(skeleton: Skeleton, marks: Landmarks) -> Measured:
 def _ratios(
     skeleton: Skeleton, rows: Mapping[str, int], rest: Array, marks: Landmarks, axes: Array, ratio: float
 ) -> tuple[Array, Array]:
-    """Return the scale factors (n,) of each joint's offset: along the body, and of its sideways component."""
+    """Return two scale factors of each joint's offset, (n,) each: along the body, and sideways."""
     own: dict[int, float] = {0: ratio}
     wide: dict[int, float] = {}
     legs, arms = (
@@ -234,7 +234,7 @@ def _head(
 def _hand(
     body: Skeleton, rows: Mapping[str, int], rest: Array, axes: Array, marks: Landmarks, side: str
 ) -> list[tuple[Array, Array, Array]]:
-    """Return points of a hand as ``_head`` does: the knuckles of index and little finger, or the middle of the hand.
+    """Return points of a hand in the form of ``_head``: index and little knuckles, or the middle of the hand.
 
     At rest, the index finger is in front: arms are stretched to the sides with palms down, or hang with the palms to
     the body.
@@ -269,7 +269,7 @@ def _hand(
 
 
 def _bounded(value: float, ratio: float) -> float:
-    """Return the ratio of a bone, clamped to a range about the ratio of the whole body, which replaces NaN."""
+    """Return the ratio of a bone, clamped to a range about the ratio of the whole body; that ratio for NaN."""
     return float(np.clip(value, ratio / WIDEST, ratio * WIDEST)) if np.isfinite(value) else ratio
 
 

@@ -16,12 +16,12 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
-_STANDS: Final = 1e5  # weight of a point of a planted foot; that of the change of the joints' accelerations is 1
-_SWINGS: Final = 1e3  # weight of a point of a foot without contact, relative to the same change
+_STANDS: Final = 1e5  # weight of a point of a planted foot, relative to the change of the joints' accelerations
+_SWINGS: Final = 1e3  # weight of a point of a foot without contact, on the same scale as ``_STANDS``
 HEEL_SHARE: Final = 0.05  # weight of the ankle of a planted foot, relative to that of its toes
 _PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
 _BLEND: Final = 0.06  # seconds in which a correction begins or ends
-_ROUNDS: Final = (1e-2, 1.0)  # factors of these weights, one for each round
+_ROUNDS: Final = (1e-2, 1.0)  # factors of ``_STANDS`` and ``_SWINGS``, one for each round
 _EFFORT: Final = Effort(30, 1e-3)
 
 
@@ -36,8 +36,7 @@ class FootPoint:
         stands: Mask of the frames in which the foot is planted, (T,).
         swings: Whether the point also follows its path in frames without contact; otherwise, the ankle determines the
             foot's orientation.
-        share: Weight relative to that of other points. Where the ankle is at its limits, points of less weight deviate
-            more.
+        share: Weight relative to other points. Where the ankle is at its limits, points of less weight deviate more.
     """
 
     row: int
@@ -58,7 +57,7 @@ def on_feet(
 ) -> Array:
     """Return joint values (T, nq) whose feet follow paths as far as limits permit; other joints are unchanged.
 
-    Least squares solves all frames at once, as ``foot_lock`` does, so that legs and root share the correction and the
+    As in ``foot_lock``, least squares solves all frames at once, so that legs and root share the correction and the
     path of the root stays smooth. After that, other joints close the loops.
 
     Args:
@@ -93,7 +92,7 @@ def on_feet(
 
 
 def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Array:
-    """Return joint values (T, nq) in which a free joint is raised by lengths (T,).
+    """Return joint values, (T, nq), with a free joint raised by ``rise``.
 
     Args:
         skeleton: The skeleton.
@@ -111,5 +110,5 @@ def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Ar
 
 
 def point_of(frames: Array, local: Array) -> Array:
-    """Return the positions (T, 3) of a point fixed in the frame of a joint, for world frames (T, 12) of the joint."""
+    """Return the world positions, (T, 3), of a point fixed on a joint, given the joint's world frames, (T, 12)."""
     return frames[:, 9:] + frames[:, :9].reshape(-1, 3, 3) @ local

@@ -48,7 +48,7 @@ class PointFile:
     notes: tuple[str, ...] = ()
 
     def chosen(self, pairs: Mapping[str, str] | None, path: Path) -> PointFile:
-        """Return the points for some joints.
+        """Return the points, restricted to given joints.
 
         Args:
             pairs: Name of the point of each joint, by joint; None for all points.

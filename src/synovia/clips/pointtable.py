@@ -99,9 +99,9 @@ def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> 
 
 
 def _frames_of(numbers: Array) -> NDArray[np.intp]:
-    """Return the frame of each row, (T,), from its number or time; frames without rows are counted too.
+    """Return the frame of each row, (T,), from its number or time, so that frames without rows are gaps.
 
-    Numbers that are not multiples of one step, or with most multiples missing, define only the order of the rows.
+    Numbers define only the order of the rows if they are not multiples of one step, or most multiples are missing.
     """
     rows, steps = np.arange(len(numbers)), np.diff(numbers)
     if not len(steps) or not ((steps > 0.0) & (steps < np.inf)).all():

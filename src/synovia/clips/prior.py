@@ -35,8 +35,8 @@ FIRST_STEPS: Final = 8
 DRAWS: Final = 16  # number of samples of the fit's uncertainty
 # exponent of the ratio of a new to an old variance (over-relaxation), because the rounds converge slowly
 FASTER: Final = 1.5
-LIKE_OTHERS: Final = 1.0  # number of values that the mean over the joint and over the kind count for in each variance
-ALIKE: Final = 20.0  # number of values that a liveliness of 1 counts for in each frame
+LIKE_OTHERS: Final = 1.0  # number of pseudo-observations of the mean over joint and kind in each variance
+ALIKE: Final = 20.0  # number of pseudo-observations of liveliness 1 in each frame
 FEWEST: Final = 5  # least number of frames from which liveliness is learned; with fewer, it is 1
 UNUSUAL: Final = 4.0  # multiple of the usual error of a point; points with larger errors contradict the prior
 ENOUGH: Final = 1e-3  # fraction of the cost: a fit ends when a step reduces the cost by less
@@ -111,7 +111,7 @@ def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tu
 
 
 def usual_errors(model: Model, terms: Terms, q: Array, prior: Prior) -> Array:
-    """Return the root mean square error of each point, (K,), length scales, but at least the noise."""
+    """Return the root mean square error of each point, (K,), in length scales; at least that of the noise."""
     far, seen = _distances(model, terms, q)
     mean = np.sum(np.where(seen, far**2, 0.0), axis=0) / np.maximum(np.count_nonzero(seen, axis=0), 1)
     return np.sqrt(np.maximum(mean, 3.0 * prior.noise))
@@ -209,7 +209,11 @@ def _variances(before: Array, squares: Array, numbers: Array, groups: tuple[NDAr
 
 
 def _value_counts(prior: Prior, count: int) -> tuple[Array, Array]:
-    """Return the number of values of the prior in each column: about the mean (columns,), of bends (T - 2, columns)."""
+    """Return the effective number of values of each column under the prior.
+
+    The first array counts deviations from the mean, (columns,); the second counts second differences in each frame,
+    (T - 2, columns).
+    """
     bend = np.diff(np.eye(count), 2, axis=0)
     bend /= np.sqrt(prior.lively)[:, None]
     curvature, modes = np.linalg.eigh(bend.T @ bend)  # all columns have the same modes
@@ -218,7 +222,7 @@ def _value_counts(prior: Prior, count: int) -> tuple[Array, Array]:
 
 
 def _noise(model: Model, terms: Terms, prior: Prior, q: Array, draws: Array) -> float:
-    """Return the variance of the noise: squared errors over the number of seen coordinates that stay undetermined."""
+    """Return the variance of the noise: the sum of squared errors over its degrees of freedom."""
     e, J, _ = model.evaluate(q, terms.targets)
     moved: Any = np.matmul(J, np.moveaxis(draws, 0, 2))
     seen = np.count_nonzero(terms.weights > 0.0)

@@ -17,17 +17,17 @@ from synovia.clips.landmarks import SIDES, Landmarks
 from synovia.errors import InputError
 from synovia.model.geometry import Array, Bools, axis_name, axis_vector, unit
 
-_HIGH: Final = 0.4  # fraction of the confidence of clearly seen points; from this confidence on, a point is seen
-_LOW: Final = 0.2  # the same fraction; below this confidence, a point is no longer seen
+_HIGH: Final = 0.4  # relative to the confidence of clearly seen points: above this, a point becomes seen
+_LOW: Final = 0.2  # relative to the confidence of clearly seen points: below this, a point is no longer seen
 _WELL: Final = 0.95  # quantile of all confidences that is the confidence of clearly seen points
-_NEVER: Final = 0.05  # share of the frames; a point that seems seen in fewer frames is never seen
+_NEVER: Final = 0.05  # share of the frames: a point that is seen in fewer frames counts as never seen
 _TRUNK: Final = 1.42  # length of an adult's trunk from hip to shoulder joints, in shoulder widths
 _WIDTH: Final = 0.5  # distance of the hip joints, in shoulder widths
 _DOUBTED: Final = 0.3  # weight of added hips or shoulders, relative to the points that determine them
 _LISTED: Final = 4  # largest number of landmarks that a note names
 _HEAD: Final = ("left_ear", "right_ear", "nose", "head_top", "head")
-_LIMBS: Final = {"arm": ("elbow", "wrist"), "leg": ("knee", "ankle", "heel", "toe")}
-_LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in _LIMBS["leg"])
+LIMBS: Final = {"arm": ("elbow", "wrist"), "leg": ("knee", "ankle", "heel", "toe")}
+_LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in LIMBS["leg"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +37,13 @@ class Seen:
     Args:
         marks: The seen landmarks. Hips that are never seen are placed below the shoulders, and shoulders above the
             hips.
-        limbs: Limbs that are never seen, such as ``"left_leg"``.
         notes: Sentences about what was not seen.
+        legs: Whether a leg is seen.
     """
 
     marks: Landmarks
-    limbs: tuple[str, ...]
     notes: tuple[str, ...]
-
-    @property
-    def legs(self) -> bool:
-        """Whether a leg is seen."""
-        return not {"left_leg", "right_leg"} <= {*self.limbs}
+    legs: bool
 
 
 def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
@@ -86,14 +81,12 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
         found = _with_pair(found, "shoulder", _upwards(found, "hip", ends, up))
         notes.append("shoulders are not seen: the trunk is upright, and the arms are at rest")
         hidden = {name: share for name, share in hidden.items() if "shoulder" not in name}
-    limbs: list[str] = []
-    for limb, parts in _LIMBS.items():
+    for limb, parts in LIMBS.items():
         known = any(f"{side}_{part}" in marks.places for side in SIDES for part in parts)
         for side in SIDES:
             own = [f"{side}_{part}" for part in parts]
             if any(_shown(found, name) for name in own):
                 continue
-            limbs.append(f"{side}_{limb}")
             if known and (shoulders if limb == "arm" else legs):
                 notes.append(f"the {side} {limb} is not seen: it is at rest")
                 hidden = {name: share for name, share in hidden.items() if name not in own}
@@ -102,7 +95,21 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
         listed = ", ".join(f"{name.replace('_', ' ')} in {100.0 * hidden[name]:.0f} %" for name in most[:_LISTED])
         more = f" and {len(most) - _LISTED} more" if len(most) > _LISTED else ""
         notes.append(f"landmarks of low confidence were left out: {listed}{more} of the frames")
-    return Seen(found.with_middles(), tuple(limbs), tuple(notes))
+    return Seen(found.with_middles(), tuple(notes), legs)
+
+
+def hidden_limbs(marks: Landmarks) -> dict[str, Bools]:
+    """Return in which frames arms and legs are hidden, (T,), with all their landmarks; all frames if never seen."""
+    out: dict[str, Bools] = {}
+    count = len(next(iter(marks.places.values())))
+    for limb, parts in LIMBS.items():
+        for side in SIDES:
+            seen = np.zeros(count, bool)
+            for name in (f"{side}_{part}" for part in parts):
+                if _shown(marks, name):
+                    seen |= np.isfinite(marks.places[name]).all(1)
+            out[f"{side}_{limb}"] = ~seen
+    return out
 
 
 def _seen(share: Array) -> Bools:

@@ -43,13 +43,13 @@ ROUNDS: Final = 3  # number of rounds; each computes the flights from the path, 
 HEEL: Final = 0.3  # distance of the heel behind the ankle, as a fraction of the distance of the toes ahead of it
 STANDS: Final = 20.0  # percentile of the heights of a sole point over time that is its height when planted
 RAISED: Final = 0.015  # metres: a point that is higher by this has 1/e of the weight of a planted point
-LOW: Final = 0.02  # metres: the same scale for deciding whether any foot has contact
+LOW: Final = 0.02  # metres: scale like ``RAISED`` for deciding whether any foot has contact
 NEAR: Final = 0.03  # metres: points that are raised by less may be planted
 # metres per second: points that slide faster lose weight, by round
 OUTLIERS: Final = (np.inf, 2.0, 1.0, 0.5, 0.25, 0.2, 0.2, 0.2)
 EXACT: Final = 0.05  # metres per second: standard deviation of the speed of a planted foot
 WALKS: Final = 3.0  # metres per second²: standard deviation of the horizontal acceleration with contact
-DRIFTS: Final = 0.3  # metres per second²: the same in flight; above 0, because the centre of mass is an estimate
+DRIFTS: Final = 0.3  # metres per second²: ``WALKS`` for frames in flight; above 0, as the centre of mass is estimated
 # metres per second: scale of the slide of a foot in contact; its cost is the square of the relative slide, at most
 # ``SLIP``
 SLIDES: Final = 0.5
@@ -61,10 +61,10 @@ IMPACT: Final = 100.0  # metres per second²: standard deviation of the vertical
 # number of rounds; each computes heights from the scale of accelerations, then this scale from the heights
 ADAPTED: Final = 4
 UNSTEADY: Final = 0.3  # metres per second: feet that are faster are not planted
-STEADY: Final = 0.05  # seconds: standard deviation of the average of this speed over time
-REPORTED: Final = 0.05  # share of frames without a planted foot above which it is reported
-WANDERS: Final = 0.1  # metres: path errors from flights are reported if they are larger than this
-FAR: Final = 0.1  # share of the path's extent: and larger than this
+STEADY: Final = 0.05  # seconds: standard deviation of the filter that smooths the speeds compared with ``UNSTEADY``
+REPORTED: Final = 0.05  # a larger share of frames without a planted foot is reported
+WANDERS: Final = 0.1  # metres: larger path errors from flights are reported if they are also above ``FAR``
+FAR: Final = 0.1  # share of the path's extent; see ``WANDERS``
 AROUND: Final = 0.1  # seconds before and after a flight in which its horizontal speed is measured
 HARD: Final = 0.6  # metres per second: a larger error of a flight's vertical speeds is reported
 
@@ -291,7 +291,7 @@ def _heights(floor: Array, flights: Sequence[Flight], fps: float) -> Array:
 
 
 def _noise(values: Array) -> float:
-    """Return the standard deviation of the noise of values (T,), from fourth differences, to avoid motion."""
+    """Return the standard deviation of the noise in values (T,); fourth differences remove the motion."""
     bends = np.abs(np.diff(values, 4))
     return float(1.4826 * np.median(bends) / np.sqrt(70.0)) if len(bends) else 0.0
 
@@ -341,7 +341,7 @@ SPEED: Final = 0.5  # metres per second: scale of the differences of speed at ta
 SLOWS: Final = 4.0  # metres per second²: scale of the deceleration beyond gravity in contact, which noise may cause
 PUSH: Final = 30.0  # metres per second²: largest upward acceleration of the body by the legs
 HARDER: Final = 10.0  # metres per second²: scale of the acceleration beyond ``PUSH``
-WORST: Final = 20.0  # largest cost of such an acceleration
+WORST: Final = 20.0  # largest cost of an acceleration beyond ``PUSH``
 UNLIKELY: Final = 2.0  # cost of a flight; larger than what a flight can gain by fitting noise
 BELOW: Final = 0.02  # metres: tolerated depth of a foot below the floor in flight
 FRAME: Final = 1.0 / 30.0  # seconds of contact per unit of cost
@@ -376,7 +376,7 @@ def find_flights(heights: Array, costs: Array, fps: float) -> list[Flight]:
     before, after = _speeds(heights, fps)
     pushes = _push_costs(heights, fps) * dt / FRAME
     steps = costs * dt / FRAME
-    # in this variable, a parabola of flight is a straight line
+    # heights plus g t² / 2: a parabola of flight becomes a straight line
     line = heights + 0.5 * GRAVITY * (np.arange(count) * dt) ** 2
     # State k < held: k steps of contact since the landing; state held: at least ``held`` steps. Flights begin only in
     # the last.

@@ -22,21 +22,20 @@ MIRRORS: Final = ("x", "y", "z", "names", "none")
 # prior probability of each axis to point up, for landmarks from camera images
 _FROM_CAMERA: Final = {"-y": 0.3, "y": 0.25}
 _FROM_SPACE: Final = {"y": 0.3, "z": 0.25, "-y": 0.0, "-z": 0.0}
-# least mean cosine between expected and observed forward directions; smaller absolute values do not decide about
-# mirroring
+# least absolute mean cosine between expected and observed forward directions that shows whether points are mirrored
 SURE: Final = 0.3
 TINY: Final = 0.02  # fraction of the body's length: shorter vectors do not determine the forward direction
 _LINES: Final = ("shoulder", "hip")  # pairs of joints whose lines from right to left have about the same direction
 _CHAINS: Final = (("shoulder", "elbow", "wrist"), ("hip", "knee", "ankle"))
 # median cosine between the lines of shoulders and hips; at smaller values, left and right of one pair are exchanged
 _OPPOSITE: Final = -0.5
-# largest ratio of the bone length with exchanged ends to the bone length as named for which exchanged ends are closer
+# exchanged ends are closer if the bone is then shorter than this fraction of its length as named
 _NEARER: Final = 0.97
 _NEARLY_ALWAYS: Final = 0.95  # least share of frames in which exchanged ends are closer
 _RIGID: Final = 0.05  # largest relative standard deviation of a constant length over time
 # relative standard deviation of a bone's length over time; at larger values, its ends may be exchanged
 _UNSTEADY: Final = 0.1
-_STEADIER: Final = 0.4  # largest ratio of this deviation with exchanged ends to that with the ends as named
+_STEADIER: Final = 0.4  # largest ratio of ``_UNSTEADY``'s deviation with exchanged ends to that with ends as named
 _SEEN: Final = 5  # least number of frames with both bones for the detection of exchanged ends
 FLAT: Final = 0.02  # fraction of the body's length: smallest depth of points that are not in a plane
 
@@ -146,7 +145,7 @@ def check_sides(marks: Landmarks) -> None:
 
 
 def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
-    """Return whether the lower ends of two bones are exchanged: exchanged, lengths are shorter and more constant."""
+    """Return whether left and right lower ends are exchanged: swapped, they give shorter and more constant bones."""
     ends = [[f"{side}_{part}" for side in SIDES] for part in (upper, lower)]
     if not {*ends[0], *ends[1]} <= marks.places.keys():
         return False

@@ -32,7 +32,7 @@ class Row:
 
     Args:
         solver: Name of the solver.
-        refused: Reason why the solver does not support these goals on this model; the other fields are then empty.
+        refused: Reason why the solver does not support these goals on this model; the other values are then empty.
         reached: Fraction of the problems that were reached.
         count: Number of attempted problems; smaller than requested if the time limit was reached.
         steps: Median number of steps, summed over all attempts.
@@ -170,7 +170,7 @@ def compare(
 
 
 def _label(solver: str | Solver, chosen: Sequence[str | Solver]) -> str:
-    """Return a solver's name; if the solver runs with several settings, also those that differ from the default."""
+    """Return a solver's name; if it runs with several settings, also the settings that differ from the default."""
     name = solver if isinstance(solver, str) else solver.name
     if isinstance(solver, str) or [other if isinstance(other, str) else other.name for other in chosen].count(name) < 2:
         return name

@@ -75,7 +75,7 @@ class TickTimes:
 def time_ticks(
     bodies: Mapping[str, Skeleton], ticks: int, watch: Callable[[str, float], object] | None = None
 ) -> Iterator[TickTimes]:
-    """Yield the times of the ticks of some bodies.
+    """Yield the times of the ticks of each body.
 
     Args:
         bodies: Bodies by name. A body with feet and hands keeps its feet and moves its hands; any other body moves the

@@ -20,8 +20,8 @@ from synovia.model.geometry import Array
 from synovia.model.shapes.solids import Capsule
 
 _DIRECTIONS: Final = 32
-_CENTRED: Final = 12  # iterations towards the smallest circle around the points, projected along each direction
-_OUTER: Final = 96  # number of directions whose extreme points determine the line; all points determine the ends
+_CENTRED: Final = 12  # iterations to find the smallest circle around the points projected along each direction
+_OUTER: Final = 96  # number of directions: extreme points along them determine the line, all points its ends
 _TRIES: Final = (120, 60)  # function evaluations of the search with large and with small steps
 _ROOM: Final = 1e-9  # fraction of the size added to the radius, so that rounding leaves no point outside
 OVERHANG: Final = 0.012  # fraction of the surface's extent: capsules that extend farther beyond the surface are divided
@@ -118,7 +118,7 @@ def _overhangs(pieces: list[_Piece], others: list[Pill], outside: Outside) -> li
 
 
 def _overhang(pill: Pill, others: list[Pill], outside: Outside) -> float:
-    """Return the largest distance of a capsule beyond the surface and other capsules."""
+    """Return the largest distance by which a capsule extends beyond the surface and other capsules."""
     probes = on_pill(pill)
     for other in others:
         if other.touches(pill):
@@ -223,7 +223,7 @@ def _across(d: Array) -> Array:
 
 
 def _centers(points: Array, directions: Array) -> Array:
-    """Return points of lines along directions (m, 3) with nearly the smallest largest distance from the points.
+    """For each direction, (m, 3), return a point of the line with nearly the smallest largest distance from the points.
 
     References:
         M. Bădoiu, K. Clarkson, "Smaller core-sets for balls", SODA 2003.
@@ -240,7 +240,7 @@ def _centers(points: Array, directions: Array) -> Array:
 
 
 def _volumes(points: Array, d: Array, c: Array) -> Array:
-    """Return the volumes, divided by π, of the capsules around points along lines with directions d through c."""
+    """Return the volumes, divided by π, of capsules around points, with axes along d through c, (m, 3) each."""
     z = points @ d.T - (c * d).sum(axis=1)
     square = (points * points).sum(axis=1)[:, None] - 2.0 * points @ c.T + (c * c).sum(axis=1)
     apart = np.maximum(square - z * z, 0.0)

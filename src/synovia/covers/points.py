@@ -44,7 +44,7 @@ def _triangles(shape: Solid) -> Array:
 def windings(points: Array, samples: Array, normals: Array) -> Array:
     """Return the winding numbers of a surface about points (n, 3): about 1 inside a closed surface, 0 outside.
 
-    Each sample represents a piece of the surface, whose solid angle from a point is n·r / |r|³.
+    Each sample represents a piece of the surface. Its solid angle is n·r / |r|³, with r from the point to the sample.
 
     Args:
         points: The points; their distances from the surface must be larger than the sample spacing.
@@ -66,7 +66,7 @@ def windings(points: Array, samples: Array, normals: Array) -> Array:
 
 
 def in_triangles(corners: Array, count: int, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """Draw random points in triangles (f, 3, 3), uniform by area, (count, 3); also return their triangle indices."""
+    """Draw random points, (count, 3), uniformly by area in triangles (f, 3, 3); also return their triangle indices."""
     total = np.cumsum(_areas(corners))
     chosen: Array = rng.random(count) * (total[-1] or 1.0)
     face = np.minimum(np.searchsorted(total, chosen), len(corners) - 1).astype(np.int64)

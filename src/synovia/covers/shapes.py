@@ -40,7 +40,7 @@ _RADII: Final = {  # fractions of the stature, by role without side; comments na
 }
 _FINGER: Final = 0.0061  # fraction of the stature: an eighth of the breadth of a hand
 _LENGTHS: Final = {"head": 0.0746, "hand": 0.1106}  # fractions of the stature: tragion to top of head; hand
-_SLENDER: Final = 0.15  # radius of a bone of another body as a fraction of its length
+_SLENDER: Final = 0.15  # radius of other bones as a fraction of their length
 _SHORT: Final = 1e-3  # fraction of the body's size: shorter bones have no capsule
 Given = Mapping[str | int, Solid | Sequence[Solid]] | Literal["surface", "bones"] | None
 _KINDS: Final = ("surface", "bones")

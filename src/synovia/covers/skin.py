@@ -13,7 +13,7 @@ from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.surface import Part, Surface
 
-_ALIKE: Final = 1e-4  # fraction of the body's size: smaller differences between bind frames of a joint count as equal
+_ALIKE: Final = 1e-4  # fraction of the body's size: bind frames of a joint that differ by less count as equal
 _EDGE: Final = 0.03  # fraction of the surface's extent: longer edges are divided, so that joints can share a triangle
 _INSIDE: Final = 0.5  # winding number from which a point counts as inside
 _WOUND: Final = 8_000  # number of samples for winding numbers

@@ -65,7 +65,7 @@ def explain(solution: Solution) -> list[str]:
     causes = [] if solution.reached else _causes(solution)
     conflict = solution.known_conflict
     reasons = solution.reasons if solution.missed and ik.has_reasons and conflict is None else ()
-    at_limits, locked = _limits_in_the_way(solution, reasons)
+    at_limits, locked = limits_in_the_way(solution, reasons)
     lines = [*_ending(solution, causes, at_limits, locked), *misses]
     if hint := unit_hint(solution):
         lines.append(hint)
@@ -111,7 +111,7 @@ def _undecided(solution: Solution) -> list[str]:
         error, goal = solution.errors[i].position, solution.goals[i]
         if goal.constrained_parts & POSITION and error > (goal.own_tolerance or solution.ik.tolerance[0]):
             gap = length_text(error, unit)
-            lines.append(f"Not decided for {goal.label!r}: between 0 and {gap} are missing, not proved.")
+            lines.append(f"Not decided for {goal.label!r}: the smallest miss is between 0 and {gap}.")
     return lines
 
 
@@ -224,7 +224,7 @@ def _in_place(solution: Solution, goals: Sequence[int]) -> str:
     return f" while free joints stay in place ({names}){hint}"
 
 
-def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> tuple[list[str], list[str]]:
+def limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> tuple[list[str], list[str]]:
     """Return names of joints at a limit, and of locked joints, that move a missed goal or are named in a reason."""
     ik = solution.ik
     rows = {row for i in solution.missed for end in ik.goal_joints[i] for row in _chain(ik, i, end)}
@@ -265,7 +265,7 @@ def _origin(solution: Solution, row: int) -> Array:
     return rest[:3, 3] if above < 0 else (solution.pose.transform(above) @ rest)[:3, 3]
 
 
-class _Span(NamedTuple):
+class Span(NamedTuple):
     """First moving joint of a chain, its position (3,), and the least and largest distance from it to the tip."""
 
     first: int
@@ -274,7 +274,7 @@ class _Span(NamedTuple):
     farthest: float
 
 
-def _span(solution: Solution, i: int) -> _Span | None:
+def span_of(solution: Solution, i: int) -> Span | None:
     """Return the distances that the chain of goal i can reach if other joints stay in place; None if its root moves.
 
     This is the bound of ``kernels.goals.reach``, which proves misses from the distances between moving joints.
@@ -300,7 +300,7 @@ def _span(solution: Solution, i: int) -> _Span | None:
         spans.append((lengths[0], max(lengths)))
     farthest = sum(far for _, far in spans)
     nearest = max(near + far for near, far in spans) - farthest
-    return _Span(chain[-1], origin, nearest, farthest)
+    return Span(chain[-1], origin, nearest, farthest)
 
 
 def _reach_sentences(solution: Solution) -> list[str]:
@@ -324,7 +324,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
             which = "joint" if ik.allowed is None else "joint that may move"
             lines.append(f"no {which} moves {goal.label!r}{free}.")
             continue
-        span = _span(solution, i) if parts & POSITION else None
+        span = span_of(solution, i) if parts & POSITION else None
         if span is None:
             continue
         near, far = goal.distances(solution.targets[i], span.origin)

@@ -97,7 +97,7 @@ def _sector(axis: Array, across: Array, lower: float, upper: float) -> Array:
 
 
 def _cone(frame: Array, angle: float) -> Array:
-    """Return points of the rim of a cone about the z axis of a frame, with sides of length 1, (n, 3)."""
+    """Return points (n, 3) of the rim of a cone about the z axis of a frame, at distance 1 from its apex."""
     x, y = math.sin(angle) * np.cos(_AROUND), math.sin(angle) * np.sin(_AROUND)
     return np.stack([x, y, np.full(len(x), math.cos(angle))], axis=1) @ frame.T
 

@@ -19,7 +19,7 @@ from synovia.draw.theme import Colour
 from synovia.model.geometry import Array
 
 SAMPLES: Final = 3  # samples per pixel in each direction
-_SLAB: Final = 48  # number of rows of samples drawn at a time; a slanted rod fills a larger part of a smaller box
+_SLAB: Final = 48  # number of rows of samples drawn at a time; slanted rods fill more of a small box than of a big one
 _SMALLEST: Final = 0.6  # smallest radius, pixels; thinner objects would fall between the samples
 
 Pixels = NDArray[np.uint8]
@@ -57,8 +57,8 @@ class Light:
         up: Unit vector towards the sky, world coordinates.
         haze: Haze colour, into which distant objects fade.
         depth: Fraction of the haze colour in the farthest object, 0 to 1.
-        extent: Size of the body and its surroundings, length units; upper bound of the size that sets the radius of
-            ambient occlusion, for larger surfaces such as a floor.
+        extent: Size of the body and its surroundings, length units; it limits the radius of ambient occlusion on larger
+            surfaces, such as a floor.
     """
 
     direction: Array
@@ -78,7 +78,7 @@ class _Buffer:
         self.owner: NDArray[np.int32] = np.full((height, width), -1, np.int32)
 
     def grid(self, box: tuple[int, int, int, int]) -> tuple[_Float, _Float]:
-        """Return x (1, w) and y (h, 1) of the samples in a box of the buffer, in samples of the image."""
+        """Return columns, (1, w), and rows, (h, 1), in the samples of the image, of a box of the buffer."""
         x0, y0, x1, y1 = box
         x = np.arange(x0, x1, dtype=np.float32)[None, :] + np.float32(self.left + 0.5)
         y = np.arange(y0, y1, dtype=np.float32)[:, None] + np.float32(self.top + 0.5)

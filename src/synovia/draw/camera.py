@@ -62,7 +62,7 @@ class Camera:
         return pixels, depth, scale
 
     def points_at(self, x: NDArray[np.floating[Any]], y: NDArray[np.floating[Any]], depth: Array) -> Array:
-        """Return the world positions (n, 3) of pixels at depths, (n,) each."""
+        """Return the world positions, (n, 3), of pixels x, y at given depths, (n,) each."""
         reach = depth / self.focal if self.perspective else np.full(len(depth), 1.0 / self.focal)
         local = np.stack([(x - self.centre[0]) * reach, (self.centre[1] - y) * reach, -depth], axis=1)
         return self.position + local @ self.axes

@@ -32,7 +32,7 @@ def check_film(path: Path, *, force: bool) -> None:
     Raises:
         UnsupportedError: If no film format has its extension.
         MissingExtraError: If the package for it is not installed.
-        FileError: As ``check_writable`` does.
+        FileError: If the path is a folder, the file exists and ``force`` is not set, or its folder does not exist.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise UnsupportedError(
@@ -47,7 +47,7 @@ def check_film(path: Path, *, force: bool) -> None:
 
 
 def write_film(frames: Iterator[Image.Image], fps: float, path: Path, *, force: bool) -> None:
-    """Write frames of one size.
+    """Write a film from frames of equal size.
 
     Args:
         frames: The frames; all are drawn before ``path`` exists.

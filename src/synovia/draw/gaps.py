@@ -21,7 +21,7 @@ _NAMED: Final = 3  # largest number of labelled pairs that are too near
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gap:
-    """A pair in a picture.
+    """Two nearby objects in a picture.
 
     Args:
         points: The nearest points of both objects, (2, 3).
@@ -63,7 +63,7 @@ class Gaps:
 
     @classmethod
     def of_body(cls, skeleton: Skeleton, clearance: float, world: World | None) -> Gaps:
-        """Return the pairs of links that can collide, and of links and obstacles.
+        """Return the pairs of links, and of a link and an obstacle, that can collide.
 
         Args:
             skeleton: The body.

@@ -75,7 +75,7 @@ def bars_of(skeleton: Skeleton) -> tuple[list[Bar], list[Knot]]:
 
 
 def points_of(skeleton: Skeleton, frames: Array) -> tuple[Array, Array]:
-    """Return positions of loops for world frames (n, 12) of a skeleton: ends of bars (b, 2, 3) and knots (k, 3)."""
+    """Return world positions of bar ends, (b, 2, 3), and of knots, (k, 3), given world frames of joints, (n, 12)."""
     bars, knots = bars_of(skeleton)
 
     def at(place: tuple[int, Array]) -> Array:

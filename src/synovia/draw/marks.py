@@ -26,7 +26,7 @@ def marks_of(solution: Solution) -> list[Mark]:
 
 
 def sketches_of(solution: Solution, size: float) -> Iterator[tuple[int, View, Sketch]]:
-    """Yield index, view (the input of the sketch) and sketch of each goal of a solution that has a point.
+    """Yield index, view (the input of the sketch) and sketch of each goal that has a point.
 
     Args:
         solution: The solution.

@@ -55,7 +55,7 @@ class Notes:
     """
 
     def __init__(self, canvas: Canvas, camera: Camera, placer: Placer, theme: Theme, scale: float) -> None:
-        """Store the parts."""
+        """Store the arguments."""
         self._canvas, self._camera, self._placer, self._theme = canvas, camera, placer, theme
         self._scale = scale
 
@@ -294,7 +294,7 @@ class Placer:
         return np.concatenate([corner, corner + size], axis=1)
 
     def _cover(self, boxes: Array) -> Array:
-        """Return the fraction of each box, (n, 4), that bodies cover, 0 to 1, (n,)."""
+        """Return the fraction of each of the boxes (n, 4) that bodies cover, (n,), from 0 to 1."""
         x0, y0, x1, y1 = np.clip(boxes.astype(np.intp), 0, np.tile(self._sums.shape[::-1], 2) - 1).T
         s = self._sums
         return (s[y1, x1] - s[y0, x1] - s[y1, x0] + s[y0, x0]) / np.maximum((x1 - x0) * (y1 - y0), 1)

@@ -169,7 +169,7 @@ def _half_spaces(world: World) -> Iterator[HalfSpace]:
 
 
 def tones_of(theme: Theme) -> list[Colour]:
-    """Return the colours that obstacles get in turn."""
+    """Return the colours that obstacles get, one after the other."""
     return [_toned(theme.obstacle, tone) for tone in _TONES]
 
 

@@ -356,7 +356,7 @@ def _poses(subject: object) -> Sequence[Pose]:
 
 
 def _items(given: object, kind: type[_T], wanted: str) -> Sequence[_T]:
-    """Return the items of an argument, all of one class."""
+    """Return the items of an argument, after a check that all are of one class."""
     items: Iterable[object] = cast(Iterable[object], given) if isinstance(given, Iterable) else (given,)
     out: list[_T] = []
     for item in items:

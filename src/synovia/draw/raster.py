@@ -99,7 +99,7 @@ class Canvas:
             self.line(a, b, width, colour)
 
     def ring(self, centre: Point, radius: float, width: float, colour: Colour, opacity: float = 1.0) -> None:
-        """Draw a circle of a line width; a disc if the width is at least the radius."""
+        """Draw a circle with a given line width; a disc if the width is at least the radius."""
         patch = self._patch((centre,), 2.0 * radius + width)
         if patch is not None:
             patch.disc(centre, radius + width / 2.0, 255)
@@ -124,7 +124,7 @@ class Canvas:
             self._stamp(patch, colour, opacity)
 
     def text_width(self, text: str, height: float) -> float:
-        """Return the width of a text of a line height, pixels."""
+        """Return the width, in pixels, of a text written at a given height."""
         return float(self._font(height).getlength(text))
 
     def text(self, middle_left: Point, text: str, height: float, colour: Colour) -> None:
@@ -143,7 +143,7 @@ class Canvas:
         return self._fonts[size]
 
     def _patch(self, points: Sequence[Point], width: float) -> _Patch | None:
-        """Return a mask around points with a margin of half a width; None if it is outside the image."""
+        """Return a mask around points with a margin of half of ``width``; None if it is outside the image."""
         more = width / 2.0 + 2.0
         xs, ys = [p[0] for p in points], [p[1] for p in points]
         right, bottom = self.image.size

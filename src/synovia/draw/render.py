@@ -37,7 +37,7 @@ Clip = Motion | Tracked
 _STRIP: Final = 0.13  # height of the error strip, as a fraction of the film's height
 # fraction of the body's size: if the path of the body has a smaller range, the camera does not move
 _STAYS: Final = 0.6
-_STANDS: Final = 0.1  # fraction of the frames that may be below the floor
+_STANDS: Final = 0.1  # fraction of the frames in which the body may go below the floor
 _LAG: Final = 0.35  # seconds before and after a frame over which the camera path is smoothed
 _DECADES: Final = (-2.0, 3.0)  # range of the error strip: decimal logarithms of the error in tolerances
 
@@ -61,8 +61,8 @@ def render(
     """Write a clip as an animated GIF, an MP4, or a sheet of stills (PNG); works without a display or a graphics card.
 
     Args:
-        clip: A motion, or the result of ``IK.track``. For the latter, targets are rings (green if reached, red and
-            joined to their joint if missed), and a strip at the bottom shows the errors of all frames.
+        clip: A motion, or the result of ``IK.track``. Targets of a track are rings (green if reached, red and joined
+            to their joint if missed), and a strip at the bottom shows the errors of all frames.
         path: ``.gif``, ``.mp4`` or ``.png``.
         next_to: Another clip, shown on the left: for example, the original of a solved clip. Two clips of the same body
             are drawn at the same scale on the same floor.
@@ -218,7 +218,7 @@ class _Content:
 
     @classmethod
     def of(cls, clip: Clip, times: Sequence[float], theme: Theme, shown: Appearance) -> _Content:
-        """Return the content of a film: the scenes of a clip at some times, seconds."""
+        """Return the content of a film: the scenes of a clip at ``times``, seconds."""
         motion = _motion(clip)
         frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
         scenes: list[Scene] = []

@@ -26,7 +26,7 @@ from synovia.model.tree import ancestors
 
 LOOKS: Final = ("surface", "bones", "both")
 _THICK: Final = 0.042  # radius of the root joint, as a fraction of the longest path to a tip
-_TAPER: Final = 0.5  # exponent of the path length to the tip in a radius: 0 for equal radii, 1 for proportional radii
+_TAPER: Final = 0.5  # radii grow with this power of the path length to the tip: 0 for equal, 1 for proportional radii
 _TIP: Final = 0.5  # path length assumed at a tip, as a fraction of its bone
 _STUBBY: Final = 0.36  # largest radius, as a fraction of the longest bone at the joint
 _THIN: Final = 0.007  # smallest radius, as a fraction of the longest path from the root to a tip
@@ -301,7 +301,7 @@ def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
 
     Joints with bars of loops are drawn, too. If no joint qualifies, all are drawn.
     """
-    top = list(range(len(skeleton)))  # row of the topmost joint of the connected bones that each joint belongs to
+    top = list(range(len(skeleton)))  # for each joint, the row of the topmost joint of its connected bones
     solid: set[int] = set()
     for row in bones_of(skeleton):
         top[row] = top[skeleton.parents[row]]

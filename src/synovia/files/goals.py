@@ -38,7 +38,7 @@ from synovia.text import toml_key, toml_text
 SCHEMA: Final = "synovia.goals/1"
 _LARGEST: Final = 2**24  # largest size of a file, bytes; a goal takes about 100 bytes
 _Three = tuple[float, float, float]
-# Type of each form of field, with the bounds of its values
+# Python type of each form of a field, with the bounds of its values
 _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "point": (_Three, {}),
     "direction": (_Three, {}),
@@ -204,7 +204,7 @@ def write_goals(
     Args:
         goals: The goals.
         path: The file, usually ``*.toml``.
-        moving: The joints that may move, as in ``IK``. None for those of goals from ``read_goals``, or else all.
+        moving: The joints that may move, as in ``IK``. None for those listed with goals from ``read_goals``, else all.
         force: Whether an existing file may be replaced.
 
     Raises:

@@ -340,7 +340,7 @@ def _table(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _entry(layer: Layer) -> dict[str, Any]:
-    """Return the fields of a layer whose values are not the defaults."""
+    """Return the fields of a layer that differ from their defaults."""
     values: dict[str, Any] = {"name": layer.name, "frames": None if layer.frames is None else list(layer.frames)}
     values |= {"blend": layer.blend or None, "relative": layer.relative or None}
     values |= {"weight": None if layer.weight == 1.0 else layer.weight, "muted": layer.muted or None}

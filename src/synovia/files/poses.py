@@ -31,7 +31,7 @@ from synovia.text import parse_json
 SCHEMA: Final = "synovia.pose/1"
 LIBRARY: Final = "synovia.poses/1"
 ENDING: Final = ".json"
-_LARGEST: Final = 2**26  # bytes; ten times the size of a pose of 20,000 joints
+_LARGEST: Final = 2**26  # largest size of a file, bytes; ten times that of a pose of 20,000 joints
 
 
 def values_of(pose: Pose) -> dict[str, float | list[float]]:
@@ -54,7 +54,7 @@ def save_pose(
     force: bool = False,
     verify: bool = False,
 ) -> None:
-    """Write a pose as JSON by joint name, as ``synovia solve -o`` does, or as a posed glTF.
+    """Write a pose as JSON by joint name, the format of ``synovia solve -o``, or as a posed glTF.
 
     Args:
         pose: The pose.
@@ -168,7 +168,7 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
 
 
 def load_start(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
-    """Read a start pose as ``load_pose`` does, but compute mimic joints from their leaders."""
+    """Read a start pose like ``load_pose``, but compute mimic joints from their leaders."""
     return _load(path, skeleton, led=True)
 
 
@@ -225,7 +225,7 @@ def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Po
 
 
 def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields of a file, after a check that its schema is the first of ``schemas``."""
+    """Return the fields of a file of schema ``schemas[0]``; errors name all ``schemas``."""
     if not isinstance(content, dict) or cast("dict[str, Any]", content).get("schema") != schemas[0]:
         expected = " or ".join(f'"schema": "{schema}"' for schema in schemas)
         raise FormatError("", where=where, expected=f"an object with {expected}")
@@ -237,7 +237,7 @@ def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> 
 
 
 def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str, *, led: bool = False) -> Pose:
-    """Return the pose with the values of a field of a file; joints that are missing in the field are at rest.
+    """Return the pose with the joint values in a field of a file; joints without a value are at rest.
 
     With ``led``, mimic joints are computed from their leaders, and their values in the file are ignored.
     """
@@ -255,7 +255,7 @@ def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str, *, led: bo
 
 
 def _check(value: object, size: int, where: str) -> None:
-    """Raise an error for a value that does not have the right number of finite numbers for its joint."""
+    """Raise an error unless a value has ``size`` finite numbers, as its joint needs."""
     listed: list[object] = cast("list[object]", value) if isinstance(value, list) and size != 1 else [value]
     if len(listed) != size or not all(map(_is_finite, listed)):
         several = f"a list of {size} finite numbers" if size else "none: the joint is fixed"

@@ -16,7 +16,7 @@ from synovia.text import parse_json, parse_toml
 
 T = TypeVar("T")
 _SUFFIXES: Final = (".toml", ".json")
-# Names of the types of JSON and of msgspec in words of TOML
+# Words of messages for the types that msgspec names
 _WORDS: Final = {
     "object": "a table", "array": "a list", "float": "a number", "int": "a whole number", "str": "text",
 }  # fmt: skip
@@ -33,7 +33,7 @@ class TypedFile(Generic[T]):
         most: Largest size in bytes.
         fields: Returns the allowed fields of the value at a path, for example ``goals[0].rotation``.
         choices: Allowed values of fields named ``kind``.
-        forms: Descriptions of the form of values, by the last part of the field's name.
+        forms: Descriptions of allowed values, by the end of the field's name, such as ``rotation``.
     """
 
     kind: type[T]

@@ -24,7 +24,7 @@ def verify_file(content: Motion | Pose | Skeleton, path: str | os.PathLike[str])
 
     Raises:
         FormatError: If files with this extension cannot hold such content.
-        InputError: If the content is none of the three.
+        InputError: If the content is not a motion, a pose or a skeleton.
 
     Example:
         >>> import synovia as sy

@@ -49,7 +49,7 @@ class AimGoal(Goal):
         offset: Point on the joint that the axis passes through, (3,), in its frame.
         cone: Half-angle in radians by which the axis may deviate from the direction of the point; None for 0. The roll
             is not affected.
-        ancestors: How many joints above its own may move for it; None for all.
+        ancestors: Number of joints above the goal's own that may move for the goal; None for all.
 
     Raises:
         InputError: If a value cannot be used.
@@ -157,7 +157,7 @@ class AimGoal(Goal):
 
     @property
     def usual_parts(self) -> int:
-        """Return POSITION: targets are usually points, and ``up`` is that of the goal."""
+        """Return POSITION: targets are usually points, because the goal gives ``up``."""
         return POSITION
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
@@ -191,12 +191,12 @@ class AimGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the axis of the joint as the first argument."""
+        """Return the argument ``axis`` of a new goal: the axis of the joint."""
         return {"axis": tuple(axis_of(skeleton, row).tolist())}
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return the target at a point on the axis."""
+        """Return the target of a new goal: a point on the axis."""
         target = place.at.copy()
         way = place.frames(place.row)[:3, :3] @ np.asarray(values["axis"], float)
         target[:3, 3] = describe.ray(target[:3, 3], way, describe.AHEAD * place.size)[1]
@@ -219,7 +219,7 @@ def _looks(skeleton: Skeleton, row: int) -> bool:
 
 
 def _shows_face(skeleton: Skeleton) -> bool:
-    """Return whether file or rest pose show the facing direction of a person; True for other bodies."""
+    """Return whether a person's facing direction is known from file or rest pose; True for bodies of no person."""
     from synovia.model.anatomy.up import SHOWN, find_up
 
     person = {"hips", "left_upper_leg", "right_upper_leg"} <= skeleton.role_rows.keys()

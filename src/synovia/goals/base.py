@@ -52,7 +52,7 @@ _G = TypeVar("_G", bound="Goal")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
-    """A further residual of a goal, in addition to that of a world pose, in the form that kernels read.
+    """A residual of a goal in addition to the residual of a world pose, in the form that kernels read.
 
     Args:
         kind: Name of the residual among the ``TERMS`` of ``kernels.goals.general``.
@@ -170,14 +170,14 @@ class Goal(_Immutable):
     # number of ancestors of the goal's joint that may move for the goal; None for all
     ancestors: int | None = field(default=None, init=False)
     target: Array | None = field(default=None, init=False)  # transform (4, 4)
-    needs: str = field(default="", init=False)  # ability that a solver needs; "rows": any residual that has a kernel
+    needs: str = field(default="", init=False)  # what a solver must support; "rows": any residual that has a kernel
     preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
-    )  # of a resolved rest goal: weight of each joint (n,), reference joint values, (nq,) or for each frame of a clip
-    # (T, nq), and the weight of joints that a moving root adds
+    )  # of a resolved rest goal: weights of the joints (n,), reference joint values (nq,), or (T, nq) for the frames
+    # of a clip, and the weight of joints that a moving root adds
     places: tuple[Array, ...] = field(
         default=(), init=False
-    )  # of a resolved goal on a site: frame (4, 4) of each of its joints on the joint row that carries it
+    )  # of a resolved goal on sites: frame (4, 4) of each of its joints and sites on the row that moves it
     given: int = field(
         default=0, init=False
     )  # parts of the target that the goal itself gives; the start gives the others
@@ -227,7 +227,7 @@ class Goal(_Immutable):
             object.__setattr__(self, name, value)
 
     def _with(self, **values: Any) -> Self:
-        """Return a copy of the goal with other values of some attributes."""
+        """Return a copy of the goal with other values of the named attributes."""
         return _restore(type(self), {**self._values(), **values})
 
     def changed(self, **values: Any) -> Self:
@@ -246,7 +246,7 @@ class Goal(_Immutable):
         return self._with(priority=priority)
 
     def lowered(self, levels: int) -> Self:
-        """Return the same goal with its priority lowered by some levels; a constraint keeps its precedence."""
+        """Return the same goal with its priority lowered by ``levels``; a constraint keeps its precedence."""
         return self if self.rank < 0 else self._with(priority=self.priority + levels)
 
     @property
@@ -265,7 +265,7 @@ class Goal(_Immutable):
 
     @property
     def label(self) -> str:
-        """Name of the goal in messages and tables of targets."""
+        """Name of the goal in messages, and its key among targets."""
         if self.name is not None:
             return self.name
         return self.kind if self.joint is None else str(self.joint)
@@ -310,7 +310,7 @@ class Goal(_Immutable):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Further residuals of the goal, in addition to that of a world pose."""
+        """Residuals of the goal in addition to the residual of a world pose."""
         return ()
 
     @property
@@ -323,7 +323,7 @@ class Goal(_Immutable):
 
     @property
     def usual_parts(self) -> int:
-        """Parts that targets usually have; arrays of the shape for these parts are written without checks."""
+        """Parts that targets usually have; target arrays of this shape are written without checks."""
         return self.takes
 
     @property
@@ -368,16 +368,16 @@ class Goal(_Immutable):
         return self.constrained_parts > 0
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return the targets that poses meet, (n, 4, 4); None if the pose does not determine the target of the goal.
+        """Return the targets that n given poses meet, (n, 4, 4); None if a pose does not determine a target.
 
         Args:
-            now: The goal's frame in the world, (n, 4, 4).
-            others: Frames of its other joints in the world, each (n, 4, 4).
+            now: World frames of the goal in these poses, (n, 4, 4).
+            others: World frames of the goal's other joints, each (n, 4, 4).
         """
         return now if self.takes else None
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Interpolate targets (n, 4, 4) between those that poses meet and given ones; None if this is not possible.
+        """Interpolate from the targets that poses meet to given targets, (n, 4, 4); None if this is not possible.
 
         Args:
             now: As in ``met_at``.
@@ -420,7 +420,7 @@ class Goal(_Immutable):
 
         Args:
             skeleton: The skeleton.
-            row: Row of the goal's joint; other joints among the arguments are rows, too.
+            row: Row of the goal's joint. Other joints in the returned arguments are also given by row.
             up: Upward direction, (3,).
         """
         return {}
@@ -521,7 +521,7 @@ class GoalList(list[Goal]):
 
     Args:
         goals: The goals.
-        moving: The joints, as in ``IK``, which uses them by default; None for all.
+        moving: The joints that may move, as in ``IK``; None for all.
     """
 
     def __init__(self, goals: Iterable[Goal] = (), moving: Sequence[str | int] | None = None) -> None:

@@ -22,7 +22,7 @@ _TURN: Final = 2.0 * math.pi
 
 
 def as_bounds(value: Any, count: int) -> Array:
-    """Return the bounds of some axes, (count, 2); infinite values mean no bounds.
+    """Return the argument ``bounds`` as an array (count, 2), a row for each axis; infinite values mean no bounds.
 
     Raises:
         InputError: If the value cannot be used.
@@ -91,7 +91,7 @@ class BoundedGoal(Goal):
 
     Args:
         bounds: Bounds by axis, first of the position, then of the rotation; None for none.
-        bounds_frame: ``"target"`` or ``"tool"``: the axes of the bounds.
+        bounds_frame: Axes of the bounds: ``"target"`` or ``"tool"``.
     """
 
     bounds: Any = field(default=None, kw_only=True)
@@ -120,7 +120,7 @@ class BoundedGoal(Goal):
 
     @property
     def bounded_parts(self) -> int:
-        """Parts of the pose that have bounds other than 0."""
+        """Parts of the pose with bounds other than 0: POSITION, ROTATION, both or none."""
         if self.bounds is None:
             return 0
         own = self.pose_parts
@@ -129,12 +129,12 @@ class BoundedGoal(Goal):
 
     @property
     def constrained_parts(self) -> int:
-        """Parts of the pose that have no bounds."""
+        """Parts of the pose without bounds, which must meet the target: POSITION, ROTATION, both or none."""
         return self.pose_parts & ~self.bounded_parts
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Further residuals: three values for each part with bounds."""
+        """Residuals of the bounds: three values each for a position and a rotation with bounds."""
         found: list[Term] = []
         for part in (POSITION, ROTATION):
             if not self.bounded_parts & part:
@@ -155,7 +155,7 @@ class BoundedGoal(Goal):
         if not self.bounded_parts & POSITION:
             return super().distances(target, point)
         low, high = self.ranges[:3].T
-        # any orientation of these axes is possible, so the positions are a shell about the target
+        # the axes of the bounds may have any orientation, so the positions form a shell about the target
         if self.bounds_frame == "tool":
             away = super().distances(target, point)[0]
             inner, outer = (float(np.linalg.norm(part)) for part in (np.clip(0.0, low, high), np.maximum(-low, high)))

@@ -43,7 +43,7 @@ class Apart(NamedTuple):
         avoiding: Links to keep apart from all obstacles, (m,).
         single: Pairs of a link and a row of the world's obstacles, (k, 2).
         slots: Largest number of simultaneous contacts of the pairs above.
-        close: Pairs of links that cannot keep the distance, and therefore only must not touch, (c, 2).
+        close: Pairs of links that cannot keep the distance, so only contact is excluded, (c, 2).
         close_slots: Largest number of simultaneous contacts of the close pairs.
     """
 
@@ -88,9 +88,9 @@ class ClearanceGoal(Goal):
         pairs: What stays apart: ``"self"`` for the pairs of links that can collide (see ``self_pairs``), ``"world"``
             for all links and all obstacles, pairs of names of links and obstacles such as ``("left_hand", "table")``,
             or a list of these; None for ``"self"`` and, with a world, ``"world"``. In a pair, ``"self"`` and
-            ``"world"`` are ordinary names. Links that no joint moves are left out of ``"world"``: the base of a robot
-            may stand on a table. Pairs of ``"self"`` that are nearer than the distance in 95 % of random poses only
-            must not touch; ``solution.notes`` names them.
+            ``"world"`` mean links or obstacles of that name. Links that no joint moves are left out of ``"world"``: the
+            base of a robot may stand on a table. For pairs of ``"self"`` that are nearer than the distance in 95 % of
+            random poses, only contact is excluded; ``solution.notes`` names them.
         priority: None for a constraint; a number makes it a goal of that priority.
 
     Raises:
@@ -175,7 +175,7 @@ class ClearanceGoal(Goal):
 
     @property
     def avoids_itself(self) -> bool:
-        """Whether the goal keeps colliding pairs of links apart; pairs of rows are such pairs, see ``on_rows``."""
+        """Whether the goal keeps apart all pairs of links that can collide, also if ``on_rows`` lists them by row."""
         return self.pairs is None or any(one == SELF or _is_of_rows(one) for one in self.pairs)
 
     @property
@@ -232,7 +232,7 @@ class ClearanceGoal(Goal):
         return self._with(world=world, apart=found)
 
     def _chosen(self, skeleton: Skeleton) -> tuple[Any, ...]:
-        """Return the given pairs, or ``"self"`` and ``"world"`` as the default requires.
+        """Return the given pairs, or the default: ``"self"`` and, with a world, ``"world"``.
 
         Raises:
             InputError: If ``"self"`` and ``"world"`` are also names of links or obstacles.
@@ -271,7 +271,7 @@ class ClearanceGoal(Goal):
 
 
 def _subjects(skeleton: Skeleton, pairs: Sequence[Any], world: World | None) -> set[int]:
-    """Return the rows of the links in ``pairs``, all rows for a word; pairs of rows are ignored."""
+    """Return the rows of the links named in ``pairs``, or all rows if an item is a word. Pairs of rows are ignored."""
     if any(isinstance(pair, str) for pair in pairs):
         return set(range(len(skeleton)))
     names = [name for pair in pairs for name in pair if isinstance(name, str)]
@@ -296,7 +296,7 @@ def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
 
 
 def _contacts(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
-    """Return the largest number of contacts at once; a and b count all shapes, and all but spheres, of two sets."""
+    """Return how many contacts two sets of shapes can have at once; a, b: number of shapes, of those not spheres."""
     return int(a[0] * b[0] + _FURTHER_POINTS * a[1] * b[1])
 
 

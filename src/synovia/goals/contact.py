@@ -145,5 +145,5 @@ class ContactGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the arguments that keep the whole pose of the joint."""
+        """Return the arguments of a new goal, which keeps the whole pose of the joint."""
         return {"keep": "pose"}

@@ -115,7 +115,7 @@ class CustomGoal(Goal):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Further residual: that of the Python function."""
+        """The residual of the Python function."""
         return (Term(kind="custom", lengths=self.size, numbers=(self.tolerance,)),)
 
     @property

@@ -33,12 +33,12 @@ class Field:
             ``"length"`` (0 or more), ``"count"``, ``"choice"``, ``"polygon"``, for rest goals ``"parts"`` and
             ``"values"``, or for clearance goals ``"pairs"``.
         text: Description of the field in the schema.
-        take: Returns the field's value for a goal: an array, a matrix (3, 3) for a rotation, or a plain value; None to
-            omit it.
+        take: Returns the value to store for a goal: an array, a matrix (3, 3) for a rotation, or a plain value; None to
+            omit the field.
         argument: Name of the constructor's argument, if it differs from ``name``.
-        held: Returns the value of the argument. None if a file can store every value.
-        default: Its default, which files omit.
-        part: POSITION or ROTATION if the field is this part of a target in the world, which users can drag on the page.
+        held: Returns the argument's value for a goal, which may be one that files cannot store; None to use ``take``.
+        default: Default of the argument, which files omit.
+        part: POSITION or ROTATION if the field is this part of a world target, which users can drag on the page; or 0.
         required: Whether a file must have the field.
         control: Whether the page has a control for the field.
         choices: Allowed words as values.
@@ -62,7 +62,7 @@ class Field:
 
 
 def attribute(name: str, form: str, text: str, **options: Any) -> Field:
-    """Return a field whose value is the goal's attribute of the same name."""
+    """Return a ``Field`` whose value is the goal's attribute of the same name."""
     return Field(name=name, form=form, text=text, take=lambda goal: getattr(goal, name), **options)
 
 
@@ -71,12 +71,12 @@ def position(
     text: str = POINT,
     part: int = POSITION,
 ) -> Field:
-    """Return the field of a target position."""
+    """Return the ``Field`` for a target position."""
     return Field(name=name, form="point", text=text, take=position_of, part=part)
 
 
 def rotation(text: str = "World rotation of the joint.", part: int = ROTATION) -> Field:
-    """Return the field of a target rotation."""
+    """Return the ``Field`` for a target rotation."""
     return Field(name="rotation", form="rotation", text=text, take=rotation_of, part=part)
 
 
@@ -100,7 +100,7 @@ def offset(
     text: str = "Point on the joint, in its frame, that should meet the target.",
     held: Callable[[Any], Any] | None = None,
 ) -> Field:
-    """Return the field of the origin of a frame on a joint."""
+    """Return the ``Field`` for a goal's point on its joint."""
 
     def take(goal: Any) -> Array | None:
         point = getattr(goal, name)[:3, 3]
@@ -112,7 +112,7 @@ def offset(
 def offset_rotation(
     name: str = "offset", text: str = "Rotation of the frame on the joint that should meet the target."
 ) -> Field:
-    """Return the field of the rotation of a frame on a joint."""
+    """Return the ``Field`` for the rotation of a goal's frame on its joint."""
     return Field(
         name=f"{name}_rotation", form="rotation", text=text, take=lambda goal: rotation_in(getattr(goal, name))
     )
@@ -134,7 +134,7 @@ NAME = attribute("name", "name", "What to call the goal.")
 
 
 def axis_of_offset() -> Field:
-    """Return the field of an axis: the z axis of the goal's frame on its joint."""
+    """Return the ``Field`` for a goal's axis, which is the z axis of its frame on the joint."""
     return Field(
         name="axis",
         form="direction",
@@ -157,7 +157,7 @@ def degrees(angle: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """State of a goal in a pose, from which its marks in a picture follow.
+    """State of a goal in a pose; determines the goal's marks in a picture.
 
     Args:
         at: World frame of the goal's point, (4, 4).

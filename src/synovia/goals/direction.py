@@ -74,7 +74,7 @@ class DirectionGoal(Goal):
         return (Term(kind="direction", angles=3, takes=POSITION),)
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return the current directions of the axis, which are the targets that poses meet."""
+        """Return the current directions of the axis as the targets that the poses meet."""
         out = now.copy()
         out[:, :3, 3] = now[:, :3, 2]
         return out
@@ -97,5 +97,5 @@ class DirectionGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return as first arguments the z axis and its direction at rest."""
+        """Return the arguments of a new goal: the z axis, and its direction at rest."""
         return {"axis": (0.0, 0.0, 1.0), "direction": tuple(skeleton.rest_pose().matrix(row)[:, 2].tolist())}

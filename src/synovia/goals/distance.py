@@ -128,5 +128,5 @@ class DistanceGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return as first arguments bounds from 0 to a tenth of the body's size."""
+        """Return the arguments of a new goal: bounds from 0 to a tenth of the body's size."""
         return {"minimum": 0.0, "maximum": 0.1 * (skeleton.size or 1.0)}

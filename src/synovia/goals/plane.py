@@ -97,9 +97,9 @@ class PlaneGoal(Goal):
             pose: The pose, such as the start.
             obstacle: Name of the obstacle; None for the one nearest to the point.
             offset: Point on the joint, (3,), in its frame.
-            weight: As of every goal.
-            priority: As of every goal.
-            name: As of every goal.
+            weight: As for every goal.
+            priority: As for every goal.
+            name: As for every goal.
 
         Raises:
             InputError: If the world has no obstacles.
@@ -130,7 +130,7 @@ class PlaneGoal(Goal):
         return self._with(target=target, given=self.given | ROTATION)
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Interpolate parallel planes from the depth of the point to the target plane; in front, return the target."""
+        """Interpolate from the plane through the point to the target plane; for points in front, return the target."""
         normal = target[:, :3, 2]
         depth = np.minimum(np.sum((now[:, :3, 3] - target[:, :3, 3]) * normal, axis=1), 0.0)
         out = target.copy()
@@ -149,5 +149,5 @@ class PlaneGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the upward direction as the first normal."""
+        """Return the argument ``normal`` of a new goal: the upward direction."""
         return {"normal": tuple(up.tolist())}

@@ -128,7 +128,7 @@ class RangeGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the whole range of the joint as first arguments."""
+        """Return the arguments of a new goal: the whole range of the joint."""
         lower, upper = cls.ends(skeleton, row)
         return {"lower": lower, "upper": upper}
 

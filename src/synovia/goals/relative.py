@@ -120,7 +120,7 @@ class RelativeGoal(Goal):
         return f"{super().describe_miss(length, angle, say)} relative to {self.other!r}"
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return the goal's frame relative to the frame on the other joint, which is the target that poses meet."""
+        """Return the goal's frame relative to the frame on the other joint: the target that the poses meet."""
         back: Array = np.linalg.inv(np.asarray(others[0] @ self.other_offset))
         return back @ now
 
@@ -132,7 +132,7 @@ class RelativeGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return as first arguments another joint (the joint above, else one below) and all parts of the pose.
+        """Return the arguments of a new goal: another joint (the joint above, else one below), and the whole pose.
 
         Raises:
             InputError: If the skeleton has no other joint.

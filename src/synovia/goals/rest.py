@@ -63,7 +63,7 @@ class RestGoal(Goal):
     Here r is the reference and w = weight · the joint's factor in ``joints`` · (1 + the joint's stiffness).
 
     Args:
-        pose: The reference: a ``Pose``, joint values (nq,), or some joints' values by name, such as ``{"knee": 0.3}``;
+        pose: The reference: a ``Pose``, joint values (nq,), or values of some joints by name, as in ``{"knee": 0.3}``;
             for ``track`` also a ``Motion``, whose pose at each frame is the reference of that frame. By default a joint
             uses its preferred value, else its rest value.
         joints: Joints of the goal, or a mapping from joints to factors (0 or more); None for all except free joints.

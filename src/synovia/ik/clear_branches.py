@@ -46,7 +46,7 @@ class Listed(NamedTuple):
         floats: Floats of the packed problem.
         shape: Shape of the table that the kernel fills.
         scratch_size: Scratch memory of the kernel, in float64.
-        proves: Returns whether the list in this scratch memory has all branches, unless one is singular.
+        proves: Returns whether the list in scratch memory is complete, provided that no branch is singular.
         clamp: Clamps the joint values of rows of results to their limits.
         has_all: Returns whether the list for a table of targets and a start has all branches.
     """
@@ -72,7 +72,7 @@ class _One(NamedTuple):
 
 
 class ClearBranches:
-    """Kernels of a closed form with clearance goals, with the arguments of ``kernels.search.multistart``.
+    """Combines a closed form with clearance goals; its kernels have the arguments of ``kernels.search.multistart``.
 
     Args:
         listed: The problem of the other goals.
@@ -111,7 +111,7 @@ class ClearBranches:
     def branches(self, *call: Any) -> int:
         """Write a row of results for each branch that meets all clearance goals; return the number of rows.
 
-        The first value of the last row says whether there are no others.
+        The first value of the table's last row is 1 if the list is complete, provided that no branch is singular.
         """
         ints, floats, targets, start, out, scratch, *_ = call
         memory = new_scratch(self._listed.scratch_size)

@@ -72,15 +72,15 @@ _JOINTS: Final = 100  # number of joints; for more joints, the work limit grows 
 _BETTER: Final = 0.01  # least gain in the share of correct bending for which a solution from a bent start is used
 _NO_WORSE: Final = 1.001  # largest factor by which the cost of a miss may grow for correct bending
 _TOLERANCE: Final = (1e-4, 1e-3)  # default: fraction of the length scale for positions, radians for angles
-_ROUNDING: Final = 1e-9  # radians or length units: rounding error of a pose that a solve with a largest move returned
+_ROUNDING: Final = 1e-9  # radians or length units: rounding error of a pose that a solve with bounded motion returned
 # size of the table of candidate branches, in joint values
 _MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")
-# The splits of a chain of six joints with the lowest cost on random poses are used. A pose costs 1 if it is found
-# without a proof, and more if no branch is equal to it.
-_TRIALS, _FEW = 8, 2  # number of random poses, and of those on which all splits are tried, not only the best
+# The elimination splits a chain of six joints; the splits with the lowest cost on random poses are used. A random pose
+# costs 1 if the list of branches has it without a proof that the list is complete, and more if the list lacks it.
+_TRIALS, _FEW = 8, 2  # number of random poses; the first ``_FEW`` of them try all splits, the others only the best
 _SAME: Final = 1e-4  # radians or length units: a branch within this distance of a pose is equal to it
-_LOST, _UNDECIDED = 5.0, 0.05  # cost of a pose that is not found, and of an undecided interval
-_NOISE, _SMALLEST = 0.02, 1e-17  # cost of a factor of 10 of noise; least noise that counts
+_LOST, _UNDECIDED = 5.0, 0.05  # cost of a pose that the list lacks; cost of an undecided interval
+_NOISE, _SMALLEST = 0.02, 1e-17  # cost of each factor of 10 of numerical noise; least noise that counts
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
@@ -157,7 +157,8 @@ class CompiledProblem(ChecksArguments):
         rest: Joint values of the rest pose, (1, nq).
         places: Columns of the joint values in a row of the result.
         row_shape: Shape of the result of one problem.
-        split_cost: How far the best split of a chain of six joints is from proving all branches; 0 for closed forms.
+        split_cost: Cost of the best split of a chain of six joints, lowest if it proves all branches; 0 for closed
+            forms.
         bent: Sine of the angle between the bones of a limb above which its bending side is checked, (1,).
     """
 
@@ -310,7 +311,7 @@ class CompiledProblem(ChecksArguments):
 
     @property
     def has_reasons(self) -> bool:
-        """Whether causes of a miss can be found by solving variations of the problem by levels with the same joints."""
+        """Whether reasons of a miss can be found: full-body can solve variations of the problem with these joints."""
         return self.method.supports_priorities and not self.solver.closed
 
     @property
@@ -368,7 +369,7 @@ class CompiledProblem(ChecksArguments):
             solver: Other settings; None for the default of the goals.
             skeleton: Another skeleton with the same joints, without those that ``root`` adds.
             tolerance: Another tolerance; None for the default.
-            reach: Another length scale; None for that of the skeleton.
+            reach: Another length scale; None for the length scale of the skeleton.
         """
         goals = self.goals if goals is None else goals
         given = self.given if skeleton is None else skeleton
@@ -460,7 +461,7 @@ class CompiledProblem(ChecksArguments):
         return ik, others, table
 
     def error_of_targets(self, b: int, goal: int, targets: Any, others: Any) -> SynoviaError:
-        """Return the error of problem b of a batch: of its obstacle places if unusable, else of a goal's target."""
+        """Return the error for problem b of a batch: about its obstacle places if unusable, else a goal's target."""
         error = None if self.obstacles is None else self.obstacles.error_of(targets, b)
         return error or self.writer.error_of(b, goal, others, many=True)
 
@@ -520,9 +521,10 @@ class CompiledProblem(ChecksArguments):
         self.bend_well(start, row, once)
 
     def listed(self, targets: Targets | None, first: Array) -> tuple[Array, Array | None]:
-        """Return a row of results for each branch, (b, n), and the table of targets if these may be all of them.
+        """Return a row of results for each branch, (b, n), and the table of targets if the list may be complete.
 
-        Then ``has_all_branches`` decides. The start ``first``, (1, nq), must be within the limits.
+        The table is None if the list may lack branches; else ``has_all_branches`` decides. The start ``first``,
+        (1, nq), must be within the limits.
 
         Raises:
             UnsupportedError: If the solver lists no branches.
@@ -549,7 +551,7 @@ class CompiledProblem(ChecksArguments):
 
     @cached_property
     def listing(self) -> Limits:
-        """The limits of the branches that are listed; ``branch_call`` must be known before."""
+        """The limits for listing branches; ``branch_call`` must be computed first."""
         return Limits(self, slack=not isinstance(self.solver, SixJoints))
 
     @cached_property
@@ -579,13 +581,13 @@ class CompiledProblem(ChecksArguments):
         return has_all(self, self.listing, *found)
 
     def proves_branches(self, scratch: Array) -> bool:
-        """Return whether the list of branches that a kernel made with this scratch memory has all of them."""
+        """Return whether a kernel with this scratch memory listed all branches, provided that none is singular."""
         at, value = self._proof
         return at is not None and scratch[at] == value
 
     @cached_property
     def _proof(self) -> tuple[int | None, float]:
-        """Place in scratch memory, and the value there if a list of branches has all of them; None if never known."""
+        """Index in scratch memory, and the value there if a list of branches is complete; None if this is unknown."""
         at, value = self.solver.proof_of_branches(self.reduced)
         return (None if at is None else at + int(self.ints[TABLE_STARTS["work.solver_scratch"]])), value
 
@@ -619,7 +621,7 @@ class CompiledProblem(ChecksArguments):
     def checked_call(
         self, run: Callable[[], int], table: Array, targets: Targets | None, *, many: bool = False, first: int = 0
     ) -> int:
-        """Call a kernel and return its code; if it refuses rounded rotations, orthonormalize them and call it again.
+        """Call a kernel and return its code. If rotations have rounding errors, remove the errors and call it again.
 
         Args:
             run: Calls the kernel with the table of targets.
@@ -667,7 +669,7 @@ class CompiledProblem(ChecksArguments):
         return out
 
     def floats_of(self, given: Array, inside: Array) -> Array:
-        """Return the packed floats for one start. The distance that clamping moved the start reduces its largest moves.
+        """Return the packed floats for one start. Distances that clamping moved joints count towards ``largest_move``.
 
         Args:
             given: Joint values, (1, nq).
@@ -741,10 +743,10 @@ class CompiledProblem(ChecksArguments):
 
     @cached_property
     def lister(self) -> CompiledProblem:
-        """The problem whose solver lists the branches: this one, or the same with a closed form, or six joints.
+        """This problem, with a closed-form solver that lists its branches if its own solver does not.
 
         Raises:
-            UnsupportedError: If no solver lists them.
+            UnsupportedError: If no solver lists the branches.
         """
         own = self.solver.closed and type(self.solver).branch_kernel is not Solver.branch_kernel
         found = [self] if own else []
@@ -764,7 +766,7 @@ class CompiledProblem(ChecksArguments):
 
     @property
     def locks_one_of_seven(self) -> bool:
-        """Whether a joint is locked of a closed form of seven, which varies the last joint."""
+        """Whether a joint is locked, and the closed form is that of seven joints, which varies the last joint."""
         locked = any(is_locked(self.reduced, k) for k in range(len(self.reduced.variables)))
         return isinstance(self.solver, Segments) and locked and structure_of(self.reduced) == "seven"
 
@@ -932,7 +934,7 @@ class CompiledProblem(ChecksArguments):
         return InputError(f"starts[{row}]", value=starts[row], expected=f"{self.skeleton.nq} joint values")
 
     def _without_followers(self, values: JointValues) -> JointValues:
-        """Check joint names and return values by joint row, without those of mimic joints, which follow a leader."""
+        """Check joint names and return values by joint row. Mimic joints are left out, because they follow a leader."""
         rows, joints = self.skeleton.by_row(values, "start"), self.skeleton.joints
         return {row: value for row, value in rows.items() if joints[row].mimic is None}
 

@@ -1,9 +1,9 @@
-"""Whether a list of branches has all of them.
+"""Decide whether a list of branches is complete.
 
-The closed forms and the elimination find the roots of polynomials. Where roots meet, at singular poses, rounding moves
-them by the square root of its size, so that limits can cut a branch, or the roots can vanish. So the branches are
-listed again without limits and tolerances, each is refined by Newton's method, and the list is complete only if none of
-them is singular, and each that is not clearly outside the limits is listed.
+The closed forms and the elimination find the roots of polynomials. Roots meet at singular poses. There, a rounding
+error ε moves them by about √ε, so a branch may exceed the limits, or roots may vanish. So all candidates are listed
+again without limits and tolerances, and Newton's method refines each of them. The list is complete if no branch is
+singular, and every branch that is not clearly outside the limits is listed.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from synovia.model.tables import Ints
 from synovia.problem import Reduced
 
 SLACK: Final = 1e-9  # radians, or length scales: excess over a limit that counts as rounding
-_UNSURE: Final = 1e-8  # excess up to which a refined branch must be listed
+_UNSURE: Final = 1e-8  # radians, or length scales: refined branches that exceed limits by less must be listed
 _SINGULAR: Final = 1e-5  # least singular value (lengths in length scales) of a singular pose
 _RANK: Final = 1e-4  # least singular value that a regular arm has at one of a few random poses
 _POSES: Final = 8
-_STEPS: Final = 30  # of Newton's method
-_LARGEST: Final = 0.5  # radians, length scales: largest step
-_EXACT: Final = 1e-13  # radians, length scales
-_MET: Final = 1e-11  # error of a refined pose that meets its target
-_NEAR: Final = 1e-5  # error of a pose that may meet its target but for rounding
-_SAME: Final = 1e-4  # radians, length scales: poses nearer than this are one
-_FEW: Final = 8  # steps after which an error above _FAR is too large
+_STEPS: Final = 30  # largest number of steps of Newton's method
+_LARGEST: Final = 0.5  # radians, or length scales: largest step of a joint value
+_EXACT: Final = 1e-13  # radians, or length scales: Newton's method ends at a smaller error
+_MET: Final = 1e-11  # largest error of a refined pose that meets its target
+_NEAR: Final = 1e-5  # largest error of a pose that may meet its target apart from rounding
+_SAME: Final = 1e-4  # radians, or length scales: poses nearer than this count as equal
+_FEW: Final = 8  # number of steps after which Newton's method gives up if the error is above ``_FAR``
 _FAR: Final = 0.1
 _WHOLE: Final = 2.0 * math.pi
 
@@ -71,7 +71,7 @@ class Limits:
 
     Args:
         problem: A problem that lists branches.
-        slack: Whether its kernel needs wider limits than those of the problem, because it has no slack of its own.
+        slack: Whether to widen the limits by ``SLACK`` for the kernel, because it has no slack of its own.
     """
 
     def __init__(self, problem: Branching, *, slack: bool) -> None:
@@ -129,7 +129,7 @@ class Limits:
 
 
 def has_rank(problem: Branching, limits: Limits) -> bool:
-    """Return whether the chain has regular poses: at others, a target that it reaches has infinitely many poses."""
+    """Return whether a random pose of the chain is regular; if none is, a reached target has infinitely many poses."""
     rng = np.random.default_rng(0)
     for _ in range(_POSES):
         q = problem.rest[0].copy()
@@ -186,7 +186,7 @@ def _refined(problem: Branching, limits: Limits, q: Array, target: Array) -> tup
 
 
 def _error(problem: Branching, pose: Pose, target: Array) -> Array:
-    """Return the motion that is missing to the target: of the joint's origin, in length scales, and the rotation."""
+    """Return the error (6,): displacement from the joint's origin to the target, length scales; rotation vector."""
     wanted = target @ np.linalg.inv(problem.goals[0].frame)
     now = pose.transform(problem.rows[0])
     R = wanted[:3, :3] @ now[:3, :3].T

@@ -64,11 +64,11 @@ class Conflict(NamedTuple):
 
     Args:
         goals: Labels of the goals.
-        poses: For each of them, a pose that meets the others; empty if the set has one goal.
-        proof: The proof that no pose meets all of them; None if no attempt found a pose, but it is not proved.
-        limits: Joints whose limits take part: no limits but these are needed, and each of them is.
-        limit_poses: For each of these joints, a pose that meets the goals within the limits of the others of them.
-        limits_proof: A proof that needs no limits but these; None if they are the cause as far as attempts show.
+        poses: For each goal, a pose that meets the other goals; empty if the set has one goal.
+        proof: Proof that no pose meets all these goals; None if only attempts show this.
+        limits: Joints whose limits take part: together they suffice for the conflict, and each of them is needed.
+        limit_poses: For each of these joints, a pose that meets the goals within the limits of the other ones.
+        limits_proof: Proof that uses only these limits; None if only attempts show that they are the cause.
         priority: The first priority that fails: the goals of higher priorities can be met together.
         relaxations: Changes that resolve the conflict, found by solving again; targets first, then the tolerance of
             all goals, then limits.
@@ -93,7 +93,7 @@ class Conflict(NamedTuple):
 
     @property
     def claim(self) -> str:
-        """The claim in sentences; it says what is proved and which limits take part."""
+        """The claim in sentences: what is proved, and which limits take part."""
         if self.proof is not None:
             return f"{self.proof.claim} {self._cause}"
         names = " and ".join(map(repr, self.goals))
@@ -111,7 +111,7 @@ class Conflict(NamedTuple):
         return f"The {which} the cause{sure}."
 
     def sentences(self, meters_per_unit: float | None, levels: int, stated: bool) -> list[str]:
-        """Return the claim, what fails first of several priority levels, and the changes that resolve the conflict.
+        """Return sentences: the claim, the first of several priority levels that fails, and changes that help.
 
         Args:
             meters_per_unit: Metres per length unit; None if unknown.

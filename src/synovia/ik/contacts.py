@@ -31,8 +31,8 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
         pose: The pose, of ``ik.skeleton``.
 
     Returns:
-        At most ``MOST`` contacts, one for each pair, the nearest first; empty without clearance goals. Pairs that only
-        must not touch are included if they overlap.
+        At most ``MOST`` contacts, one for each pair, the nearest first; empty without clearance goals. Pairs for which
+        only contact is excluded are included if they overlap.
     """
     found: dict[tuple[str | int, str | int], Contact] = {}
     for pairs in watched_pairs(ik):
@@ -48,7 +48,8 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
 def watched_pairs(ik: CompiledProblem) -> list[WatchedPairs]:
     """Return the watched pairs of each clearance goal.
 
-    Only links that the problem moves are paired with obstacles. Pairs that only must not touch are separate items.
+    Only links that the problem moves are paired with obstacles. If a goal has pairs for which only contact is excluded,
+    they are a second item, with distance 0.
     """
     tables = ik.reduced.clearance
     if tables is None:
@@ -67,13 +68,13 @@ class WatchedPairs:
         skeleton: The body.
         goal: The goal, resolved.
         moving: Rows of the joints whose links must avoid all obstacles; None for all links that a joint moves.
-        before: Number of joints of ``skeleton`` that precede those of the skeleton that the goal was resolved for.
-        close: Whether to watch the pairs that only must not touch; otherwise the pairs with a required distance.
+        before: Number of joints that ``skeleton`` has in front of the joints for which the goal was resolved.
+        close: Whether to watch the goal's close pairs, for which only contact is excluded; else its other pairs.
 
     Attributes:
         distance: Required distance of the pairs, length units.
         world: The obstacles; None without any.
-        close: Whether the watched pairs are those that only must not touch.
+        close: Whether only contact is excluded for these pairs; ``distance`` is then 0.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class WatchedPairs:
     def of_goal(
         skeleton: Skeleton, goal: ClearanceGoal, moving: NDArray[np.integer] | None = None, before: int = 0
     ) -> list[WatchedPairs]:
-        """Return the pairs of a clearance goal; if some pairs only must not touch, they are a second item."""
+        """Return the pairs of a clearance goal; pairs for which only contact is excluded are a second item."""
         kinds = (False, True) if goal.apart is not None and len(goal.apart.close) else (False,)
         return [WatchedPairs(skeleton, goal, moving, before, close=close) for close in kinds]
 

@@ -241,7 +241,7 @@ def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
     unit = column_units(reduced)
     out = np.zeros((skeleton.nv, reduced.columns))
     for (block, at, column), joint in zip(reduced.variables[:, _PLACES].tolist(), reduced.owner.tolist(), strict=True):
-        # offset in the joint, the same in q and in velocities: a free joint has its translation first
+        # index within the joint, equal in q and in velocities, because a free joint's translation comes first
         inside = at - skeleton.q_slice(joint).start
         for c in range(3 if block == TURN else 1):
             out[first[joint] + inside + c, column + c] = unit[column]

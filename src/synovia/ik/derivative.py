@@ -40,6 +40,7 @@ _SOFT: Final = 1e-7  # curvature, relative to the largest, below which a directi
 _SINGULAR: Final = 1e-4  # the same, below which the answer counts as singular
 _MIXED: Final = 1e-5  # share of a ball in motions above which it takes part
 _BLOCK: Final = 2000  # number of poses that are evaluated at once
+_EXACT, _CLOSE = 1e-9, 1e-3  # steps to a minimum (radians, length scales) that are rounding, and that are not small
 _ASIDE: Final = 1e-2  # radians, length scales
 _STAY: Final = 0.01  # weight of staying in place next to a posture, see ``kernels.hierarchy.step``
 
@@ -53,9 +54,9 @@ class Derivative(np.ndarray[Any, np.dtype[np.float64]]):
     Attributes:
         parameters: Name of each column, such as ``"tool.x"`` or ``"tool.rx"``.
         kink: Whether the derivative is only that of one side, or may be inaccurate: the answer rests on a limit,
-            clearance or bound that nothing presses it against, is singular, is no minimum, or misses goals while a
-            limited ball that moves can also turn without any goal noticing (the solver's steps then decide how it
-            turns). For a batch, (B,).
+            clearance or bound that nothing presses it against, is singular, is no minimum, or misses goals at a ball's
+            limit where its half-angles change, or by priorities while a limited ball that moves can also turn without
+            any goal noticing (the steps of ``FullBody`` then decide how it turns). For a batch, (B,).
 
     Example:
         >>> import synovia as sy
@@ -262,8 +263,11 @@ class Differentiable:
             UnsupportedError: If the problem has no such parameters.
         """
         here = _AtAnswer(self, answer, of)
-        D, kink = here.solved()
-        return Derivative(self.chart.to_v @ D, here.names, kink)
+        found = here.solved()
+        if answer.missed and _EXACT < np.abs(here.shift).max(initial=0.0) < _CLOSE:  # solvers stop before a minimum
+            q = self.ik.skeleton.follow(self.chart.moved(answer.q, here.shift[None])[0])
+            found = _AtAnswer(self, answer._replace(q=q), of).solved()
+        return Derivative(self.chart.to_v @ found[0], here.names, found[1])
 
     def rows(self, q: Array, targets: Array, floats: Array | None = None) -> _Rows:
         """Return the rows at poses (T, nq), with targets (goals, 16) or (T, goals, 16); the first is the answer's."""
@@ -352,14 +356,10 @@ class Chart:
                 continue
             limit = self.limits[k]
 
-            def swing(poses: Array, at: int = at, limit: Array = limit) -> Array:
-                s = swing_twist(limit, poses[:, at : at + 4])
-                half: Array = np.where(
-                    s[:, :2] >= 0.0,
-                    limit[[layout.SWING_X, layout.SWING_Y]],
-                    limit[[layout.SWING_X_BACK, layout.SWING_Y_BACK]],
-                )
-                return np.linalg.norm(s[:, :2] / half, axis=1) - 1.0
+            half, _ = self._half_angles(k, q[at : at + 4])  # of the answer's quadrant, also beyond its edge
+
+            def swing(poses: Array, at: int = at, limit: Array = limit, half: Array = half) -> Array:
+                return np.linalg.norm(swing_twist(limit, poses[:, at : at + 4])[:, :2] / half, axis=1) - 1.0
 
             if swing(q[None])[0] >= -_NEAR:
                 found.append(swing)
@@ -375,6 +375,23 @@ class Chart:
 
                     found.append(turned)
         return found
+
+    def _half_angles(self, k: int, quat: Array) -> tuple[Array, bool]:
+        """Return the two half-angles that bound a swing in its quadrant, and whether others apply right next to it."""
+        limit, s = self.limits[k], swing_twist(self.limits[k], quat[None])[0, :2]
+        ahead, behind = limit[[layout.SWING_X, layout.SWING_Y]], limit[[layout.SWING_X_BACK, layout.SWING_Y_BACK]]
+        half: Array = np.where(s >= 0.0, ahead, behind)
+        return half, bool(((np.abs(s) <= _NEAR) & (ahead != behind)).any())
+
+    def at_seam(self, q: Array) -> bool:
+        """Return whether q is at a swing limit where the half-angles change, and with them the limit's curvature."""
+        for k, at, _ in self.balls:
+            if self.limits[k, layout.IS_LIMITED] != 0.0:
+                half, seam = self._half_angles(k, q[at : at + 4])
+                swing = swing_twist(self.limits[k], q[None, at : at + 4])[0, :2]
+                if seam and np.linalg.norm(swing / half) >= 1.0 - _NEAR:
+                    return True
+        return False
 
     def measure(self, q: Array, posture: Array, *, missed: bool) -> Array:
         """Return S (n, n): a solver moves by the smallest x in a step S x of the columns; misses are polished."""
@@ -449,6 +466,7 @@ class _AtAnswer:
         self.missed = [self._is_missed(first, last) for first, last in problem.levels]
         self.touched = [*self._touched_joints(), *self._touched_rows()]
         self.has_posture = bool(problem.posture[:, layout.REST_WEIGHT].any())
+        self.shift = np.zeros(self.n)  # by the columns, to the minima of what is missed; known when solved
 
     def _names(self) -> list[str]:
         """Return the names of the parameters.
@@ -601,7 +619,7 @@ class _AtAnswer:
         if self.has_posture:
             self._rest(state)
         if any(self.missed):
-            state.kink |= self._is_loose(state)
+            state.kink |= self.chart.at_seam(self.answer.q) or (self.chart.by_levels and self._is_loose(state))
         if held is None:
             self._leave(state)
         return self.S @ state.D, state.kink
@@ -754,6 +772,7 @@ class _AtAnswer:
         state.kink |= bool(((w > _SOFT * largest) & (w < _SINGULAR * largest)).any())
         stiff = w > _SOFT * largest
         into = state.Z @ V[:, stiff]
+        self.shift = self.shift - self.S @ into @ ((into.T @ left) / w[stiff])
         state.D = state.D - into @ ((into.T @ (B + H @ state.D)) / w[stiff, None])
         for row in into.T @ H:
             state.add(row, None)

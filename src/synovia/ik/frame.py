@@ -55,9 +55,9 @@ class FrameSolver:
 
     Args:
         problem: The problem.
-        attempts: Attempts of a frame; None for those of the solver.
-        steps: Largest number of steps of an attempt; None for that of the solver.
-        patience: Number of steps without progress after which an attempt ends; None for that of the solver.
+        attempts: Attempts of a frame; None for the setting of the solver.
+        steps: Largest number of steps of an attempt; None for the setting of the solver.
+        patience: Number of steps without progress after which an attempt ends; None for the setting of the solver.
         all_work: Whether to remove the solver's limit of the work for a frame.
 
     Attributes:
@@ -106,11 +106,11 @@ class FrameSolver:
         places.put(self._changeable, b)
 
     def postures(self, poses: Array) -> Array:
-        """Return the postures of the rest goals, (n, k, 5), if their references are the poses (n, nq)."""
+        """Return postures (tables of the rest goals), (n, k, 5), whose references are poses (n, nq)."""
         return self._posture.tables(poses)
 
     def stay_near(self, posture: Array) -> None:
-        """Use a posture (k, 5), an item of ``postures``, as the reference of the rest goals in the following frames."""
+        """Use a posture (k, 5), an item of ``postures``, for the rest goals in the following frames."""
         self._posture.put(posture)
 
     @property
@@ -215,7 +215,7 @@ class FrameSolver:
             frames: The frames to solve; the frames before them are already solved.
 
         Returns:
-            As ``follow``.
+            (frame after the last solved frame, whether the last solved frame is a miss).
 
         Raises:
             InputError: If a target cannot be used.
@@ -276,7 +276,7 @@ class FrameSolver:
 
 
 def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
-    """Return the table of targets, in which missing targets are those that a first solve read from its start."""
+    """Return the table of targets, with missing targets as a first solve read them from its start."""
     out = table.copy()
     given = np.array([goal.pose_parts for goal in ik.goals])
     plain = given > 0

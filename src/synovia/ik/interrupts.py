@@ -30,7 +30,7 @@ def new_scratch(size: int) -> Array:
 
 
 def deadline_of(seconds: Any) -> float:
-    """Return the time on the kernels' clock that is ``seconds`` from now; 0, for no deadline, if it is None.
+    """Return the time on the kernels' clock that is ``seconds`` from now; 0 (no deadline) for None.
 
     Raises:
         InputError: If ``seconds`` is negative or cannot be used.

@@ -57,7 +57,7 @@ class Places:
         return self.moved[:1, :, layout.MOVED_OBSTACLE].ravel().astype(np.int64)
 
     def __getitem__(self, some: Any) -> Places:
-        """Return the places in some of the problems; ``some`` is a slice, an array of indices or one index."""
+        """Return the places for selected problems; ``some`` is a slice, an array of indices or one index."""
         at = slice(some, some + 1) if isinstance(some, int) else some
         return replace(self, moved=np.ascontiguousarray(self.moved[at]))
 
@@ -111,7 +111,7 @@ class Places:
         return Places(obstacles, moved)
 
     def goals(self, goals: Sequence[Goal], b: int = 0) -> tuple[Goal, ...]:
-        """Return the goals with worlds whose obstacles are at the places of problem b."""
+        """Return the goals, with the obstacles of their worlds at the places of problem b."""
         out = list(goals)
         transforms = frames_to_transforms(self.moved[b, :, : layout.FRAME_WIDTH])
         transforms.setflags(write=False)
@@ -164,7 +164,7 @@ class Obstacles:
 
     @property
     def none(self) -> Places:
-        """Places of no obstacle. The first use loads the kernel that writes places."""
+        """Empty places, in which no obstacle moves. The first use loads the kernel that writes places."""
         _ = self.call
         return self.placed({})
 

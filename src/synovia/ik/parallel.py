@@ -51,7 +51,7 @@ class Packed(NamedTuple):
     places: Places | None = None
 
     def of(self, some: Any) -> Packed:
-        """Return the packed problem for some rows of a batch, selected by a slice or an array of indices."""
+        """Return the packed problem for selected rows of a batch, given by a slice or an array of indices."""
         return self if self.places is None else self._replace(places=self.places[some])
 
 

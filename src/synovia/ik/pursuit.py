@@ -1,4 +1,4 @@
-"""Call the kernels that follow goals frame by frame with some joints of a skeleton (``kernels.pursuit``)."""
+"""Call the kernels that follow goals frame by frame with selected joints of a skeleton (``kernels.pursuit``)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FIRST_STEPS: Final = 200
 
 
 class Pursuit:
-    """Goals that some joints follow frame by frame, see ``kernels.pursuit``.
+    """Goals that selected joints follow frame by frame, see ``kernels.pursuit``.
 
     Args:
         skeleton: The skeleton.

@@ -22,7 +22,7 @@ from synovia.solver import Segments, SixJoints
 _JOINTS: Final = 7
 _STEPS: Final = 256  # steps over the range of the joint in which the number of branches is counted
 _NARROW: Final = 1e-7  # fraction of the range: accuracy of the ends of intervals
-_GOOD: Final = 2.0  # cost of the splits (see ``CompiledProblem.split_cost``) of a joint that is taken at once
+_GOOD: Final = 2.0  # largest ``CompiledProblem.split_cost`` at which a joint is chosen without trying the others
 
 
 class Span(NamedTuple):
@@ -88,14 +88,14 @@ class Held(NamedTuple):
     high: float
 
     def start(self, start: Array, value: float) -> Array:
-        """Return a start (1, nq) with a value of the held joint."""
+        """Return a start, (1, nq), in which the held joint has a given value."""
         out = start.copy()
         out[0, self.at] = value
         return self.lister.skeleton.follow(out)
 
 
 def held_of(problem: CompiledProblem, joint: str | int | None) -> Held:
-    """Return the problem with one of its seven joints held; None for the default joint.
+    """Return the problem with one of its seven joints held; for None, the default joint.
 
     Raises:
         UnsupportedError: If the chain does not have seven joints, or has no such joint.
@@ -147,7 +147,7 @@ def redundancy_of(
     given = lister.default_start if start is None else lister.as_start(start)
     first = given.inside if given.ready is None else given.ready
     low, high = held.low, held.high
-    if _turns(lister, held.row) and high - low > 2.0 * math.pi:  # a whole turn has all
+    if _turns(lister, held.row) and high - low > 2.0 * math.pi:  # one whole turn has all branches
         low = max(low, min(-math.pi, high - 2.0 * math.pi))
         high = low + 2.0 * math.pi
     if not math.isfinite(high - low):
@@ -159,7 +159,7 @@ def redundancy_of(
         return len(lister.listed(targets, held.start(first, value))[0])
 
     def changes(a: float, before: int, b: float, after: int) -> Iterator[tuple[float, int]]:
-        """Yield the places at which the number changes, with the number after each."""
+        """Yield the values at which the number of branches changes, with the number after each."""
         if before == after:
             return
         middle = 0.5 * (a + b)

@@ -223,7 +223,7 @@ class Solution(Pictured):
     def targets(self) -> Array:
         """Target transforms of the goals, (goals, 4, 4), in the world or in the other joint's frame.
 
-        The normal of a target plane is the z axis. Parts without a target are those of the identity.
+        The normal of a target plane is the z axis. A position or rotation without a target is zero or the identity.
         """
         return self.ik.targets_in(self._row[None]).reshape(-1, 4, 4).copy()
 
@@ -293,21 +293,21 @@ class Solution(Pictured):
     def derivative(self, of: str = "targets") -> Derivative:
         """Return how the answer changes with its targets, (nv, parameters), or with other parameters.
 
-        It is the derivative of what a solve from this answer would do, with everything held that is active here:
-        limits, levels, clearances, loops. So where the goals leave a choice, the pose stays nearest to the answer, or
-        follows a ``RestGoal``. For a miss, it is the derivative of the best pose. The answer counts as exact: solve
-        with a small ``tolerance`` for small errors.
+        It is the derivative of a solve that starts at this answer and keeps what is active here: limits, priority
+        levels, clearances and loops. Where the goals leave a choice, the pose stays nearest to the answer, or follows a
+        ``RestGoal``. For a miss, it is the derivative of the best pose. The answer is taken as exact, so solve with a
+        small ``tolerance``.
 
         Args:
             of: ``"targets"``: the position of each target in length units, then its rotation vector in the world.
                 ``"weights"`` of the goals. ``"posture"``: the reference of a ``RestGoal``, by degree of freedom.
-                ``"offsets"``: the place of each joint on the way to a goal, in the axes of its parent; a fixed joint
-                belongs to the next one. ``"tools"``: the frame of each goal on its joint, in its own axes.
+                ``"offsets"``: the fixed offset of each joint between root and goal, in its parent's axes; a fixed joint
+                is part of the next one. ``"tools"``: the frame of each goal on its joint, in the axes of this frame.
 
         Returns:
             An array with the attributes ``parameters``, the name of each column, and ``kink``: True if the answer rests
             on a limit, clearance or bound that nothing presses it against, is singular, or is no minimum. Then the
-            derivative is that of one side, or may be inaccurate.
+            derivative is one-sided, or may be inaccurate.
 
         Raises:
             InputError: If ``of`` is unknown, or the problem was skipped.
@@ -349,9 +349,9 @@ class Solution(Pictured):
     def proof(self) -> Proof | None:
         """The proof that a missed goal is out of reach; None without one.
 
-        If the status is ``UNREACHABLE``, it is searched for when it is first used; None then means that the closed form
-        of the solver decided, and no proof of bounded length was found. After other misses, ``prove`` or
-        ``IK(proofs=True)`` search for it.
+        If the status is ``UNREACHABLE``, the first use searches for the proof; None then means that the closed form of
+        the solver decided, and no proof of bounded length was found. After other misses, ``prove`` or
+        ``IK(proofs=True)`` search for a proof.
         """
         if self.status is Status.UNREACHABLE and not self.proof_tried:
             return self.prove()
@@ -370,10 +370,11 @@ class Solution(Pictured):
     def prove(self, deadline: float | None = None) -> Proof | None:
         """Search for a proof that a missed goal, or all goals together, cannot be met: then they are ``UNREACHABLE``.
 
-        It knows positions, rotations, directions, cones, aims and bounds of goals with targets in the world. It takes
-        some tenths of a second at most for each missed goal. The first call for a chain of up to seven joints may also
-        paint a map, in up to about five seconds for all goals; a map that needs more is given up. Limits of
-        balls are not used, and joints that follow others count as independent.
+        The proof can use positions, rotations, directions, cones, aims and bounds of goals with targets in the world.
+        The search takes at most some tenths of a second for each missed goal. The first call for a chain of up to seven
+        joints may also compute a map of the poses that it reaches, in up to about five seconds for all goals; a map
+        that needs more time is given up. Limits of balls are not used, and joints that follow others count as
+        independent.
 
         Args:
             deadline: Seconds after which the search ends.
@@ -391,7 +392,7 @@ class Solution(Pictured):
 
     @property
     def conflict(self) -> Conflict | None:
-        """The conflict of the goals of a miss, as ``find_conflict`` returns it; searched for when it is first used."""
+        """The conflict of the goals of a miss; the first use searches for it with ``find_conflict``."""
         return self._conflict if hasattr(self, "_conflict") else self.find_conflict()
 
     @property
@@ -402,8 +403,8 @@ class Solution(Pictured):
     def find_conflict(self, deadline: float | None = None) -> Conflict | None:
         """Find a smallest set of goals and limits that cannot hold together, and changes that resolve it.
 
-        It leaves out one goal or limit after the other and solves again, in some tenths of a second for each. The
-        search for the proof takes up to about five seconds more. Of several priorities, the first that fails counts.
+        The search leaves out one goal or limit after another and solves again, in some tenths of a second for each. The
+        search for the proof takes up to about five seconds more. With several priorities, the first that fails counts.
         After a proof, the status is ``CONFLICT``, or ``UNREACHABLE`` if one goal alone cannot be met.
 
         Args:
@@ -572,7 +573,7 @@ class Solutions:
         return self._rows[:, TRIES].astype(np.int64)
 
     def derivative(self, of: str = "targets") -> Derivative:
-        """Return the derivative of each answer, (B, nv, parameters), as ``Solution.derivative``; ``kink`` is (B,).
+        """Return the derivative of each answer, (B, nv, parameters); see ``Solution.derivative``. ``kink`` is (B,).
 
         A skipped problem has the derivative NaN.
 
@@ -589,8 +590,8 @@ class Solutions:
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Return gradients by the targets, (B, parameters), given gradients by joint velocities, (B, nv), and kinks.
 
-        This is the product of each gradient with ``derivative(of)``, for positions and rotations of one level in
-        compiled code: a few microseconds for each problem.
+        This is the product of each gradient with ``derivative(of)``. For positions and rotations of one priority level,
+        compiled code computes it in a few microseconds for each problem.
 
         Args:
             gradient: Gradients by the velocities of ``skeleton.dof_names``.
@@ -621,7 +622,7 @@ class Solutions:
 
     @property
     def targets(self) -> Array:
-        """Target transforms of the goals, (B, goals, 4, 4), as ``Solution.targets``."""
+        """Target transforms of the goals, (B, goals, 4, 4); see ``Solution.targets``."""
         return self.ik.targets_in(self._rows).reshape(len(self), len(self.ik.goals), 4, 4).copy()
 
     @property

@@ -30,7 +30,7 @@ from synovia.text import listed
 
 SCHEMA: Final = "synovia.starts/2"
 MOST_GOALS: Final = 4
-SLOPE: Final = np.float16  # type of slopes; precise enough, as the targets of a leaf differ by a few hundredths
+SLOPE: Final = np.float16  # type of derivatives; precise enough, as targets in one leaf of the tree are close
 _AGAIN: Final = "learn them again: sy.learn_starts(skeleton, goals)"
 _SAME: Final = 1e-6  # length scales or radians: a problem that differs from the learned one by less counts as equal
 _PARTS: Final = {POSITION: "position", ROTATION: "rotation", POSITION | ROTATION: "pose"}
@@ -135,7 +135,7 @@ class Learnable:
 
     @property
     def slopes(self) -> int:
-        """Number of slopes of a proposal: one for each pair of a feature and a joint of an arm; 0 for other bodies."""
+        """Number of slopes (derivatives) of a proposal: features times joints for an arm, 0 for other bodies."""
         return len(self.variables) * self.features if self.form & layout.FREE_TURN else 0
 
     @property

@@ -201,7 +201,8 @@ class TargetWriter:
     def orthonormalize(self, table: Array) -> Bools:
         """Check a table of targets, and replace rotations with rounding errors by the nearest exact ones, in place.
 
-        Kernels reject rounded rotations as well as unusable targets, so only tables that a kernel rejected need this.
+        Kernels reject rotations with rounding errors as well as unusable targets. So only tables that a kernel rejected
+        need this.
 
         Returns:
             Mask of the targets that cannot be used, (B, goals).
@@ -222,7 +223,7 @@ class TargetWriter:
         return wrong
 
     def orthonormalize_or_refuse(self, table: Array, targets: Targets | None, *, many: bool = False) -> None:
-        """Replace rounded rotations as ``orthonormalize`` does.
+        """Check and correct a table as ``orthonormalize`` does.
 
         Raises:
             InputError: If a target cannot be used.
@@ -363,7 +364,7 @@ def targets_from(
 
 
 def _path(frames: Array, place: Array | None) -> Array:
-    """Return world transforms (T, 4, 4) of a place on a joint from the world frames (T, 12) of the joint."""
+    """Return world transforms (T, 4, 4) of a frame ``place`` on a joint, given the joint's world frames (T, 12)."""
     transforms = frames_to_transforms(frames)
     return transforms if place is None else transforms @ place
 
@@ -572,7 +573,7 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> Bools:
 
 
 def _with_regular_rows(value: Any) -> tuple[Any, Bools | bool]:
-    """Replace rows whose form differs from that of most rows by NaN; return the targets and a mask of these rows.
+    """Replace targets of another form than most targets by NaN; return the targets and a mask of the replaced ones.
 
     If all rows have the same form, or no row can be used, the targets are returned unchanged.
     """

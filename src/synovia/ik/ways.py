@@ -81,7 +81,7 @@ class ClearWays:
         return self._along(q[None])[0, :-1]
 
     def along(self, q: Array) -> tuple[Array, Bools]:
-        """Return ``left`` of each frame of q (T, nq) as (T, pairs), and ``blocked`` of these frames, (T,)."""
+        """Return ``left`` for each frame of q, (T, pairs), and ``blocked`` for these frames, (T,); q is (T, nq)."""
         found = self._along(q)
         return found[:, :-1], found[:, -1] > 0.0
 

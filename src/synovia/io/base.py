@@ -23,8 +23,8 @@ from synovia.text import DOUBT, first_few, listed
 
 NO_SHAPES: Final = "Shapes were not kept"  # beginning of notes about shapes
 OF_LOOPS: Final = ".loops.toml"  # ending of the file with the loops of a model
-SAME: Final = 1e-6  # fraction of the body's size; larger differences of positions from the file are reported
-SAME_TIME: Final = 1e-6  # relative difference of rates, or difference of key times in frames, that counts as rounding
+SAME: Final = 1e-6  # fraction of the body's size: positions that differ more from those in the file are reported
+SAME_TIME: Final = 1e-6  # largest rounding error: of a rate (relative), and of a key time (in frames)
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of float32, for files with such values
 # Hint about commands for points over time, for messages about files that hold points and no motion:
 OF_POINTS: Final = (
@@ -34,8 +34,8 @@ OF_POINTS: Final = (
 LARGEST_FILE: Final = 2**30  # largest size of a file, bytes; readers need several times as much memory
 FREE_NUMBERS: Final = 2**23  # number of values that any file may describe, however small; 64 MiB as float64
 _UNEVEN: Final = 0.2  # fraction of the mean time step; smaller deviations of a step count as rounding
-_PER_FRAME: Final = 0.1  # frames per second; a smaller value may be the seconds per frame instead of the rate
-NUMBERS_A_BYTE: Final = 4  # number of further values that a file may describe for each of its bytes
+_PER_FRAME: Final = 0.1  # frames per second: smaller values may be seconds per frame, given by mistake
+NUMBERS_A_BYTE: Final = 4  # values that a file may describe for each of its bytes, in addition to ``FREE_NUMBERS``
 
 
 class Contents(NamedTuple):
@@ -61,7 +61,7 @@ def _nothing(motion: Motion) -> Sequence[str]:
 
 
 class Shown(NamedTuple):
-    """Positions of the joints of a motion, as other programs show these when they play a file.
+    """Positions at which other programs show the joints of a motion when they play a file.
 
     Args:
         rows: Rows of the motion's skeleton that the file has.
@@ -106,7 +106,7 @@ class Format:
         companions: Returns the paths of other files that a file refers to, such as included models, buffers, images and
             meshes; for a missing file, the first path that is tried. None if files refer to no others.
         stands: Whether the rest pose of a body has to stand upright.
-        chooses: Whether a file may have some joints of a motion only: ``write(..., joints=rows)``, in this order.
+        chooses: Whether a file may have only some joints of a motion: ``write(..., joints=rows)``, in this order.
         lacks: Returns sentences about parts of a motion that a file cannot hold.
         shown: Returns the positions at which a file shows the joints of the motion written to it: ``shown(path,
             motion)``. None if reading the file and matching joint names gives them.
@@ -167,12 +167,12 @@ class Format:
             looks_like: Returns whether bytes are of this format.
             read_onto: Reads the motion.
             write: Writes a motion.
-            what: Such a file, with its article, for the error message if no skeleton is given.
-            hint: How to give the skeleton, for the same message.
+            what: Name of such a file, with its article, for the error message if no skeleton is given.
+            hint: How to give the skeleton, for this message.
             lacks: Returns sentences about parts of a motion that a file cannot hold, other than animated scale.
             check: Raises an error for a file that is not of the format; called when no skeleton is given.
             keeps: Parts of a motion that a file keeps, for the table of formats.
-            chooses: Whether a file may have some joints of a motion only.
+            chooses: Whether a file may have only some joints of a motion.
         """
 
         def read(path: Path) -> NoReturn:
@@ -330,7 +330,7 @@ def read_text(path: Path, *, most: int = LARGEST_FILE) -> str:
     """Return the content of a text file, without a byte-order mark; text that is not UTF-8 is read as Latin-1.
 
     Raises:
-        FileError: As ``read_bytes`` does.
+        FileError: If ``read_bytes`` raises it.
     """
     data = read_bytes(path, most=most)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -366,7 +366,7 @@ def most_numbers(size: int) -> int:
 
 
 def file_rate(fps: float, where: Path) -> Rate:
-    """Return the frame rate of a file, or the usual rate if the file has a rounded value of this rate.
+    """Return the frame rate of a file; for a rounded usual rate, such as 30.00003, return the usual rate.
 
     Raises:
         FormatError: If no clip can have this rate.
@@ -411,7 +411,7 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
     """Write a file atomically: at any moment it has either the old or the complete new content.
 
     Raises:
-        FileError: As ``check_writable`` does, or if the folder cannot be written.
+        FileError: If ``check_writable`` raises it, or the folder cannot be written.
     """
     handle = -1
     temporary = path.parent / f".synovia.{os.urandom(8).hex()}"  # named before it exists, so it is always removed
@@ -437,10 +437,10 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
 
 
 def write_text(path: Path, text: str, *, force: bool = False) -> None:
-    """Write a text file in UTF-8, as ``write_bytes`` does.
+    """Write a text file in UTF-8, atomically.
 
     Raises:
-        FileError: As ``write_bytes`` does.
+        FileError: If ``write_bytes`` raises it.
         InputError: If a name is not valid Unicode.
     """
     write_bytes(path, as_utf8(text, str(path)), force=force)

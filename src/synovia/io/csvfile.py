@@ -53,7 +53,7 @@ def columns(skeleton: Skeleton, rows: Sequence[int] | None = None) -> list[str]:
 
 
 class JointColumns:
-    """Find the index in q of columns, by the names from ``columns``, or by any other name of the joints.
+    """Finds the index in q of a column by its name, as written by ``columns`` or with another name of the joint.
 
     Args:
         skeleton: The skeleton.
@@ -221,7 +221,7 @@ def _start_notes(times: Array) -> list[str]:
 
 
 def _moved_as_in(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
-    """Return the skeleton with the free joints and the moving root that unknown columns name; else unchanged.
+    """Return the skeleton with the free joints and the moving root that unknown columns name, if they name any.
 
     A ball or fixed joint becomes free if columns give its translation, such as hips below a root bone on the floor.
     """

@@ -147,7 +147,7 @@ def load_skeleton(
 
     Args:
         path: The file. Its content decides the format, or else its extension.
-        root: How the root may move, as ``Skeleton.with_root`` takes it; None for the root of the file.
+        root: How the root may move, see ``Skeleton.with_root``; None for the root of the file.
         srdf: SRDF file of a URDF with the pairs of links that may touch (``Skeleton.excluded_pairs``). None for the
             file of the same name that ends in ``.srdf``, if there is one.
         loops: File of loops of the model in addition to those of its own file (``Skeleton.loops``), TOML. None for the
@@ -155,8 +155,8 @@ def load_skeleton(
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If the content is malformed, and then the message names the line or the element; or if a loop of
-            the file of loops cannot be closed.
+        FormatError: If the content is malformed (the message names the line or the element), or if a loop in the file
+            of loops cannot be closed.
         UnsupportedError: If an SRDF file is given for a file that is not URDF.
         MissingExtraError: If the format needs a package that is not installed (MJCF, FBX).
 
@@ -181,7 +181,7 @@ def first_notes(notes: Sequence[str], source: str) -> str:
 def _contents(
     where: Path, srdf: str | os.PathLike[str] | None = None, loops: str | os.PathLike[str] | None = None
 ) -> Contents:
-    """Read a file, with a given SRDF file, and with the given file of loops or the file of loops next to the file."""
+    """Read a file with a given SRDF file, and with a file of loops: the given one, or the one next to the file."""
     found = _without_loops(where, srdf)
     if loops is None:
         given = next((path for path in _loops_next_to(where) if path.is_file()), None)
@@ -201,7 +201,7 @@ def _loops_next_to(path: Path) -> list[Path]:
 
 
 def _without_loops(where: Path, srdf: str | os.PathLike[str] | None = None) -> Contents:
-    """Read a file as ``_contents`` does, without files of loops."""
+    """Read a file with a given SRDF file, without files of loops."""
     if srdf is None:
         return guarded(where, lambda: format_of(where).read(where))
     pairs, fmt = as_path(srdf), format_of(where)

@@ -22,7 +22,7 @@ from synovia.text import counted
 
 MOST_FACES: Final = 2_000_000  # largest number of triangles of one body; sending this many takes 100 MB
 _LARGEST: Final = 2**28  # largest size of a mesh file, bytes
-_PART: Final = 1000  # number of values that is added for each primitive of a GLB, for the overhead of trimesh
+_PART: Final = 1000  # additional values that each primitive of a GLB counts, for the overhead of trimesh
 _KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
 
 

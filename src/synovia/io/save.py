@@ -155,7 +155,7 @@ def _chosen(skeleton: Skeleton, joints: Iterable[str | int], fmt: Format, where:
 
 
 def _moving_except(motion: Motion, rows: Sequence[int]) -> list[str]:
-    """Return the names of the joints, without some rows and without mimic joints, whose values change in a motion."""
+    """Return the names of the joints that move in a motion, except those in ``rows`` and mimic joints."""
     skeleton = motion.skeleton
     return [
         skeleton.joint_keys[row]
@@ -168,7 +168,7 @@ def _moving_except(motion: Motion, rows: Sequence[int]) -> list[str]:
 
 
 def _at_rest_except(motion: Motion, rows: Sequence[int]) -> Motion:
-    """Return a motion in which only some joints move, as a file that has these joints is read; mimic joints follow."""
+    """Return a motion as read from a file with only some joints: the others are at rest, and mimic joints follow."""
     skeleton = motion.skeleton
     q = np.tile(skeleton.rest_q, (len(motion), 1))
     for row in rows:
@@ -278,7 +278,7 @@ def check_target(path: Path, into: str | os.PathLike[str] | None, *, force: bool
         force: Whether an existing file may be replaced.
 
     Raises:
-        FileError: As ``check_writable`` does.
+        FileError: If ``check_writable`` raises it.
         FormatError: If no format has the extension, or the name does not suit the content (``Format.check``).
     """
     fmt, _ = writer_of(path)

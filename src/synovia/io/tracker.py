@@ -43,13 +43,13 @@ from synovia.text import DOUBT, counted
 _MUJOCO: Final = ".mujoco.npz"
 _ENDINGS: Final = (".isaac.npz", _MUJOCO)
 _BASE: Final = 7  # number of base values that some files have before the joint values
-_NEAR: Final = 0.05  # fraction of the robot's size; larger differences of body positions mean that the robot is another
+_NEAR: Final = 0.05  # fraction of the robot's size: if body positions differ more, the file is of another robot
 _NOTED: Final = 1e-3  # fraction of the robot's size; larger differences of body positions get a note
 _EXPECTED: Final = "a motion for trackers as .npz"
 # Arrays that follow from other arrays and are not read.
 _DERIVED: Final = {"body_lin_vel_w", "body_ang_vel_w", "body_linear_velocities", "body_angular_velocities"}
-_ALIKE: Final = 0.8  # velocities of a file agree with finite differences if the cosine between both is larger
-_SAME_RATE: Final = 1.2  # ratio of two frame rates below which velocities do not show which rate is right
+_ALIKE: Final = 0.8  # smallest cosine between velocities of a file and finite differences for both to agree
+_SAME_RATE: Final = 1.2  # ratio of two frame rates, below which velocities cannot show which one is right
 _CHECKED: Final = 50  # largest number of frames whose body positions are compared
 
 

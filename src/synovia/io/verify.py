@@ -128,7 +128,7 @@ def check_places(path: Path, skeleton: Skeleton, own: Array, shown: Array, rows:
 def _compared(
     where: Path, own: Array, back: Array, skeleton: Skeleton, rows: list[int], problems: list[str]
 ) -> FileCheck:
-    """Return the check with the largest difference of positions (T, rows, 3)."""
+    """Return a ``FileCheck`` with the largest difference of positions (T, rows, 3)."""
     allowed = SAME * (skeleton.size or 1.0) + FLOAT_ROUNDING * float(np.abs(own).max(initial=0.0))
     if not own.size:
         return FileCheck(where, 0.0, allowed, problems=tuple(problems or ["No joint could be compared."]))

@@ -63,7 +63,7 @@ def load_world(path: str | os.PathLike[str]) -> World:
 
 
 def read_world(where: Path) -> World:
-    """Read the obstacles of a file with their meshes, as ``load_world`` does, but without warnings."""
+    """Read the obstacles of a file with their meshes; like ``load_world``, but without warnings."""
     known = {module: import_module(f"synovia.io.{module}").FORMAT for module in _READERS}
     fmt = format_of(where, [*known.values()])
     reader = next(_READERS[module] for module, each in known.items() if each is fmt)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from synovia.batch.work import Figure
     from synovia.io.verify import FileCheck
 
-REACHED: Final = 0  # exit codes of a job: targets reached, targets missed
-MISSED: Final = 1
+REACHED: Final = 0  # exit code of a job that reached its targets
+MISSED: Final = 1  # exit code of a job that missed targets
 Progress = Callable[[float, float], Any]
 
 
@@ -29,7 +29,7 @@ class UsageError(InputError):
     """
 
     def __init__(self, message: str, option: str = "") -> None:
-        """Store the parts."""
+        """Store the option, and build the message."""
         super().__init__(message, where=option or None)
         self.option = option
 

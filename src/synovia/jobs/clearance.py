@@ -77,7 +77,7 @@ class Clear:
             host: Gets the notes of the world.
 
         Raises:
-            InputError: If the body has no shapes and may get none.
+            InputError: If the goals need shapes, the body has none, and the option ``shapes`` is not set.
         """
         wanted = [*goals, *self.clearance_goals(goals)]
         return self._fit_for(skeleton, wanted, host), wanted
@@ -95,7 +95,7 @@ class Clear:
             host: Gets the notes of the world.
 
         Raises:
-            InputError: If the body has no shapes and may get none.
+            InputError: If the goals need shapes, the body has none, and the option ``shapes`` is not set.
         """
         from synovia.layers import Layer
 
@@ -111,7 +111,7 @@ class Clear:
         return self._fit_for(skeleton, goals, host), wanted
 
     def _fit_for(self, skeleton: Skeleton, goals: Iterable[Goal], host: Host) -> Skeleton:
-        """Return the body, with shapes if some goals need them, and report the notes of the world."""
+        """Return the body, with shapes if a goal needs them, and report the notes of the world."""
         if self.obstacles is not None:
             host.note_model(self.obstacles.notes)
         return self.covered(skeleton, host) if any(goal.takes_world for goal in goals) else skeleton

@@ -47,7 +47,7 @@ class Flag(Kind):
     """A flag, True or False.
 
     Args:
-        both: Whether the command line has names for both, such as ``--hold-feet`` and ``--no-hold-feet``.
+        both: Whether the command line has a name for each value, such as ``--hold-feet`` and ``--no-hold-feet``.
     """
 
     def __init__(self, *, both: bool = False) -> None:
@@ -194,7 +194,7 @@ class Option:
         rank: Order in the help: options with a rank below 0 come first, above 0 last.
         needs: Field name of a flag that must be given, too; "" for none.
         hidden: Whether the command line lacks the option.
-        of: The option of functions that this is; it has the default.
+        of: The option of functions that this option sets, which has the default; None if there is none.
     """
 
     help: str
@@ -346,7 +346,7 @@ def is_changed(described: Any, name: str) -> bool:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(option, argument))
 def described(cls: type[_C]) -> type[_C]:
-    """Make a class a frozen dataclass that checks its options, and add their help texts to its docstring."""
+    """Make a class a frozen dataclass that checks its options, and add help texts of the options to its docstring."""
     if not hasattr(cls, "__post_init__"):
         setattr(cls, "__post_init__", checked)  # noqa: B010 - a type has no such attribute yet
     made = dataclass(frozen=True)(cls)
@@ -382,7 +382,7 @@ def numbers_of(text: str, least: int, most: int, whole: str | None = None) -> tu
         text: The list.
         least: Least count of numbers.
         most: Largest count of numbers.
-        whole: The complete text of the option, for the message; None if it is the list.
+        whole: The complete text of the option, for the message; None if the list is the complete text.
 
     Raises:
         InputError: If the text is not a list of finite numbers, or their count is wrong.

@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from synovia import options
 from synovia.errors import InputError
-from synovia.jobs.options import File, Flag, Model, Number, Option, Parsed, Word, numbers_of, shared
+from synovia.jobs.options import NUMBER, File, Flag, Kind, Model, Number, Option, Parsed, Word, numbers_of, shared
 from synovia.options import OBSTACLE_FILES
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 _DEFAULT_ANGLE: Final = 1e-3  # rad; used for --tol without an angle, same as the library's default
+
+
+RESTS: Final = ("file", "bind", "first", "tpose")  # poses in which a source stands
+UNSEEN: Final = ("keep", "rest")  # what limbs do that are not seen
+
+
+class RestPose(Kind):
+    """A pose at rest: a word, the number of a frame with the words of ``RESTS``, or a pose file."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        """Store the words."""
+        self._words = words
+
+    def of(self, value: Any) -> Any:
+        """Check a text, and return it; return any other value unchanged."""
+        if not isinstance(value, str) or value in self._words or Path(value).suffix:
+            return value
+        number = ", the number of a frame" if RESTS[0] in self._words else ""
+        if number and NUMBER.fullmatch(value.removeprefix("-")):
+            return value
+        raise InputError("", value=value, expected=f"{', '.join(self._words)}{number}, or a pose file")
+
+    def setting(self, value: Any) -> Any:
+        """Return the pose as a JSON value; for a file, its name and hash."""
+        return File().setting(value) if isinstance(value, str | Path) and Path(value).is_file() else value
 
 
 def _root(text: str) -> str:

@@ -6,8 +6,8 @@ a flat array, or values where the comment says so.
 
 The tables are declared at the end: ``PROBLEM`` (a packed problem), ``WORK`` (scratch memory), ``ANSWER`` (a row of the
 answer), and the scratch memory of single solvers. Only the declaration of a table gives its size.
-``problem.pack`` computes where each table of a problem begins and takes its values by its name. Kernels read it as the
-field of that name, in the named tuple that ``compiler.records`` makes of the declarations.
+``problem.pack`` computes where each table of a problem begins and takes its values by its name. Kernels read the table
+as the field of that name, in the named tuple that ``compiler.records`` makes of the declarations.
 """
 
 import math
@@ -142,7 +142,7 @@ NO_GAIN = -1.0  # the last attempt gained nothing, so more steps would not help
 COLD, WARM = False, True  # values of ``warm``: with WARM each row starts at the answer of the row before, as in a track
 # ``first``: the first row to solve. For a kernel that treats missed rows, ``first`` is one of these instead: polish and
 # classify the rows; only classify them; or polish them for their positions and rotations only. With WARM the kernel
-# does not search elsewhere.
+# does not search from random starts.
 POLISH, CLASSIFY, POLISH_POSES = -1, -2, -3
 LIST = -4  # value of ``first`` to list the branches of one problem, see ``closed_form.selection``
 # The code that a solver returns: the number of finished rows << ROWS_AT, and the bit MISSED if one of them misses its
@@ -241,7 +241,7 @@ AXIS_LOWER, AXIS_UPPER = 0, 1  # position limits; infinite for components of a r
 TOP_SPEED, TOP_ACCELERATION, TOP_JERK = 2, 3, 4  # TOP_JERK is infinite without a limit
 AXIS_VELOCITY, AXIS_ACCELERATION = 5, 6  # divided differences of the last samples
 GAP, GAP_BEFORE = 7, 8  # seconds from the second last sample to the last, and from the third last to the second last
-AXIS_TARGET = 9  # position of the target at the end of the tick, relative to the axis
+AXIS_TARGET = 9  # displacement from the axis's position to its target at the end of the tick
 FEED, FEED_ACCELERATION = 10, 11  # velocity and acceleration of the target, as the axis uses them
 RAW_FEED, RAW_FEED_ACCELERATION = 12, 13  # velocity and acceleration of the target, as last measured
 NEXT_LOWER, NEXT_UPPER = 14, 15  # bounds of the next velocity that keep the limits
@@ -449,11 +449,11 @@ PROBLEM: Final = (
     Table("followers", ("followers", FOLLOWER_WIDTH), integers=True),  # all mimic joints of the skeleton
     Table("coupling", ("followers", COUPLING_WIDTH)),
     Table("preferences", ("variables", PREFERENCE_WIDTH)),  # a ball prefers its rest rotation
-    # first residual row of each level, 0 the highest, then the number of rows; the rows of a level are contiguous
+    # first residual row of each level, the highest first, then the number of rows; the rows of a level are contiguous
     Table("levels", ("boundaries",), integers=True),
     Table("posture", ("variables", REST_WIDTH)),
     Table("moves", ("variables",)),  # largest move in one solve (radians, length scales), for solvers that bound motion
-    # general goals, which are more than a position and a rotation in the world; see ``goals.general``
+    # general goals: all goals except positions and rotations in the world; see ``goals.general``
     Table("general.ints", ("terms", GENERAL_WIDTH), integers=True),
     Table("general.data", ("terms", GENERAL_DATA_WIDTH)),
     # mass that row i carries rigidly, in the frame of row i; last, the mass that no joint moves; empty if unused
@@ -495,7 +495,7 @@ WORK: Final = (
     Table("work.H", ("curved", "curved")),  # the Hessian minus JᵀJ
     Table("work.K", ("curved", "curved")),  # factor of the Hessian
     Table("work.box", ("columns", BOX_WIDTH)),  # bounds of a step and directions of ball joints, see ``tree.chart``
-    Table("work.solver_scratch", ("solver",)),  # scratch memory of the solver alone, see ``Solver.extra_scratch``
+    Table("work.solver_scratch", ("solver",)),  # scratch memory that only the solver uses, see ``Solver.extra_scratch``
     # only for clearance goals
     Table("meeting.contacts", ("slots", KEPT_CONTACT_WIDTH)),  # the nearest contacts of each goal at the last pose
     Table("meeting.found", ("found", KEPT_CONTACT_WIDTH)),  # contacts of a goal at this pose, before they are sorted
@@ -544,7 +544,7 @@ LEVELS: Final = (
     Table("damping_floors", ("levels",)),  # lower bounds of ``dampings``
     # 1 if a row constrains the levels below; 0 if its level constrains them only by R
     Table("constrains", ("levels",)),
-    Table("saved_errors", ("levels",)),  # errors to compare with later
+    Table("saved_errors", ("levels",)),  # errors at the saved pose
     Table("edges", ("levels",)),  # edge of the support polygon of each slack column (see ``hierarchy.inequalities``)
     Table("saved_pose", ("columns", 4)),  # values of each variable at the saved pose
     Table("active_bounds", ("columns",)),  # bound at which the last step of a level ended: -1, 1, or 0
@@ -580,7 +580,7 @@ WAYS: Final = (
     Table("levers", ("pairs", "axes")),  # largest decrease of each pair's distance per unit of motion of each axis
     Table("left", ("pairs",)),  # lower bound of the remaining clearance of each pair at the last pose
     Table("least", ("pairs",)),  # smallest allowed clearance of each pair on the path
-    Table("offset", ("axes",)),  # displacement of the robot from its commands
+    Table("offset", ("axes",)),  # displacement of the robot from its commanded pose
     Table("begin", ("nq",)),  # pose where the path begins
     Table("end", ("nq",)),  # pose where the path ends
     # scratch memory
@@ -609,7 +609,7 @@ TICK: Final = (
     Table("least", ("columns",)),  # bounds of ``shift``
     Table("most", ("columns",)),
     Table("first", ("residuals",)),  # value of each residual row where a stop begins
-    Table("line", ("residuals",)),  # linear decrease of each row until the end, if its goal continues straight
+    Table("line", ("residuals",)),  # decrease of each row from the begin of a stop to its end, to first order
     Table("gains", ("residuals", "columns")),  # derivatives of each row where a stop begins
     Table("chosen", ("axes",)),  # velocity of each axis that the levels choose
     Table("base", ("axes",)),  # velocity of each axis that the levels above far goals choose

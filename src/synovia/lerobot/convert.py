@@ -284,7 +284,7 @@ def _names(arm: Arm, ee: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _turns(rotations: Array) -> Array:
-    """Return rotation vectors (T, 3) of rotations (T, 3, 3), each unwrapped to be nearest to the previous vector."""
+    """Return rotations (T, 3, 3) as rotation vectors, (T, 3), each unwrapped to be nearest to the previous vector."""
     out = rotation_between(_ONE, matrix_to_quat(rotations))
     for t in range(1, len(out)):
         axis = unit(out[t] if out[t].any() else out[t - 1])  # the identity is a multiple of 2π about any axis

@@ -39,7 +39,7 @@ _EPISODE: Final = "episode_index"
 
 Numbers = NDArray[Any]
 Make = Callable[[int, Mapping[str, Numbers]], Mapping[str, Numbers]]
-"""Makes the new columns of an episode: make(episode, its columns that were asked for)."""
+"""Makes the new columns of an episode: make(episode, its columns named in ``NewColumns.needed``)."""
 
 
 class Feature(NamedTuple):

@@ -28,7 +28,7 @@ _KINDS: Final = {JOINT: JOINT, LINK: LINK, "body": LINK, SITE: SITE}  # kind of 
 
 
 def kind_and_name(name: str) -> tuple[str | None, str]:
-    """Split a name such as ``link:NAME`` into kind and bare name; None and the name without such a prefix."""
+    """Split a name such as ``link:NAME`` into kind and bare name; the kind is None without such a prefix."""
     word, colon, rest = name.partition(":")
     return (_KINDS[word], rest) if colon and word in _KINDS else (None, name)
 

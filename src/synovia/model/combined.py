@@ -39,9 +39,9 @@ def combine(
     bodies are concatenated; ``separate`` splits them again.
 
     Lengths are converted to the unit of the first body whose unit is known, and bodies with another axis that points up
-    are turned upright. Where a file does not name this axis, it is that along which the rest pose stands. An unknown
-    unit or axis is assumed to be that of the others, and a note reports it. Pictures show the bones of the bodies, and
-    with ``shapes=True`` their shapes. Add a moving base to a body before combining it: ``cart.with_root("x,y,yaw")``.
+    are turned upright. If a file does not name this axis, the rest pose shows it. An unknown unit or axis is assumed to
+    equal that of the other bodies, and a note reports it. Pictures show the bones of the bodies, and with
+    ``shapes=True`` their shapes. Add a moving base to a body before combining it: ``cart.with_root("x,y,yaw")``.
 
     Args:
         bodies: The bodies by name. One body may be used several times.
@@ -193,7 +193,7 @@ def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> li
 
 
 def _up_of(body: Skeleton) -> str | None:
-    """Return the axis of a body that points up: that of its file, else along which its rest pose stands, else None."""
+    """Return the axis of a body that points up: from its file, else from its rest pose if it stands, else None."""
     found = find_up(body)
     return found.nearest if found.certainty >= SHOWN else None
 

@@ -104,7 +104,7 @@ def all_finite(array: Array) -> bool:
 
 
 def as_direction(value: Any, what: str) -> Array:
-    """Return a unit vector.
+    """Check a vector, and return it with length 1.
 
     Raises:
         InputError: If the value is not a vector (3,), or has length 0.

@@ -29,7 +29,7 @@ class HingeClip:
         self._memory, self._rows = np.zeros(size_of_all(hinges.TABLES, sizes)), rows
 
     def errors(self, x: Array) -> tuple[Array, Array]:
-        """Return residuals (T, rows) at angles (T, n), and the derivatives of the actual values, (T, rows, n)."""
+        """Return residuals (T, rows) at angles (T, n), and the derivatives of the terms' values, (T, rows, n)."""
         from synovia.kernels.tree.hinges import hinge_terms
 
         count, n = x.shape

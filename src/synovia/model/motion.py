@@ -458,8 +458,7 @@ class Motion:
         The differences of pose and velocity between end and beginning are divided between both, and fade out over
         ``blend`` frames on each side. Poses are not blended. Place and heading are excluded: a walk continues from its
         end. Repeat the loop with ``concatenate([loop] * 3, align=True)``, or make it walk in place with
-        ``loop.in_place()``. A drift below 10 degrees or 3 % of the body's size per second is removed evenly over the
-        loop.
+        ``loop.in_place()``. Drift of less than 10 degrees, or 3 % of the body's size, each second is removed evenly.
 
         Args:
             blend: Frames on each side, 1 to half of the clip; None for a third of a second.
@@ -622,7 +621,7 @@ class Motion:
         return self._finished(self._held(q, self.stretch), lock_feet)
 
     def _with(self, q: Array, stretch: Array | None, *, fps: float | None = None) -> Motion:
-        """Return a motion with other values but the name and the notes of this motion."""
+        """Return a motion with other values, and with the name and the notes of this motion."""
         rate = self.fps if fps is None else fps
         return Motion(self.skeleton, q, rate, name=self.name, stretch=stretch, notes=self.notes)
 
@@ -780,7 +779,7 @@ class InPlace(Motion):
 
 
 def frames_of(value: Any, what: str, *, least: int) -> int:
-    """Return a number of frames.
+    """Check and return a number of frames.
 
     Raises:
         InputError: If the value is not a whole number, or below ``least``.

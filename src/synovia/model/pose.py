@@ -143,7 +143,7 @@ def random_values(skeleton: Posable, count: int, seed: int, *, rows: Iterable[in
 def drawn_values(
     skeleton: Posable, count: int, seed: int, *, rows: Iterable[int] | None = None, around: Array | None = None
 ) -> Array:
-    """Return random joint values as ``random_values`` does, but without closing loops.
+    """Return random joint values like ``random_values``, but without closing loops.
 
     Args:
         skeleton: The skeleton.

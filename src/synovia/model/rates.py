@@ -1,7 +1,7 @@
 """Find the usual frame rate that a file has rounded, from a frame time or from times of frames.
 
-A file that writes 30 frames per second as 0.0333333 s has 30.00003, and keys at that rate lie between the frames of
-other programs. A usual rate is used if it agrees with all values of the file, within the digits of the file.
+If a file writes 30 frames per second as a frame time of 0.0333333 s, its rate is 30.00003, and keys at that rate lie
+between the frames of other programs. A usual rate is used if it agrees with all values of the file, up to rounding.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _USUAL: Final = (
     144.0, 150.0, 160.0, 180.0, 200.0, 240.0, 250.0, 300.0, 360.0, 400.0, 480.0, 500.0, 600.0, 960.0, 1000.0,
 )  # fmt: skip
 _NTSC: Final = tuple(rate / 1.001 for rate in (24.0, 30.0, 48.0, 60.0, 120.0))
-# these rates, rounded to three decimals as many files do, are kept
+# NTSC rates rounded to three decimals, as in many files; these are kept
 _PLAIN: Final = tuple(round(rate, 3) for rate in _NTSC)
-_COARSE: Final = 0.02  # relative rounding of a frame time; with coarser rounding, it does not determine a rate
-_PERIOD: Final = 0.002  # relative limit for a usual rate from a frame time of few digits, which may be exact
+_COARSE: Final = 0.02  # largest relative rounding of a frame time that determines a rate
+_PERIOD: Final = 0.002  # relative rounding of a frame time; with few digits and coarser rounding, it counts as exact
 _NARROW: Final = 0.005  # frames per second: an integer rate within a narrower interval is not a coincidence
 _DIGITS: Final = 9  # number of digits; frame times with more digits count as exact
 _EXACT: Final = 1e-12  # relative rounding of double precision, with a margin
-# fraction of the last digit: with larger rounding of float64, the number of digits cannot be detected
+# largest rounding of float64, in units of the last digit, with which digits can be counted
 _NOISE: Final = 0.01
 _FLOAT32: Final = 2.0**-23  # relative rounding of single precision
 _SAME: Final = 1e-8  # smaller relative differences of rates are not reported
@@ -68,7 +68,7 @@ def rate_of_step(text: str) -> Rate:
 
 
 def usual_rate(fps: float, slack: float | None = None) -> Rate:
-    """Return the usual rate that equals a rate up to rounding of the rate, or of its frame time.
+    """Return the usual rate, such as 30, if ``fps`` or its frame time is a rounding of it; else ``fps``.
 
     Args:
         fps: Frames per second; an implausible value is returned unchanged.

@@ -327,7 +327,7 @@ def _pinocchio_parts(skeleton: Skeleton, model: Any) -> _Parts:
 
 
 def _free_flyer(skeleton: Skeleton, model: Any, number: int, at: int) -> _Part:
-    """Return the part of a Pinocchio free-flyer: at the root, of the body that it carries; else of a free joint."""
+    """Return the part of a Pinocchio free-flyer: that of its body if it is at the root, else that of a free joint."""
     name = model.names[number]
     if int(model.parents[number]) > 0:
         return _Part("free", at, (_row(skeleton, name, (Kind.FREE,)),))
@@ -717,7 +717,7 @@ def floating(skeleton: Skeleton, base: int, poses: Array, free: int | None = Non
 
     Args:
         skeleton: A skeleton with a free root.
-        base: Row of the base, below the root without a moving joint between.
+        base: Row of the base; no joint between the free joint and the base moves.
         poses: World transforms of the base, (T, 4, 4).
         free: Row of the free joint that carries the base, with no moving joint above it; None for the free root.
     """

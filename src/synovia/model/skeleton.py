@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from synovia.model.loops.mechanism import Mechanism
     from synovia.model.shapes.solids import Solid
 
-MAX_JOINTS: Final = 20_000  # number of joints; far more than any body has; protects against files that exhaust memory
+MAX_JOINTS: Final = 20_000  # largest number of joints: far more than any body has; stops files that exhaust memory
 LONGEST_COUPLING: Final = 100  # largest number of mimic joints in a chain of leaders
 Numbers = NDArray[Any] | Sequence[float]
 _Value = float | Numbers
 # values by joint; all other joints are at rest
 JointValues = Mapping[str, _Value] | Mapping[int, _Value] | Mapping[str | int, _Value]
 _DOUBLE = np.dtype(np.float64)
-_PACKED = (8,)  # strides of a contiguous float64 array in bytes
+_PACKED = (8,)  # bytes: strides of a contiguous float64 array
 _new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # local names save an attribute lookup in each call
 _V = TypeVar("_V")
 
@@ -792,8 +792,8 @@ class Skeleton(Pictured):
     def limits(self) -> tuple[Array, Array]:
         """(lower, upper), (nq,) each, radians or length units; every solution is inside.
 
-        Infinite without limit, for balls and for mimic joints, which follow their leader. The limits in the file are
-        available as ``joint.limit``.
+        They are infinite for joints without limits, for balls, and for mimic joints, which follow their leader. The
+        limits in the file are available as ``joint.limit``.
         """
         lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
         t = self.tables
@@ -924,7 +924,7 @@ class Skeleton(Pictured):
         A hinge without limits is uniform in (-pi, pi), a ball without limits uniform on all rotations; free joints and
         slides without limits stay at rest. With loops, the pose is reached on a closed path from the rest pose, so it
         stays in the rest pose's assembly branch unless the path meets a singular pose. The independent joints are
-        uniform, or, if such loops hardly ever close, as near to a random pose as the path leads.
+        uniform. If such loops hardly ever close, the path leads towards a random pose of all joints instead.
 
         Args:
             seed: From 0 to 2^32 - 1.
@@ -1183,8 +1183,8 @@ class Pose(Pictured):
 
         - a hinge (per radian) or slide (per length unit) has one column;
         - a ball has three, the angular velocity in its own frame after its motion: q becomes q · exp(w);
-        - a free joint has six: the velocity of its origin in its rest frame, which moves with its parent (world axes,
-          unless that frame is rotated), then the angular velocity as for a ball.
+        - a free joint has six: the velocity of its origin in the axes of its rest frame, which is fixed to its parent
+          (the world axes for a root without rotation at rest), then the angular velocity as for a ball.
 
         The column of a mimic joint is zero: its motion is part of its leader's column.
 

@@ -132,7 +132,7 @@ def parent_row(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]]
 
 
 def _carriers(name: str, joints: Sequence[Joint], rows: dict[str, list[int]]) -> list[int]:
-    """Return the joints of ``joint:NAME``, or the joints that carry a link; of several on one link, the last one."""
+    """Return the joints that ``joint:NAME`` means, or that carry a link (of several joints on a link, the last)."""
     kind, bare = kind_and_name(name)
     if kind == JOINT and bare in rows:
         return rows[bare]

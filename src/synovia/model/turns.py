@@ -12,7 +12,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
 
-_TURNS: Final = 0.05  # smallest rotation of a path's end per radian of a leader, radians
+_TURNS: Final = 0.05  # radians per radian of a leader: smallest rotation of a path's end that counts
 
 
 class PathTurns:
@@ -104,8 +104,8 @@ class SwingLimb(NamedTuple):
 
     Args:
         parts: Indices of upper and lower part in the list of parts, and of the foot if the leg rotates with the foot.
-        points: Rows of the source where the two bones begin, the row that carries the end, and the end in its frame;
-            None for a limb that follows the orientations of its parts.
+        points: Rows of the source at which the upper and the lower bone begin, row that carries the end of the lower
+            bone, and this end in its frame; None for a limb that follows the orientations of its parts.
         numbers: Parameters of the kernel, by name.
     """
 
@@ -131,7 +131,7 @@ class Spread:
         return len(self._numbers)
 
     def turn(self, frames: Array, out: Array) -> None:
-        """Write the rotations of the frames out (T, k, 12), from world frames (T, n, 12) of the body."""
+        """Write the rotations into frames ``out``, (T, k, 12), for world frames of the body, (T, n, 12)."""
         from synovia.kernels.tree.spread import spread_turns
 
         spread_turns(frames.take(self._rows, 1), self._numbers, out)
@@ -143,10 +143,10 @@ class LimbTurns:
     Args:
         rows: Row of each part in the source; rows after the last source row are those of ``spread``.
         ends: Index of the part whose orientation each path of joints gets.
-        own: Rotations from the source to the parts, then the rotation across, then the rotations from a part to the end
-            of each path, (parts + 1 + paths, 9).
+        own: Rotations M of each part, then A (both as in ``kernels.tree.swing``), then the rotation from a part to the
+            end of each path, (parts + 1 + paths, 9).
         limbs: Limbs of hinges.
-        spread: Rotations between joints of the source that are shared by some parts; None without such parts.
+        spread: Shares of rotations between joints of the source, which some parts get; None without such parts.
     """
 
     def __init__(

@@ -94,7 +94,7 @@ def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:
 
 
 def spread(heights: Array, apart: float) -> Array:
-    """Return the nearest values (least squares) with a least distance between neighbours.
+    """Return the values nearest to ``heights`` (least squares) that keep a least distance between neighbours.
 
     Args:
         heights: The values, (n,), in ascending order.

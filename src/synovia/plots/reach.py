@@ -27,8 +27,8 @@ _COLOURS: Final = ("#F0C14B", "#7FB2DB", "#F3F4F6")  # undecided, reached, prove
 _SIGNS: Final = ("?", "█", "·")
 _NAMES: Final = ("undecided", "reached by a pose", "proved out of reach")
 _ATTEMPTS: Final = 30
-_MARGIN: Final = 1.15  # of the longest distance: the map ends beyond what can be reached
-_RANDOM: Final = 500  # poses that find the middle of what is reached
+_MARGIN: Final = 1.15  # half the width of the map, as a multiple of the largest distance that a random pose reaches
+_RANDOM: Final = 500  # number of random poses that determine the middle and the width of the map
 
 
 class Section(NamedTuple):
@@ -48,7 +48,7 @@ class Section(NamedTuple):
 
     @property
     def holes(self) -> int:
-        """Number of areas that reached cells enclose and in which a cell is proved to be out of reach."""
+        """Number of areas that are enclosed by reached cells and have a cell that is proved to be out of reach."""
         from scipy.ndimage import label
 
         areas, _ = label(self.cells != REACHED)
@@ -100,16 +100,16 @@ class Reach(NamedTuple):
 
 
 def map_reach(skeleton: Skeleton, joint: str | int, *, cells: int = 40, seconds: float = 30.0) -> Reach:
-    """Return maps of what a joint reaches within the limits: in an upright plane, and in a level one.
+    """Return maps of the positions that a joint reaches within the limits, in an upright and in a level plane.
 
-    The upright plane goes through the first moving joint, the level one through the middle of what is reached. The root
-    stays at rest.
+    The upright plane goes through the first moving joint, the level plane through the middle of the reached positions.
+    The root stays at rest.
 
     Args:
         skeleton: The model.
         joint: The joint.
         cells: Number of cells in each direction.
-        seconds: Time for proofs that need a search; cells that are left are undecided.
+        seconds: Time for proofs that need a search; the remaining cells are undecided.
 
     Raises:
         UnknownNameError: If the joint does not exist.
@@ -129,7 +129,7 @@ def map_reach(skeleton: Skeleton, joint: str | int, *, cells: int = 40, seconds:
     origin = skeleton.rest_pose().positions[chain[-1] if chain else row]
     radius = _MARGIN * float(np.linalg.norm(points - origin, axis=1).max()) + 1e-9
     size = 2.0 * radius / count
-    near = size * math.sqrt(0.5)  # the corners of a cell are so far from its centre
+    near = size * math.sqrt(0.5)  # distance from the centre of a cell to its corners
     ik = IK(skeleton, PositionGoal(joint), LevenbergMarquardt(attempts=_ATTEMPTS), tolerance=(near, 1e-3))
     up = "xyz".index((skeleton.up or "y")[-1])
     ahead, aside = (axis for axis in (0, 1, 2) if axis != up)
@@ -151,13 +151,13 @@ def map_reach(skeleton: Skeleton, joint: str | int, *, cells: int = 40, seconds:
 
 
 def _cells(ik: IK, places: Array, end: float) -> NDArray[np.int8]:
-    """Return the states of cells at places (N, 3); no proof is searched for after ``end``."""
+    """Return the states of cells with centres ``places``, (N, 3); do not search for proofs after the time ``end``."""
     answers = ik.solve_many(places)
     states = np.full(len(places), UNDECIDED, np.int8)
     states[answers.status == Status.UNREACHABLE] = PROVED
     states[answers.reached] = REACHED
     left_out = np.flatnonzero(states == UNDECIDED)
-    for k in left_out[np.argsort(-answers.errors[left_out, 0, 0], kind="stable")]:  # first the easiest
+    for k in left_out[np.argsort(-answers.errors[left_out, 0, 0], kind="stable")]:  # large misses are proved easily
         left = end - time.monotonic()
         if left <= 0.0:
             break
@@ -167,7 +167,7 @@ def _cells(ik: IK, places: Array, end: float) -> NDArray[np.int8]:
 
 
 def _shares(section: Section) -> list[str]:
-    """Return the shares of the states of the cells as texts."""
+    """Return the fraction of the cells in each state, as texts."""
     share = np.bincount(section.cells.ravel(), minlength=3) / section.cells.size
     return [f"{100.0 * float(share[state]):.1f} % {_NAMES[state]}" for state in (REACHED, PROVED, UNDECIDED)]
 

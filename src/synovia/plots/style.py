@@ -25,7 +25,7 @@ def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
     Raises:
         MissingExtraError: If matplotlib is not installed.
         InputError: If the extension is not .png, .svg or .pdf.
-        FileError: As ``check_writable`` does.
+        FileError: If the path is a folder, the file exists and ``force`` is not set, or its folder does not exist.
     """
     optional_package("matplotlib", "plots need matplotlib", "plot")
     where = as_path(path)

@@ -42,7 +42,7 @@ _SHORT: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no d
 SIZES: Final = (5e-3, 0.1, 0.5, 1.2, 2.0)
 BENT: Final = np.array([0.04])  # sine of the angle between the bones; at smaller angles, a limb counts as straight
 _PLAY: Final = 0.02  # radians: a hinge that can bend past straight by less than this can bend to one side only
-# smallest share of a bend to the correct side: of limbs whose role defines the side, and whose shape defines it
+# smallest share of a bend that must be to the correct side, if the role, or the rest pose, defines this side
 _WELL: Final = (0.95, 0.7)
 
 
@@ -88,7 +88,7 @@ class Bends:
         Args:
             q: Joint values, inside the limits.
             size: Angle of the bend, radians.
-            which: 1 for the limbs to bend, else 0, (T, k).
+            which: 1 for each limb to bend, else 0, (T, k).
         """
         out, t = np.empty(q.shape), self.skeleton.tables
         bend = _loaded("bend_straight")

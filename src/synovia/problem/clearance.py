@@ -103,8 +103,8 @@ def clearance_tables(
         goals: The goals, resolved.
         tables: Tables of all goals.
         before: Number of rows added in front of the skeleton for which the goals were resolved.
-        reduced_row: Reduced row that carries each joint, -1 for the world.
-        to_row: Transform from each joint's z-form frame to the frame of that row.
+        reduced_row: Reduced row with which each joint moves; -1 for the world.
+        to_row: Transform from each joint's frame in z-form (see ``kernels.tree.forward``) to the frame of that row.
     """
     body = packed_shapes(skeleton)
     joints = body.links[:, layout.LINK_ROW].tolist()

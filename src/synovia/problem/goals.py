@@ -57,13 +57,13 @@ def goal_tables(
         skeleton: The skeleton.
         goals: The goals, resolved.
         goal_joints: Rows of each goal's joints.
-        reduced_row: Reduced row that carries each joint.
-        to_row: Transform from each joint's z-form frame to the frame of that row.
+        reduced_row: Reduced row with which each joint moves; -1 for the world.
+        to_row: Transform from each joint's frame in z-form (see ``kernels.tree.forward``) to the frame of that row.
         tied: Number of residual rows of loops, which form a level above all goals.
     """
 
     def on_row(joint: int, frame: Array) -> Array:
-        """Return twelve values: a frame on a joint, converted to the frame of the row that carries the joint."""
+        """Return a frame on a joint as twelve values, converted to the frame of the joint's reduced row."""
         back = np.eye(4)
         back[:3, :3] = skeleton.tables.unfold[joint].reshape(3, 3)
         whole = to_row[joint] @ back @ frame

@@ -32,7 +32,7 @@ def pack(
     solver_scratch: int = 0,
     learned: tuple[Mapping[int, int], Mapping[str, Array]] = ({}, {}),
 ) -> tuple[Ints, Array]:
-    """Return the problem as two arrays: integers with a head and the offsets of all tables, and the tables.
+    """Return the problem as two arrays: integers (head, offsets of all tables, tables) and floats (head, tables).
 
     Args:
         skeleton: The whole skeleton.

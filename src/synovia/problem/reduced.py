@@ -118,7 +118,7 @@ class Reduced:
         return frozenset(self.joints[self.rows[:, TRANSLATION_COLUMN] >= 0].tolist())
 
     def row_of_goal(self, i: int) -> int:
-        """Return the reduced row that carries the frame of goal i."""
+        """Return the reduced row with which the frame of goal i moves."""
         return int(self.goals.table[i, GOAL_ROW])
 
     @property
@@ -178,8 +178,7 @@ def reduce(
 ) -> Reduced:
     """Reduce a skeleton to the part that moves its goals.
 
-    A free joint does not translate, and at the root does not rotate either, unless ``free_root`` is set, or a loop ties
-    the joint.
+    By default, a free joint only rotates, and a free root is fixed. A free joint that a loop ties moves freely.
 
     Args:
         skeleton: The skeleton.
@@ -203,8 +202,8 @@ def reduce(
     ties = _opened(skeleton, moving)
     on_path |= _above(skeleton, [row for tie in ties for row in (*joints_of(skeleton, tie), *moved_by(skeleton, tie))])
     t = skeleton.tables
-    reduced_row = np.full(len(skeleton), -1)  # row of the result that carries each joint
-    # transform from each joint's z-form frame to the frame of its row
+    reduced_row = np.full(len(skeleton), -1)  # row of the result with which each joint moves
+    # transform from each joint's frame in z-form (see ``kernels.tree.forward``) to the frame of its row
     to_row: list[Array] = [np.eye(4)] * len(skeleton)
     rows: list[list[int]] = []
     fixed: list[Array] = []
@@ -234,7 +233,7 @@ def reduce(
     fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
 
     def on_row(joint: int, frame: Array) -> Array:
-        """Return twelve values: a frame on a joint, converted to the frame of the row that carries the joint."""
+        """Return a frame on a joint as twelve values, converted to the frame of the joint's reduced row."""
         whole = to_row[joint] @ rigid((0.0, 0.0, 0.0), t.unfold[joint].reshape(3, 3)) @ frame
         return np.append(whole[:3, :3].ravel(), whole[:3, 3])
 

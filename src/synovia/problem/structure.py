@@ -66,12 +66,12 @@ def is_locked(reduced: Reduced, variable: int) -> bool:
 
 
 def kinds(reduced: Reduced, rows: Sequence[int]) -> list[Kind]:
-    """Return the kinds of the joints of some rows."""
+    """Return the kinds of the joints in ``rows``."""
     return [Kind(int(reduced.rows[row, KIND])) for row in rows]
 
 
 def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
-    """Return the names and kinds of the joints of some rows as text for a message, from the root on."""
+    """Return the names and kinds of the joints in ``rows`` as text for a message, from the root on."""
     parts = [
         f"{skeleton.joint_names[int(reduced.joints[row])]!r} ({Kind(int(reduced.rows[row, KIND])).name.lower()})"
         for row in reversed(rows)
@@ -145,7 +145,7 @@ def with_columns_in_turn(variables: Ints) -> Ints:
 
 
 def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
-    """Return the rows of some joints and of all joints coupled to them, as leaders or as mimic joints."""
+    """Return the rows of given joints and of all joints coupled to them, as leaders or as mimic joints."""
     leaders = {
         row: skeleton.value_index(joint.mimic.leader)
         for row, joint in enumerate(skeleton.joints) if joint.mimic is not None
@@ -161,7 +161,7 @@ def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
 
 
 def with_tied(skeleton: Skeleton, rows: Iterable[int]) -> frozenset[int]:
-    """Return the rows of some joints and of all joints in the loops that these joints open."""
+    """Return the rows of given joints and of all joints in the loops that these joints open."""
     out, left = set(rows), [moved_by(skeleton, tie) for tie in skeleton.loops]
     while opened := [joints for joints in left if not out.isdisjoint(joints)]:
         out.update(*opened)
@@ -200,10 +200,10 @@ def allowed_rows(skeleton: Skeleton, given: Skeleton, moving: Iterable[str | int
 
 
 def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:
-    """Return the reduced skeleton in which only some rows move; the others keep their start values.
+    """Return the reduced skeleton in which only the rows ``moving`` move; the others keep their start values.
 
-    The length scale is that of the moving rows, so that tolerances are those of a limb, not of the whole body. A free
-    root among the moving rows may still translate.
+    The length scale is computed from the moving rows, so that tolerances suit a limb, not the whole body. A free root
+    among the moving rows may still translate.
 
     Args:
         skeleton: The skeleton.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from synovia.arguments import check_kind, completed
+from synovia.clips.resting import Rest
 from synovia.model.shapes.world import World
 from synovia.options import (
     CALIBRATION,
@@ -18,6 +19,7 @@ from synovia.options import (
     LIMBS_APART,
     LIVE_APART,
     LIVE_ROOT,
+    LOOK_AHEAD,
     ORIGIN,
     REST,
     ROOT_MOTION,
@@ -32,7 +34,6 @@ from synovia.options import (
 )
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import IdleHands, checked_idle
-from synovia.retargeting.rest_pose import Rest
 from synovia.retargeting.root_motion import RootMotion, checked_root_motion
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class LiveOptions(FollowOptions, total=False):
     """Options of ``LiveRetarget``, with their defaults."""
 
     root: Annotated[Literal["free", "fixed"], "free"]
+    look_ahead: Annotated[float | None, LOOK_AHEAD]
 
 
 class HandOptions(TypedDict, total=False):
@@ -93,6 +95,7 @@ def checked_options(given: RetargetOptions) -> Any:
         UnknownNameError: If there is no such option.
     """
     options = completed(RetargetOptions, given, "retarget")
+    options.known = None
     options.clearance = checked_clearance(options.clearance)
     checked_idle(options.idle_hands)
     checked_root_motion(options.root_motion)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.clips.resting import Rest
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, axis_vector
 from synovia.model.motion import Motion
@@ -23,7 +24,7 @@ from synovia.retargeting.chains import with_chains
 from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.limbs import Follower, largest_steps
 from synovia.retargeting.partial import match
-from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
+from synovia.retargeting.rest_pose import CERTAIN, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.root_motion import root_bone
 from synovia.retargeting.transfer import Transfer, across
 

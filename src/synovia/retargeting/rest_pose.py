@@ -16,6 +16,7 @@ from typing import Final, cast
 
 import numpy as np
 
+from synovia.clips.resting import Rest
 from synovia.errors import InputError
 from synovia.files.poses import load_pose
 from synovia.model import Pose, Skeleton
@@ -39,7 +40,6 @@ from synovia.retargeting.straight import straightened
 
 CERTAIN: Final = 0.8  # certainty from which a pose of the file is used without others
 DOUBTFUL: Final = 0.5  # certainty below which a pose is a guess
-Rest = str | int | Pose | os.PathLike[str]
 _EXPECTED: Final = '"file", "bind", "first", "tpose", the number of a frame, a Pose or a pose file'
 _SAMPLE: Final = 300  # largest number of examined frames, evenly spread over the clip
 _STEPS: Final = 300  # frames at the start of the clip in which steps are measured

@@ -46,7 +46,7 @@ from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loo
 from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
 from synovia.retargeting.loops import Closer, hurried
 from synovia.retargeting.options import RetargetOptions, checked_options
-from synovia.retargeting.pairing import paired
+from synovia.retargeting.pairing import Pairing, paired
 from synovia.retargeting.props import Prop, hands_apart, keep_props, props_held
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, RestPose, Stance
 from synovia.retargeting.root_motion import (
@@ -413,11 +413,34 @@ def retarget(
     if not isinstance(skeleton, Motion):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     chosen = checked_options(options)
-    velocity, world, distance = chosen.velocity, chosen.world, chosen.clearance
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     body = skeleton.skeleton if isinstance(skeleton, Motion) else skeleton
     pair = paired(motion, skeleton, joint_map, rest=chosen.rest, up=chosen.up)
+    return followed(motion, pair, body, chosen, threads=threads, progress=progress)
+
+
+def followed(
+    motion: Motion,
+    pair: Pairing,
+    body: Skeleton,
+    chosen: Any,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Retargeted:
+    """Return the motion of a paired body that follows a clip; see ``retarget``.
+
+    Args:
+        motion: The clip.
+        pair: The two bodies.
+        body: The given target.
+        chosen: Options of ``retarget`` as attributes; without ``root_motion``, a bone on the floor moves with the body.
+            ``known`` are floor and sides of bends, as in ``LiveCalibration``; None to find them in the clip.
+        threads: As in ``retarget``.
+        progress: As in ``retarget``.
+    """
+    velocity, world, distance = chosen.velocity, chosen.world, chosen.clearance
     source, target, parts, roles = pair.source, pair.target, pair.parts, pair.roles
     own = target.skeleton
     feet = chosen.hold_feet and pair.moves
@@ -437,7 +460,10 @@ def retarget(
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     follower = Follower(target, pair.turns, bounds, motion.fps)
     closer, poses = Closer(target, roles), PoseFollower(pair, relaxed=chosen.idle_hands == "relaxed")
-    poses.learn(frames)
+    if chosen.known is None:
+        poses.learn(frames)
+    else:
+        poses.know(*chosen.known)
     q, _ = poses.follow(frames, follower)
     if progress is not None:
         progress(len(q), passes * len(q))
@@ -446,7 +472,7 @@ def retarget(
     mine = frames
     if feet:
         q, mine = soles_raised(target, roles, q, motion.fps) if on_floor else (q, world_frames(own, q))
-        rise = rise_of(target, roles, mine) if on_floor else 0.0
+        rise = rise_of(target, roles, mine) if on_floor and chosen.known is None else 0.0
         mine[..., 9:] += rise * target.basis[:, 1]
         q = target.raised(q, np.full(len(q), rise))
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
@@ -489,9 +515,10 @@ def retarget(
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = hurried(own, q, bounds.rows)
     added, parts, way = len(own) - len(body), pair.parts, None
-    bone = root_bone(target, added) if pair.moves else None
-    if pair.moves and (bone is not None or chosen.root_motion == "none"):
-        mover, world_q = RootMover(target, bone, chosen.root_motion), world_frames(own, q)
+    mode: str | None = chosen.root_motion
+    bone = root_bone(target, added) if pair.moves and mode is not None else None
+    if pair.moves and mode is not None and (bone is not None or mode == "none"):
+        mover, world_q = RootMover(target, bone, mode), world_frames(own, q)
         given = None if bone is None else pair.root_frames(bone, frames, world_q)
         below = ground.ground if ground is not None and footholds else None
         q, way = mover.moved(q, world_q, OnFloor(motion.fps, given, below))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from synovia.arguments import ChecksArguments
+from synovia.arguments import ChecksArguments, completed, takes
 from synovia.compiling import compile_soon, needed_next
 from synovia.errors import InputError
 from synovia.facade import IK
@@ -21,6 +21,7 @@ from synovia.model.geometry import Array
 from synovia.model.root import Root
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
+from synovia.options import MotionLimits
 from synovia.problem.structure import with_followers, with_tied
 from synovia.servo.changes import changed_goals
 from synovia.servo.clutch import Clutch
@@ -51,8 +52,8 @@ class Servo(ChecksArguments):
     as if each had a servo of its own.
 
     Goals keep their priorities in every tick: a goal that is met or followed is not given up for goals of lower
-    priority. With a jerk limit and several goals, this rarely fails for a moment. With ``late="slow"``, a ``Twist``
-    is late where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
+    priority. With a jerk limit and several goals, this rarely fails for a moment. With ``late="slow"``, a ``Twist`` is
+    late where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
     the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
@@ -114,6 +115,7 @@ class Servo(ChecksArguments):
         'REACHED'
     """
 
+    @takes(MotionLimits)
     def __init__(
         self,
         skeleton: Skeleton | IK,
@@ -121,9 +123,6 @@ class Servo(ChecksArguments):
         solver: Solver | SolverName | None = None,
         *,
         rate: float,
-        velocity: Any = None,
-        acceleration: Any,
-        jerk: Any = None,
         tool_speed: Mapping[str, float | tuple[float | None, float | None]] | None = None,
         root: Root = "fixed",
         late: Literal["deviate", "slow"] = "deviate",
@@ -132,6 +131,7 @@ class Servo(ChecksArguments):
         deadline: float | None = None,
         interpolation: float = 0.0,
         following_error: Any = WINDOW,
+        **limits: Unpack[MotionLimits],
     ) -> None:
         """Build the problem, and load or compile the kernels."""
         if isinstance(skeleton, IK):
@@ -148,9 +148,10 @@ class Servo(ChecksArguments):
             goals = goals or (RestGoal(),)
             with needed_next(*KERNELS):
                 self.ik = IK(skeleton, goals, _default_solver(goals) if solver is None else solver, root=root)
+        most = completed(MotionLimits, limits, "Servo")
         self._settings = Settings(
-            solver, rate, velocity, acceleration, jerk, tool_speed, late, timeout, filter, deadline, interpolation,
-            following_error,
+            solver, rate, most.velocity, most.acceleration, most.jerk, tool_speed, late, timeout, filter, deadline,
+            interpolation, following_error,
         )  # fmt: skip
         self._holds, self._is_off = "", False  # why all parts hold; whether a joint is too far from its command
         self._adopt(self.ik, goalless=goalless)

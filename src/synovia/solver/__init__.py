@@ -70,7 +70,7 @@ def method_of(solver: Solver, goals: Sequence[Goal], tied: bool = False) -> Solv
         tied: Whether the joints open or close loops.
 
     Raises:
-        UnsupportedError: If loops would open.
+        UnsupportedError: If ``tied`` is set, but the solver cannot keep loops closed.
     """
     settings = solver.in_levels(goals, tied)
     return solver if settings is None else FullBody(**settings)

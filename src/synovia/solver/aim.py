@@ -29,8 +29,8 @@ class Aim(ClosedForm):
     smallest rotation from the start pose and, with ``up``, rolls about the line of sight. A hinge, or a ball restricted
     by limits, points as near to the target as possible.
 
-    With several ``shares`` the joints above take part. The first share is that of the goal's own joint, the next shares
-    those of the moving joints above it: (3, 2, 1) rotates spine, neck and head by a sixth, a third and a half.
+    With several ``shares`` the joints above take part. The first share belongs to the goal's own joint, the next shares
+    to the moving joints above it: (3, 2, 1) rotates spine, neck and head by a sixth, a third and a half.
 
     Args:
         shares: Shares of the rotation, the goal's own joint first; only ratios matter. At most seven.
@@ -78,7 +78,7 @@ class Aim(ClosedForm):
                 )  # fmt: skip
 
     def resolved(self, goal: Goal, skeleton: Skeleton) -> Goal:
-        """Return a goal as ``Goal.resolved`` does.
+        """Return a goal completed by values that depend on the skeleton, as ``Goal.resolved`` does.
 
         A head or an eye stays level only if the goal has no explicit axis and the settings have no ``up``.
 

@@ -32,7 +32,7 @@ _MOST_WORK: Final = 1e7  # in the unit of work of the kernels; takes about half 
 
 
 class Search(NamedTuple):
-    """Limits of the search for a solution. The defaults are those of a closed form."""
+    """Limits of the search for a solution. The defaults suit closed forms."""
 
     max_steps: int = 1  # largest number of steps of one attempt
     attempts: int = 1
@@ -139,7 +139,7 @@ class Solver(ChecksArguments, ABC):
             tied: Whether the joints open or close loops.
 
         Raises:
-            UnsupportedError: If loops would open.
+            UnsupportedError: If ``tied`` is set, but this algorithm does not keep loops closed.
         """
         if tied:
             raise self.opens_loops()
@@ -193,9 +193,10 @@ class Solver(ChecksArguments, ABC):
         )
 
     def proof_of_branches(self, reduced: Reduced) -> tuple[int | None, float]:
-        """Return a place in the memory of ``extra_scratch``, and its value if the last list of branches is complete.
+        """Return an index in the memory of ``extra_scratch``, and the value there if the last list is complete.
 
-        None for the place if the algorithm never knows. Singular branches are not considered.
+        The index is None if the algorithm never knows whether a list of branches is complete. Singular branches are not
+        considered.
         """
         return None, 0.0
 

@@ -42,7 +42,7 @@ class Ccd(Heuristic):
     stiffness: float = 1.0
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel of the plain chain, or the one for any tree."""
+        """Return the kernel for a plain chain, or the kernel for any tree."""
         if reduced.ball_chain and not (self.stiffness and reduced.preferences[:, STIFFNESS].any()):
             from synovia.kernels.heuristic.ccd_chain import ccd_chain
 

@@ -44,7 +44,7 @@ class FullBody(IteratingSolver):
         attempts: Number of attempts: the first starts from the start pose. If it ends close to the goals and to its
             start, up to four more start near it, so that a near target gets a near solution. The others start from
             random poses; with a clearance goal, each of them starts from the clearest of up to 24 poses that meet the
-            other goals without clearance. Restarts do not help a goal that conflicts with a goal of a higher priority.
+            other goals. Restarts do not help a goal that conflicts with a goal of a higher priority.
         seed: Seed of the random poses.
         error_damping: Damping of a level, as a factor of its squared error.
         constant_damping: Damping that is always added; it keeps singular poses solvable at the target.

@@ -140,8 +140,8 @@ class JacobianMethod(IteratingSolver):
     the joint again.
 
     With a ``ClearanceGoal``, ``lm``, ``dls`` and ``pinv`` use the steps of ``FullBody`` with their own damping and
-    search: the clearance first, then all other goals together. A ``CustomGoal``, ``null_space``, and other than default
-    ``jacobian`` and ``largest_error`` are then refused, and only ``largest_turn`` bounds a step.
+    search: the clearance first, then all other goals together. Then a ``CustomGoal``, ``null_space``, and values of
+    ``jacobian`` and ``largest_error`` other than the default are refused, and only ``largest_turn`` bounds a step.
 
     Args:
         max_steps: Largest number of steps of one attempt; motion in the null space may take as many again.
@@ -362,7 +362,7 @@ class _Damped(JacobianMethod):
     attempts: int = 100
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for arms, or the kernel for any tree, or that of the family."""
+        """Return the kernel for arms, for any tree, or for all settings of the family."""
         if not self.is_plain(reduced):
             return JacobianMethod.kernel(self, reduced)
         if reduced.serial:
@@ -411,7 +411,7 @@ class LevenbergMarquardt(_Damped):
     constant_damping: float = 1e-9
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for long chains of balls, for arms, for any tree, or that of the family."""
+        """Return the kernel for long chains of balls, for arms, for any tree, or for all settings of the family."""
         if reduced.ball_chain and len(reduced.rows) >= _LONG_CHAIN and self.is_plain(reduced):
             from synovia.kernels.jacobian.chain_newton import chain_newton
 

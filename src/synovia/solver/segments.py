@@ -28,7 +28,7 @@ from synovia.problem import Reduced
 from synovia.problem.structure import ALIKE, above, axes, kinds, limb_rows, meet, named, parallel
 from synovia.solver.base import ClosedForm, Kernel, Search
 
-# place of the mark of singular poses in the scratch memory
+# index in the scratch memory of the flag for singular poses
 _SINGULAR: Final = size_of_all(takewhile(lambda table: table.name != "singular", BRANCHES), {})
 _EXPECTED: Final = (
     "a ball, a hinge (or ball) and a ball, as in arms and legs; or six hinges of which the last three meet in a "
@@ -162,7 +162,7 @@ class Segments(ClosedForm):
         return self.kernel(reduced)
 
     def proof_of_branches(self, reduced: Reduced) -> tuple[int | None, float]:
-        """Return the mark of arbitrary turns: without them, the closed forms of six hinges find all branches."""
+        """Return the flag for singular poses: if it is 0, the closed forms of six hinges have found all branches."""
         return _SINGULAR if structure_of(reduced) in ("spherical", "parallel") else None, 0.0
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
@@ -195,7 +195,7 @@ def structure_of(reduced: Reduced) -> str | None:
 
 
 def _has_shoulder_and_wrist(z: Array, o: Array, reach: float) -> bool:
-    """Return whether the first three of seven axes meet, and the fifth and sixth, both away from the fourth."""
+    """Return whether axes 1 to 3 of seven meet in a point, and axes 5 and 6 in another, neither on axis 4."""
     shoulder, wrist = meet(z[0], o[0], z[1], o[1], reach), meet(z[4], o[4], z[5], o[5], reach)
     if shoulder is None or wrist is None or parallel(z[1], z[2]):
         return False

@@ -20,8 +20,8 @@ from synovia.problem.structure import above, is_locked, kinds, named
 from synovia.solver.base import ClosedForm, Kernel
 
 _JOINTS: Final = 6
-_SLIDES: Final = 1  # the equations of two are dependent
-_LEAST: Final = 1e-20  # largest coefficient of a determinant below which it may be zero but for rounding
+_SLIDES: Final = 1  # largest number of slides; with two, the equations are dependent
+_LEAST: Final = 1e-20  # a determinant whose largest coefficient is smaller may be zero apart from rounding
 _DETERMINANT: Final = slice(
     size_of_all(takewhile(lambda table: table.name != "f", SIX_JOINTS), {}),
     size_of_all(takewhile(lambda table: table.name != "stack", SIX_JOINTS), {}),
@@ -77,7 +77,7 @@ class SixJoints(ClosedForm):
         return six_joints
 
     def miss_kernel(self) -> Kernel:
-        """Return the same kernel: nothing is missed."""
+        """Return the same kernel, because a list of branches has no misses."""
         from synovia.kernels.branches.six import six_joints
 
         return six_joints
@@ -87,11 +87,11 @@ class SixJoints(ClosedForm):
         return self.kernel(reduced)
 
     def proof_of_branches(self, reduced: Reduced) -> tuple[int | None, float]:
-        """Return the mark of the kernel that it found all branches."""
+        """Return index and value of the flag by which the kernel reports that it found all branches."""
         return COMPLETE, 1.0
 
     def confirms_branches(self, memory: Array) -> bool:
-        """Return whether the determinant that proves the list, the last one, is not zero but for rounding."""
+        """Return whether the last determinant, which proves that the list is complete, is clearly not zero."""
         return bool(np.abs(memory[_DETERMINANT]).max() > _LEAST)
 
     def extra_scratch(self, residuals: int, columns: int) -> int:

@@ -20,7 +20,7 @@ class Sample(NamedTuple):
     """A pose of the source.
 
     Args:
-        pose: Joint values (nq,), or positions of all joints (n, 3).
+        pose: Joint values (nq,), positions of all joints (n, 3), or landmarks, see ``LiveRetarget.step``.
         time: Time stamp on the clock of the source, seconds; None for a pose that applies at once.
     """
 
@@ -32,7 +32,7 @@ class Source(Protocol):
     """A source of poses.
 
     Attributes:
-        skeleton: The body that moves; None until enough data has arrived to know it.
+        skeleton: The body that moves; None until enough data has arrived to know it, and for landmarks.
         ended: Whether no more samples will arrive.
         dropped: Number of dropped messages by reason.
     """

@@ -25,7 +25,7 @@ import numpy as np
 from synovia.io.csvfile import columns
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import LONGEST, Array, kinds_in
-from synovia.retargeting.live.landmarks import COUNT, WITH_HANDS, LandmarkBody
+from synovia.retargeting.live.landmarks import COUNT, WITH_HANDS
 from synovia.streams.base import LARGEST, Datagrams, Sample, Sender
 
 _LINES: Final = 256  # number of waiting samples at which standard input is not read further
@@ -36,7 +36,7 @@ class JsonSource:
     """Receive poses as lines of JSON.
 
     Args:
-        skeleton: The body that moves; None for landmarks, 33 or 33 + 21 + 21, from which the body is estimated.
+        skeleton: The body that moves; None for landmarks, 33 or 33 + 21 + 21.
         host: The address to listen on; None for standard input.
         port: The port; 0 for any free port, see ``address``.
         remote: Whether the address may be reachable from other machines.
@@ -67,19 +67,14 @@ class JsonSource:
         """Open the socket, or standard input."""
         self._socket = None if host is None else Datagrams(host, port, remote=remote)
         self.address = None if self._socket is None else self._socket.address
-        self._landmarks = LandmarkBody() if skeleton is None else None
         self.skeleton = skeleton
+        self._size: int | None = None  # number of the landmarks
         self.ended = False
         self.dropped: Counter[str] = Counter()
         self._rest, self._closed = b"", False  # incomplete line of standard input, and whether the input has ended
         self._clock = clock
         self._waiting: deque[Sample] = deque()
         self._start: float | None = None  # clock time at the source's time 0
-
-    @property
-    def unseen(self) -> dict[str, float]:
-        """Fraction of the poses in which landmarks of a part were not seen, by name of the part."""
-        return {} if self._landmarks is None else self._landmarks.unseen
 
     def poll(self) -> list[Sample]:
         """Return the samples that have arrived."""
@@ -146,13 +141,10 @@ class JsonSource:
 
     def _sample(self, values: Array, time: float | None) -> Sample | None:
         """Return the sample of an array of numbers; None if the array does not fit the body."""
-        if self._landmarks is not None and len(values) in (COUNT, WITH_HANDS) and values.shape[1:] in ((3,), (4,)):
-            if self._landmarks.count not in (None, len(values)):
-                self.dropped["of another size"] += 1
-                return None
-            q = self._landmarks.pose(values)
-            self.skeleton = self._landmarks.skeleton
-            return None if q is None else Sample(q, time)
+        if self.skeleton is None and len(values) in (COUNT, WITH_HANDS) and values.shape[1:] in ((3,), (4,)):
+            self._size = self._size or len(values)
+            if self._size == len(values):
+                return Sample(values, time)
         if self.skeleton is None or values.shape not in ((self.skeleton.nq,), (len(self.skeleton), 3)):
             self.dropped["of another size"] += 1
             return None

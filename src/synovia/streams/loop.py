@@ -10,6 +10,7 @@ from typing import Final
 
 from synovia.model import Skeleton
 from synovia.retargeting import LiveRetarget
+from synovia.servo.tick import Tick
 from synovia.streams.base import Sink, Source
 from synovia.text import Report
 
@@ -23,7 +24,7 @@ class Run:
     """Result of a loop.
 
     Args:
-        report: Report of the live retargeting; None if the source never had a skeleton.
+        report: Report of the live retargeting; None if the source sent no poses.
         ticks: Number of ticks.
         late: Number of ticks that took longer than their time.
         dropped: Number of messages that the source dropped, by reason.
@@ -39,7 +40,7 @@ class Run:
 
 def play(
     source: Source,
-    make: Callable[[Skeleton], LiveRetarget],
+    make: Callable[[Skeleton | None], LiveRetarget],
     sinks: Callable[[Skeleton], Sequence[Sink]],
     *,
     seconds: float | None = None,
@@ -49,7 +50,7 @@ def play(
 
     Args:
         source: The source; closed at the end.
-        make: Returns the live retargeting for the skeleton of the source.
+        make: Returns the live retargeting for the skeleton of the source; None for landmarks.
         sinks: Returns the sinks for the target skeleton; they are closed at the end.
         seconds: Seconds after which the loop ends; None for no limit.
         paced: Whether ticks run at their rate; otherwise there is one tick per sample, without waiting.
@@ -69,16 +70,30 @@ def play(
     ticks = late = 0
     due = began
     interrupted: KeyboardInterrupt | None = None
+
+    def send(pose: Tick) -> None:
+        """Send a tick to the sinks; they are opened again for another skeleton."""
+        nonlocal ticks, opened, open_sinks
+        ticks += 1
+        if pose.skeleton is not opened:
+            for sink in open_sinks:
+                sink.close()
+            opened, open_sinks = pose.skeleton, sinks(pose.skeleton)
+        for sink in open_sinks:
+            sink.send(pose, ticks / rate)
+
+    rate = 1.0
     switch = sys.getswitchinterval()
     sys.setswitchinterval(min(switch, _SWITCH))
     try:
         while not source.ended and (seconds is None or time.monotonic() - began < seconds):
             samples = source.poll()
             if live is None:
-                if source.skeleton is None:
+                if source.skeleton is None and not samples:
                     time.sleep(_WAIT)
                     continue
                 live = make(source.skeleton)
+                rate = live.rate
                 due = time.monotonic()
             if not paced and not samples:
                 if not source.ended:
@@ -88,14 +103,7 @@ def play(
                 for sample in samples:
                     live.receive(sample.pose, sample.time)
             for sample in [None] if paced else samples:
-                pose = live.step(None if sample is None else sample.pose)
-                ticks += 1
-                if pose.skeleton is not opened:
-                    for sink in open_sinks:
-                        sink.close()
-                    opened, open_sinks = pose.skeleton, sinks(pose.skeleton)
-                for sink in open_sinks:
-                    sink.send(pose, ticks / live.rate)
+                send(live.step(None if sample is None else sample.pose))
             if paced:
                 due += 1.0 / live.rate
                 wait = due - time.monotonic()
@@ -105,6 +113,8 @@ def play(
                     late += 1
                     if wait < -_BEHIND:
                         due = time.monotonic()
+        for pose in [] if live is None else live.finish():
+            send(pose)
     except KeyboardInterrupt as stop:
         interrupted = stop
     except BrokenPipeError:
@@ -114,5 +124,5 @@ def play(
         source.close()
         for sink in open_sinks:
             sink.close()
-    report = None if live is None else live.report(getattr(source, "unseen", None))
+    report = None if live is None else live.report()
     return Run(report, ticks, late, dict(source.dropped), interrupted)

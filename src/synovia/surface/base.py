@@ -16,7 +16,7 @@ from synovia.model.geometry import Array, frames_to_transforms
 Colour = tuple[int, int, int]
 
 PLAIN: Final[Colour] = (176, 186, 200)  # colour of surfaces without a colour, or with a texture that cannot be shown
-_RIGID: Final = 1e-3  # largest deviation of a rigid bind frame, which may be a product of float32 matrices
+_RIGID: Final = 1e-3  # largest deviation of R Rᵀ from 1 in rigid bind frames, which may be products of float32 matrices
 _COVERS: Final = 0.5  # least fraction of the total bone length that the surface must cover to show the whole body
 
 
@@ -187,7 +187,7 @@ def rigid_part(
 
 
 def limited(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return all parts of a body.
+    """Return all parts as a tuple, after a check of their vertices and of the number of triangles.
 
     Raises:
         FormatError: If the parts have more than ``MOST_FACES`` triangles, or a vertex is not finite; later parts are

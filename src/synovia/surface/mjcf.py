@@ -46,7 +46,7 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
 
 
 def _shape(model: Any, geom: int) -> Iterator[triangles.Part]:
-    """Yield the parts of a geom in the frame of its body; nothing for planes, height fields and distance fields."""
+    """Yield the triangles of a geom in the frame of its body; nothing for planes, height fields and distance fields."""
     solid = plain_solid(model, geom)
     if solid is not None:
         yield from solid.triangles()

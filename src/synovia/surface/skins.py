@@ -157,7 +157,7 @@ class _Dresser:
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """The colours of a primitive.
+    """The colours of the triangles of one material.
 
     Args:
         colour: The mean colour.

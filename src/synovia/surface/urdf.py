@@ -82,7 +82,7 @@ class _Reader:
         return (f"{some}: {', '.join(listed)}",)
 
     def shapes(self, link: Element, row: int, tag: str) -> Iterator[Part]:
-        """Yield the shapes of a link with a tag, ``visual`` or ``collision``."""
+        """Yield the shapes in a link's elements with a tag, ``visual`` or ``collision``."""
         for element in link.children:
             geometry = element.only("geometry") if element.tag == tag else None
             for shape in [] if geometry is None else geometry.children:

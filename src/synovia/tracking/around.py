@@ -67,7 +67,7 @@ class Around:
                 first, missed = done, False
                 if size > 1:
                     done, missed = frame.along(track, clip, range(first, min(first + size, len(rows))))
-                else:  # the start of the previous frame differs from that which the kernel would use
+                else:  # the start of the previous frame is not the one that the kernel would use
                     frame.start_along(track, clip, first)
                     done += 1
                 starts = track.first[first:done]

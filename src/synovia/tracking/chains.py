@@ -30,7 +30,7 @@ class Direction:
 
     Args:
         start: Index in the chain of the joint where the direction begins.
-        end: Index in the chain of the joint that carries the end point.
+        end: Index in the chain of the joint on which the end point is fixed.
         offset: Position of the end point in the frame of that joint, (3,).
         wanted: Target unit vectors, (T, 3), world axes.
         weight: Weight of the residual, radians.
@@ -122,7 +122,7 @@ class Chain:
         return len(self.hinges)
 
     def _clip(self, base: Array, terms: Sequence[Term], smoothness: float = 0.0) -> HingeClip:
-        """Return the chain with terms in each frame, for frames (T, 12) of the joint above it."""
+        """Return the clip for the kernel: the chain, its terms in each frame, and frames (T, 12) of the joint above."""
         settings = np.array([smoothness, self.length, *self.lower, *self.upper])
         wanted = np.zeros((len(terms), len(base), 9))
         for own, term in zip(wanted, terms, strict=True):
@@ -131,7 +131,7 @@ class Chain:
         return HingeClip(base, self._joints, np.array([term.numbers for term in terms]), wanted, settings)
 
     def residuals(self, base: Array, x: Array, terms: Sequence[Term]) -> tuple[Array, Array]:
-        """Return weighted residuals (T, rows), target minus actual, and the derivative of the actual (T, rows, hinges).
+        """Return weighted residuals (target - value), (T, rows), and the derivative of the values, (T, rows, hinges).
 
         Args:
             base: (T, 12) world frames of the joint above the chain.
@@ -167,7 +167,7 @@ def keeps_steps(x: Array, bounds: Array) -> bool:
 
 
 def within_steps(x: Array, bounds: Array) -> Array:
-    """Change values (T, n) by the smallest possible largest change so that all steps are within bounds (T - 1, n).
+    """Change values (T, n) so that all steps are within bounds (T - 1, n), and the largest change is smallest.
 
     The result is the mean of two functions whose steps are within bounds: the greatest one below x, and the least one
     above x. It stays between the smallest and the largest value of x, and therefore within limits.

@@ -214,7 +214,7 @@ class _Track:
         return at + 1, self._bend_frame(bends, at, (shares[k : k + 1] < _ASIDE).astype(np.float64), missed)
 
     def _bend_frame(self, bends: Bends, at: int, limbs: Array, missed: bool) -> bool:
-        """Solve a frame again with some limbs bent at its start, and return whether it is a miss.
+        """Solve a frame again with the given limbs bent at its start, and return whether it is a miss.
 
         Args:
             bends: The limbs of the problem.
@@ -253,7 +253,6 @@ class _Track:
 
         Polish frames whose pose did not move: a straight limb with a target behind it has no first-order step, and
         polishing leaves such saddle points. Polish all frames of solvers whose own steps are too small to converge.
-        polished as well.
         """
         moved = np.abs(self._values(frame) - self._start(frame)).max(initial=0.0)
         moved_well = moved > _STILL and self._ik.solver.follow_finish is None

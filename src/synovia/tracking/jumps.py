@@ -52,12 +52,12 @@ _FLIP: Final = 0.7  # radians: smallest rotation of a joint in one frame that ca
 _ALONE: Final = 5.0  # smallest ratio of a leap to the rotations of the joint in the adjacent frames
 # smallest ratio of a hop of a goal's point to the motion of targets; a hop is also larger than the tolerance
 _HOP: Final = 3.0
-_SEEN: Final = 0.15  # smallest change of some joint value in a flip; quaternions change by at least 0.17
+_SEEN: Final = 0.15  # smallest change of a joint value in a flip; quaternions change by at least 0.17
 # smallest ratio of a flip's rotation to that of its targets; for a limb that begins to bend, it is about 4
 _MORE: Final = 10.0
 _SWING: Final = 1.2  # radians: smallest swing of a limb that is a flip if its pole crosses the limb
-# A pole crosses a limb if it comes nearer to the limb's line than these fractions of the smaller and of the larger of
-# its distances before and after, or than this fraction of the limb's length
+# A pole crosses a limb if, between two frames, it comes close to the limb's line: nearer than 0.75 of its smaller, or
+# 0.25 of its larger distance in these frames, or than ``_NEAR`` limb lengths
 _CLOSE: Final = (0.75, 0.25)
 _NEAR: Final = 0.1
 # fraction of a limb's length: smallest distance of the middle of a bent limb from the line between its ends
@@ -172,7 +172,7 @@ def _crossings(ik: CompiledProblem, rows: Array) -> Bools:
 
 
 def _carried(v: Array, a: Array, b: Array) -> Array:
-    """Return vectors (T, 3) after the smallest rotation from directions a to directions b, (T, 3)."""
+    """Return vectors v, (T, 3), after the smallest rotations from directions a to directions b, (T, 3) each."""
     axis = np.cross(a, b)
     cosine = np.sum(a * b, axis=1, keepdims=True)
     along = np.sum(axis * v, axis=1, keepdims=True) / np.maximum(1.0 + cosine, _STRAIGHT)
@@ -228,9 +228,9 @@ def _branch_switches(ik: CompiledProblem, table: Array, start: Array, rows: Arra
 
 
 def _is_switch(ik: CompiledProblem, table: Array, ends: Array, follow: Follow) -> bool:
-    """Return whether a large step stays large if the targets move in small steps, as in the table.
+    """Return whether a large step between poses ``ends`` stays large if the targets move in the small steps of a table.
 
-    A large step is also a switch if the small steps end on another branch than the large step.
+    The step is also a switch if the small steps end on another branch than the large step.
     """
     step = float(np.sqrt(changes(ik, ends[:1], ends[1:])[0]))
     if step <= _LARGE:

@@ -157,7 +157,7 @@ def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tu
     """Return joint values of a frame (nq,), with each ball rotated from the previous frame by at most its largest step.
 
     The shortest path between two allowed rotations may leave the ball's limit. Then the ball is moved to the nearest
-    rotation inside, and a smaller fraction of the rotation is used if that exceeds the step.
+    rotation inside. If this exceeds the step, a smaller fraction of the rotation is used.
 
     Args:
         ik: The problem.

@@ -28,7 +28,7 @@ from synovia.tracking.frames import solve_frames
 from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
 from synovia.tracking.postprocessing import check_smoothness, limit_velocity, smooth, velocity_limits
 
-_MISS: Final = 1e6  # cost of a miss, squared radians; larger than that of any motion
+_MISS: Final = 1e6  # cost of a miss, squared radians; larger than the cost of any motion
 _FAR: Final = 9.0  # smallest ratio of a jump between tracks to the change within a track, of squared changes
 
 
@@ -69,7 +69,7 @@ class Tracked(Solutions):
         self._held = held
 
     def _start(self, b: int) -> Pose:
-        """Return the start of frame b: the pose of the previous frame, or that of the clip."""
+        """Return the start of frame b: the pose of the previous frame, or the pose of the clip in this frame."""
         return super()._start(b) if b == 0 or self._many_starts else Solution(self.ik, self._rows, b=b - 1).pose
 
     def _frame(self, b: int) -> Frame:

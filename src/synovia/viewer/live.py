@@ -147,7 +147,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
     from synovia.viewer.page.keys import Keys
     from synovia.viewer.page.page import Model, Page
     from synovia.viewer.panel import tabs
-    from synovia.viewer.scene.scene import first_aim
+    from synovia.viewer.scene.camera import first_aim
 
     own, start, (clips, playing), name = _opened(model, loops)
     notes: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
     def give(client: Any, session: Session, host: Host) -> Page:
         return Page(client, session, Model(name, surface, _Navigation(host, own), around, loops), host, tabs, keys)
 
-    return Opening(make, give, first_aim, surface.notes)
+    return Opening(make, give, lambda session: first_aim(session.state), surface.notes)
 
 
 def animated(host: Host, body: Skeleton, clip: Motion) -> None:

@@ -164,7 +164,7 @@ def _ticks_object(times: TickTimes) -> dict[str, Any]:
 
 
 def _driven_object(driven: Driven) -> dict[str, Any]:
-    """Return how a loop drove one body as plain values."""
+    """Return the measurements of one control loop as plain values."""
     return {
         "median_us": 1e6 * driven.quantile(0.5),
         "p99_us": 1e6 * driven.quantile(0.99),

@@ -15,7 +15,7 @@ from synovia.cli.running import Terminal
 from synovia.jobs.clips import Roles
 from synovia.jobs.hand import APART, distance_of
 from synovia.jobs.options import File, Number, Word, argument, described, option, said_of
-from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, TARGET, VELOCITY
+from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, RESTS, TARGET, UNSEEN, VELOCITY, RestPose
 from synovia.jobs.verbs.retarget import Retarget
 from synovia.text import printable
 
@@ -52,7 +52,11 @@ class Live(Roles):
         metavar="MODEL", shown="33 landmarks of MediaPipe",
     )  # fmt: skip
     joint_map: Any = option(default=..., like=said_of(Retarget, "joint_map"))
-    rest: Any = option(default=..., like=said_of(Retarget, "rest"))
+    rest: Any = option(
+        default=..., like=options.REST, help=f"{options.REST.help} With landmarks, what unseen arms and legs do: keep"
+        " (stay where they were seen), rest, or a pose file of DST.", kind=RestPose((*RESTS, *UNSEEN)), metavar="POSE",
+        shown="detected; keep",
+    )  # fmt: skip
     up: str | None = option(default=..., like=said_of(Retarget, "up"))
     velocity: Any = option(default=..., like=VELOCITY)
     acceleration: Any = option(default=..., like=ACCELERATION)
@@ -65,6 +69,7 @@ class Live(Roles):
     )
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(default=..., like=options.LEARN, kind=Number(0), metavar="SECONDS")
+    look_ahead: float = option(default=..., like=options.LOOK_AHEAD, kind=Number(0), metavar="SECONDS")
     calibration: Path | None = option(default=..., like=options.CALIBRATION, kind=File(), metavar="FILE.toml")
     save_calibration: Path | None = option(
         default=None, help="Write the calibration that was learned, at the end.", kind=File(), metavar="FILE.toml"
@@ -110,7 +115,7 @@ def live(given: Live) -> int:
         page = viewer.PageSink(target, title, port=given.port, browser=given.browser)
         talk(f"the live page is at {page.view.url}")
 
-    def make(body: Skeleton) -> LiveRetarget:
+    def make(body: Skeleton | None) -> LiveRetarget:
         made.append(_live(given, body, target, given.rate or getattr(source, "rate", _RATE)))
         if page is not None:
             page.follow(made[0])
@@ -141,7 +146,7 @@ def live(given: Live) -> int:
     return int(run.report is None or run.report.facts["verdict"] == "failed")
 
 
-def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRetarget:
+def _live(given: Live, body: Skeleton | None, target: Skeleton, rate: float) -> LiveRetarget:
     """Return the live retargeting of a source body to the target."""
     from synovia.retargeting import LiveRetarget, read_map
 
@@ -150,7 +155,7 @@ def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRet
         rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration,
         hold_feet=given.hold_feet, clearance=distance_of(given.clearance), idle_hands=given.idle_hands,
         root_motion=given.root_motion, root="fixed" if given.fixed else "free", calibration=given.calibration,
-        learn=given.learn,
+        learn=given.learn, look_ahead=given.look_ahead,
     )  # fmt: skip
 
 

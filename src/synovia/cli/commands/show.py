@@ -17,7 +17,7 @@ from synovia.jobs.clips import ClipReader, Roles, with_roles
 from synovia.jobs.options import File, Word, argument, described, option, said_of
 from synovia.jobs.shared import JSON, MODEL
 
-_REACH_CELLS: Final = 36  # two characters each
+_REACH_CELLS: Final = 36  # cells in a row of the drawn reach map; each takes two characters
 
 
 @described

@@ -176,7 +176,7 @@ def _ended_by_exceptions() -> Generator[None]:
 
     ends = [one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None]
     before = {one: signal.getsignal(one) for one in ends}
-    before = {one: handler for one, handler in before.items() if handler is not signal.SIG_IGN}  # as under nohup
+    before = {one: handler for one, handler in before.items() if handler is not signal.SIG_IGN}  # nohup
     for one in before:
         signal.signal(one, end)
     try:

@@ -61,7 +61,8 @@ class Body:
         looks: Whether a layer aims the head or an eye at a point.
 
     Attributes:
-        bounded: Human limits of joints of trunk, neck and eyes that have none in the file, by row; set if ``looks``.
+        bounded: Human limits of those joints of trunk, neck and eyes that lack limits in the file, by row; set if
+            ``looks``.
         unbounded: Whether the head has no limits, because they are not in the file and the rest pose does not determine
             them.
     """
@@ -115,8 +116,8 @@ class Body:
     def gaze(self, row: int) -> tuple[Array, Array] | None:
         """Return the forward and top directions of a head or an eye in its frame, from the clip.
 
-        They are the means of the hips' forward direction and of up over the clip. None for other joints, and if the
-        rest pose stands or the file has a forward axis, because the goal then finds both directions itself.
+        They are the means over the clip of the hips' forward direction and of up. None for other joints. Also None if
+        the body stands in its rest pose or the file has a forward axis: the goal then finds both directions itself.
         """
         roles = self.given.role_rows
         looks = row in {roles.get(role) for role in ("head", "left_eye", "right_eye")}
@@ -208,7 +209,7 @@ def _rods(skeleton: Skeleton) -> frozenset[int]:
 def size_of(skeleton: Skeleton) -> float:
     """Return the length of the longest path along the bones of a body, length units.
 
-    Some files put the body far below a root joint of their own; this distance is left out.
+    In some files, an extra root joint lies far above the body; the distance to it does not count.
     """
     top = free_root(skeleton.joints, skeleton.parents)
     first = 0 if top is None else top
@@ -258,7 +259,7 @@ def _planted(motion: Motion, names: Sequence[str | int] | None, up: Up, *, asked
 
 
 def _outside(motion: Motion) -> dict[int, Bools]:
-    """Return masks (T,) of the frames outside limits, by row, of joints that the clip moves outside their limits."""
+    """Return, by row, for each joint that the clip moves outside its limits, the mask of these frames, (T,)."""
     skeleton, q = motion.skeleton, motion.q
     inside = clamped(skeleton, np.array(q))
     off = np.abs(inside - q) > _OUTSIDE
@@ -271,7 +272,7 @@ def _outside(motion: Motion) -> dict[int, Bools]:
 
 
 def _limits_of_looks(motion: Motion) -> dict[int, Limit]:
-    """Return human limits, by row, of joints of trunk, neck and eyes without limits, wide enough for the clip.
+    """Return human limits, by row, for joints of trunk, neck and eyes that have none; wide enough for the clip.
 
     The dict is empty if the rest pose of the body does not determine these limits.
     """

@@ -53,7 +53,7 @@ class EditClearance:
 
     @property
     def missed_frames(self) -> tuple[int, ...]:
-        """Frames in which some pair is too near."""
+        """Frames in which a pair is too near."""
         return tuple(sorted({frame for pair in self.too_near for frame in pair.frames}))
 
     def to_object(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def near_in(body: Body, q: Array, asked: Iterable[Asked]) -> list[TooNear]:
 
 
 def links_of(body: Body, near: Iterable[TooNear]) -> list[int]:
-    """Return the rows of the links in some pairs."""
+    """Return the rows of the links in the pairs ``near``."""
     rows: set[int] = set()
     for name in {name for one in near for name in one.pair}:
         try:
@@ -133,7 +133,9 @@ def links_of(body: Body, near: Iterable[TooNear]) -> list[int]:
 
 
 def limbs_of(body: Body, links: Sequence[int], feet: Sequence[PlantedFoot]) -> tuple[frozenset[int], list[PlantedFoot]]:
-    """Return the joints of the limbs that move some links, and the planted feet of these limbs, whose ankles also move.
+    """Return the joints of the limbs that move given links, and the planted feet of these limbs.
+
+    The joints include the ankles of these feet.
 
     Args:
         body: The body.

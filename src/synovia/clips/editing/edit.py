@@ -33,7 +33,7 @@ from synovia.model.tree import ancestors
 from synovia.text import Report, counted, first_few, plain, unit_name
 
 Bools = NDArray[np.bool_]
-_MOVED: Final = 1e-3  # fraction of the body's size: parts that move less count as keeping their place
+_MOVED: Final = 1e-3  # fraction of the body's size: joints that move less count as keeping their place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
 _SHOWN: Final = 3  # largest number of joints of a layer whose changes are reported separately
@@ -42,7 +42,7 @@ _FADES: Final = 4  # frames: jerks are not reported in shorter fades
 _SUDDEN: Final = 2.0
 _HELPERS: Final = 2  # largest number of other joints that a note lists as moving with a limb
 _NOTHING: Final = 1e-9  # radians, or fraction of the body's size: smaller changes count as no change
-# radians: of a joint that moves and rotates less than this, only the displacement is reported
+# radians: if a joint moves and rotates by less than this, only its displacement is reported
 _TURNED: Final = float(np.radians(1.0))
 _TINY: Final = 1e-3  # fraction of the body's size: shorter offsets may be in another unit of length
 
@@ -242,7 +242,7 @@ class EditStack:
     def edited(
         self, layers: Sequence[Layer], *, deadline: float | None = None, progress: Progress | None = None
     ) -> Edited:
-        """Return the clip with layers, as ``edit`` does."""
+        """Return the result of ``edit`` for these layers."""
         motion, count, watch = self._motion, len(self._motion), Watch(deadline_of(deadline))
         with self._lock:
             applied = self._apply(layers, watch, progress)
@@ -272,13 +272,13 @@ class EditStack:
         return Edited(edited, reached, acts, tuple(findings), changes, body.up, tuple(kept))
 
     def values(self, layers: Sequence[Layer]) -> Array:
-        """Return the joint values of the clip with layers, (T, nq); not to be changed."""
+        """Return the joint values of the clip with layers, (T, nq); callers must not change them."""
         with self._lock:
             applied = self._apply(layers, Watch(), None)
             return applied[-1].result.q if applied else self._motion.q
 
     def on_top(self, below: Sequence[Layer], layer: Layer) -> LayerOnClip:
-        """Return a layer on top of other layers, to solve its only frame for targets that move.
+        """Return a layer of one frame on top of other layers, to solve this frame for moving targets.
 
         Args:
             below: The other layers.
@@ -329,7 +329,7 @@ class EditStack:
         same = 0
         while same < min(len(acting), len(self._applied)) and self._applied[same].layer is acting[same][1]:
             same += 1
-        if same == len(acting):  # nothing to solve; layers on top stay known
+        if same == len(acting):  # nothing to solve; keep the results of layers that are on top of these
             return self._applied[:same]
         done = self._applied[:same]
         meter = Meter(progress, [max(last - first + 1, 0) for first, last in spans[same:]])
@@ -409,7 +409,7 @@ def _changes(body: Body, before: Array, after: Array, layer: Layer, result: Laye
 
 
 def _helping(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[Finding]:
-    """Return a finding if a layer with goals only for limbs moves the rest of the body; arguments of ``_changes``."""
+    """Return a finding if a layer with goals only for limbs moves the rest of the body; see ``_changes`` for inputs."""
     skeleton = body.given
     tops = [body.limb(one.end)[-1:] if one.end >= 0 else () for one in result.asked if not one.stays]
     if not tops or not all(tops):
@@ -444,7 +444,7 @@ def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> 
 
 
 def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
-    """Return quaternions (n, 4) and positions (n, 3) of a joint in its parent's frame, from frames (n, joints, 12)."""
+    """Return a joint's quaternions, (n, 4), and positions, (n, 3), in its parent's frame, given world frames."""
     turn, place = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
     if parent < 0:
         return matrix_to_quat(turn), place
@@ -506,7 +506,7 @@ def _in_file_units(length: float, skeleton: Skeleton) -> str:
 
 
 def _in_another_unit(skeleton: Skeleton, layer: Layer) -> list[tuple[str, str]]:
-    """Return the joints with such small offsets in a relative layer that the unit may be wrong, with sentences."""
+    """Return joints of a relative layer, each with a sentence, whose small offsets may be in a wrong unit."""
     size, unit = size_of(skeleton), skeleton.meters_per_unit
     out: list[tuple[str, str]] = []
     for joint, target in layer.targets.items() if layer.relative else ():
@@ -529,7 +529,7 @@ def _misses(
     tolerance: tuple[float, float] | None,
     reached: Bools,
 ) -> list[Finding]:
-    """Return a finding for each goal of a layer that the edited clip (T, nq) misses; clear ``reached`` there."""
+    """Return a finding for each goal of a layer that the edited clip misses; ``reached`` becomes False at misses."""
     asked, out = [one for one in result.asked if not one.clears], list[Finding]()
     if not asked:
         return out

@@ -1,4 +1,4 @@
-"""Keys of a layer: joint values at some frames, and the change of joint values between these frames."""
+"""Keys of a layer: joint values at given frames, and the change of joint values between these frames."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class KeyCurves:
         ]
 
     def at(self, frames: Array, below: Array) -> Array:
-        """Return the changes of the keys, (n, nq), at frames of the clip; frames may be fractional.
+        """Return the changes of joint values that the keys cause at frames of the clip, (n, nq).
 
         Args:
-            frames: The frames, (n,).
+            frames: The frames, (n,), which may be fractional.
             below: Joint values of the clip at these frames, (n, nq).
         """
         layer, still = self._layer, no_change(self._skeleton)
@@ -120,7 +120,7 @@ class KeyCurves:
 
 
 def changed_rows(skeleton: Skeleton, change: Array) -> tuple[int, ...]:
-    """Return the rows of the joints that changes (n, nq) move."""
+    """Return the rows of the joints that move in changes of joint values, (n, nq)."""
     off = (change != no_change(skeleton)).any(axis=0)
     return tuple(row for row in range(len(skeleton)) if off[skeleton.q_slice(row)].any())
 
@@ -130,7 +130,7 @@ def with_changes(
 ) -> tuple[Array, tuple[int, ...]]:
     """Return joint values with changes applied, (n, nq), and the rows of joints that do not fully reach their values.
 
-    Such joints would be outside their limits, or a loop could not be closed by the other joints.
+    A joint does not reach its value if the value is outside its limits, or prevents a loop from closing.
 
     Args:
         skeleton: The skeleton.
@@ -151,7 +151,7 @@ def with_changes(
 
 
 def columns_of(skeleton: Skeleton, rows: Sequence[int]) -> Bools:
-    """Return a mask of the joint values that belong to some joints, (nq,)."""
+    """Return a mask, (nq,), of the joint values of the joints ``rows``."""
     out = np.zeros(skeleton.nq, bool)
     for row in rows:
         out[skeleton.q_slice(row)] = True
@@ -171,7 +171,7 @@ def _groups(skeleton: Skeleton, keys: Sequence[Key]) -> list[tuple[list[int], tu
 
 
 def _with_values(skeleton: Skeleton, q: Array, key: Key, rows: Sequence[int]) -> Array:
-    """Return joint values in which some joints have the values of a key.
+    """Return joint values q in which the joints ``rows`` have the values of a key.
 
     Raises:
         InputError: If a value has the wrong size for its joint, or a quaternion does not have length 1.

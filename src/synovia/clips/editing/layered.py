@@ -50,7 +50,7 @@ _TIPS: Final = float(np.radians(20.0))  # radians: largest rotation of hips that
 _LEAD: Final = 8  # largest number of steps from the clip to the targets of the first frame; fewer for a weight below 1
 _JERK: Final = 1.8  # largest allowed acceleration of a joint, relative to that of a smooth fade and of the clip
 _WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds: half widths of the averages that smooth jerks, one for each pass
-_UNEVEN: Final = 1.2  # the same ratio; frames with a larger ratio are smoothed together with frames that jerk
+_UNEVEN: Final = 1.2  # ratio as for ``_JERK``; frames above it are smoothed together with frames that jerk
 # ratio of the jerk after a pass to the jerk before it; above this ratio, no further pass is made
 _SMOOTHER: Final = 0.97
 _STILL_MET: Final = 2.0  # number of tolerances within which a goal of a layer below still counts as met
@@ -171,7 +171,7 @@ class LayerOnClip:
         return self._single
 
     def pose(self, layer: Layer) -> PoseOnClip:
-        """Return the pose of the only frame of a layer, as ``apply`` gives it to the clip.
+        """Return the pose that ``apply`` would give to the only frame of a layer.
 
         Args:
             layer: The layer of this object, or the same layer with other targets of its goals.
@@ -240,7 +240,7 @@ class LayerOnClip:
         return replace(stage, only=self._allowed) if stage.last else None
 
     def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[TooNear]) -> None:
-        """Set changes of poses (n, nq) that are only rounding errors to zero, if the layer has only clearance goals.
+        """If the layer has only clearance goals, undo changes of poses (n, nq) that are only rounding errors.
 
         Args:
             asked: The goals of the layer.
@@ -272,7 +272,7 @@ class LayerOnClip:
         return LayerResult(q, self._frames, tuple(asked), missed, aimed, feet, self._cut, tuple(cleared), acts)
 
     def _with_held(self, poses: Array, keyed: Array) -> Array:
-        """Return poses (n, nq) in which joints that may not move have exactly the values of the keyed clip (n, nq)."""
+        """Return poses, (n, nq), with joints that may not move reset to their values in the keyed clip, ``keyed``."""
         if self._allowed is None:
             return poses
         moves = columns_of(self._skeleton, tuple(self._allowed))
@@ -339,7 +339,7 @@ class LayerOnClip:
         return False
 
     def _moved_by_keys(self) -> tuple[Array, tuple[int, ...]]:
-        """Return the clip with the keys of the layer, (n, nq), and the joints whose keys are outside their limits."""
+        """Return the clip after the keys of the layer, (n, nq), and the joints whose keys are outside their limits."""
         if not self._layer.keys:
             return self._below, ()
         skeleton = self._skeleton
@@ -350,11 +350,11 @@ class LayerOnClip:
 
     @cached_property
     def _worlds(self) -> Array:
-        """World frames of all joints with the keys of the layer, (n, joints, 12)."""
+        """World frames of all joints after the keys of the layer, (n, joints, 12)."""
         return world_frames(self._skeleton, self._keyed)
 
     def _asked(self) -> list[Asked]:
-        """Return the goals of the layer with targets, and goals that keep the end positions of limbs with poles."""
+        """Return the layer's goals with their targets, and goals that hold the ends of limbs with pole goals."""
         if not (self._layer.goals or self._layer.targets):
             return []
         frames = self._worlds
@@ -393,7 +393,7 @@ class LayerOnClip:
             share = weights[at] * np.arange(1, steps + 1) / (steps + 1)
             still = [one[at : at + 1].repeat(steps, axis=0) for one in (now, *others, wanted)]
             lead = goal.part_way(still[0], still[1:-1], still[-1], share)
-            # ``pose`` needs no targets of the fades; a goal has a lead if it has intermediate targets
+            # ``pose`` needs no intermediate targets for fades; ``lead`` shows that the goal has some
             faded = (
                 wanted if self._fixed and full[at] and lead is not None else goal.part_way(now, others, wanted, weights)
             )
@@ -408,7 +408,7 @@ class LayerOnClip:
         return Asked(goal, rows, wanted, lead, faded is not None or bool(full.all()))
 
     def _keep_lying(self, wanted: Array, own: Array | None) -> None:
-        """Replace rotations in targets (n, 4, 4) of a head by those of the clip if the head lies in most frames."""
+        """If a head lies in most frames, replace the rotations in its targets (n, 4, 4) by those of the clip."""
         if own is not None and float(np.median(np.sum(wanted[:, :3, 2] * own[:, :3, 2], axis=1))) < _UPRIGHT:
             wanted[:, :3, :3] = own[:, :3, :3]
 
@@ -423,7 +423,7 @@ class LayerOnClip:
         return now, [frames_to_transforms(frames[:, row]) @ goal.place(k) for k, row in enumerate(rows[1:], 1)]
 
     def _full_targets(self, goal: Goal, target: LayerTarget | None, now: Array, others: list[Array]) -> Array:
-        """Return targets of a goal at weight 1, (n, 4, 4): of the layer, or else of the goal, or else of the clip."""
+        """Return a goal's targets at weight 1, (n, 4, 4): the layer's, else the goal's own, else poses of the clip."""
         own = goal.met_at(now, others)
         if own is None:
             if target is not None:
@@ -463,7 +463,7 @@ class LayerOnClip:
     # --- solving ------------------------------------------------------------------------------------------------------
 
     def _kept(self, asked: Sequence[Asked]) -> list[Asked]:
-        """Return the goals of layers below, with priorities after those of the goals of this layer."""
+        """Return goals that keep what the layers below have reached, with lower priorities than this layer's goals."""
         about, out = {one.end for one in asked if not one.clears}, list[Asked]()
         frames = world_frames(self._skeleton, self._below)
         lowest = max(one.goal.rank for one in asked) + 1
@@ -490,7 +490,7 @@ class LayerOnClip:
         )
 
     def _aim(self, own: Array, one: Asked, result: LayerResult) -> None:
-        """Replace own poses (n, 4, 4) of a goal by its targets in frames that meet them; errors then do not add up."""
+        """Replace a goal's poses ``own`` (n, 4, 4) by its targets where they are met, so that errors do not add up."""
         met = result.aimed & ~result.missed
         _, here, there = np.intersect1d(self._frames, result.frames[met], return_indices=True)
         if not len(here):
@@ -504,7 +504,7 @@ class LayerOnClip:
     def _stages(
         self, asked: Sequence[Asked], every: Sequence[Asked], preferred: int, near: Sequence[int]
     ) -> Iterator[Stage]:
-        """Yield the stages of a solve. The result is that of the first stage that reaches all goals.
+        """Yield the stages of a solve. The first stage that reaches all goals gives the result.
 
         In the first stage, only limbs with goals move. Then the whole body moves, and feet keep their places. If goals
         of the trunk are missed, a further stage may lift feet that are not planted. Joints that the clip never moves,
@@ -556,7 +556,7 @@ class LayerOnClip:
         yield replace(body[-1], goals=more, last=True)
 
     def _feet_kept(self, asked: Sequence[Asked]) -> tuple[PlantedFoot, ...]:
-        """Return the feet that keep their places: feet without goals that some goal of the layer may move."""
+        """Return the feet that keep their places: feet without goals that a goal of the layer might move."""
         parents = self._skeleton.parents
         about = {one.end for one in asked}
         moving = {above for one in asked for row in one.rows for above in ancestors(parents, row)}
@@ -653,7 +653,7 @@ class LayerOnClip:
         return best
 
     def _jerks_of(self, poses: Array, places: Ints) -> tuple[Array, Ints]:
-        """Return the jerks, (m,), of poses (n, nq) at the frames ``places``, and the index in ``places`` of each, (m,).
+        """Return the jerks of poses (n, nq) in the frames ``places``, (m,), and the index in ``places`` of each, (m,).
 
         Jumps at the first and the last frame of a layer without fades are left out.
         """
@@ -668,11 +668,11 @@ class LayerOnClip:
         return found.max(axis=1, initial=0.0), np.arange(1, len(places) - 1)
 
     def _jerk(self, out: Array, side: Ints) -> float:
-        """Return the largest jerk of the changed clip in some frames of the layer and in the adjacent frames."""
+        """Return the largest jerk of the changed clip in the frames ``side`` and in the adjacent frames."""
         return float(self._jerks(out, side)[0].max(initial=0.0))
 
     def _jerks(self, out: Array, side: Ints) -> tuple[Array, Ints]:
-        """Return the jerks of the changed clip in some frames of the layer and in the adjacent frames.
+        """Return the jerks of the changed clip in the frames ``side`` and in the adjacent frames.
 
         Args:
             out: The clip with the layer.
@@ -697,7 +697,7 @@ def _shares_near(places: Ints, count: int, width: int) -> Array:
 
 
 def _centers_of_mass(skeleton: Skeleton, frames: Array) -> Array:
-    """Return the centre of mass for each of the frames (n, joints, 12), as (n, 3)."""
+    """Return the centres of mass, (n, 3), of poses with the world frames ``frames``, (n, joints, 12)."""
     masses = np.array([joint.mass for joint in skeleton.joints])
     local = np.array([joint.com for joint in skeleton.joints])
     rotations = frames[..., :9].reshape(*frames.shape[:2], 3, 3)

@@ -136,7 +136,7 @@ class Problems:
         self._cache: dict[tuple[tuple[bool, ...], tuple[int, ...]], tuple[Around, list[int]] | None] = {}
 
     def retargeted(self, asked: Sequence[Asked]) -> Problems:
-        """Return these problems after other targets were set; only the targets of the goals may differ."""
+        """Replace the goals by the same goals with other targets, and return these problems."""
         self._asked = asked
         return self
 
@@ -197,14 +197,14 @@ class Problems:
         return out, missed
 
     def _problem(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
-        """Return the problem for some planted feet, and the indices of its goals; -1 - k stands for foot k."""
+        """Return the problem for given planted feet and goals, and the indices of its goals; -1 - k for foot k."""
         key = (stands, kept)
         if key not in self._cache:
             self._cache[key] = self._built(stands, kept)
         return self._cache[key]
 
     def _built(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
-        """Return a compiled problem, as in ``_problem``; None without goals.
+        """Build and return what ``_problem`` returns; None without goals.
 
         Planted feet have the first priority; then goals, other feet if the goals may lift them, and the clip.
         """
@@ -257,7 +257,7 @@ class Problems:
 
 
 def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[int]:
-    """Return the joints at a limit of a pose, among the legs whose feet keep their places.
+    """Return the leg joints that are at a limit in a pose, for legs whose feet keep their places.
 
     Args:
         body: The body of the clip.
@@ -300,7 +300,7 @@ class Errors:
 def errors_of(
     body: Body, q: Array, asked: Sequence[Asked], tolerance: tuple[float, float] | None
 ) -> tuple[Array, Array]:
-    """Return errors of goals at poses, (n, goals, 2), and their tolerances, (goals, 2); arguments as for ``Errors``."""
+    """Return errors of goals at poses q, (n, goals, 2), and their tolerances, (goals, 2); see ``Errors``."""
     errors = Errors(body, asked, tolerance)
     return errors.at(q, [one.wanted for one in asked]), errors.most
 

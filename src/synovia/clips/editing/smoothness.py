@@ -1,4 +1,4 @@
-"""How smoothly an edit changes a clip over time: accelerations of joints, and changes without their fast parts."""
+"""Smoothness of an edit over time: accelerations of joints, and changes averaged over time."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Moved:
         """Return the largest acceleration of a joint, relative to that of the clip and of a smooth fade.
 
         Args:
-            own: Joint values of the clip in some frames, (m, nq).
+            own: Joint values of the clip in consecutive frames, (m, nq).
             new: Joint values of the edited clip, (m, nq).
             blend: Length of a fade in frames.
         """
         return float(self.jerks(own, new, blend).max(initial=0.0))
 
     def jerks(self, own: Array, new: Array, blend: int) -> Array:
-        """Return the ratios of ``jerk`` for each frame but the first and the last, and each value, (m - 2, values)."""
+        """Return the ratio of ``jerk`` for each value in all frames but the first and the last, (m - 2, values)."""
         smoothest = 6.0 / blend**2 * self._size  # the largest acceleration of 3 p² - 2 p³
         before = self._accelerations(own).max(axis=0, initial=0.0)
         if len(self._frees):  # joints other than those of the layer may move the body in the clip

@@ -7,44 +7,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+RIDGE = 0.05  # of the least squares of ``smaller``
+LEAST = 0.05  # share of its own equation that a joint needs in order to shrink
 MOST_BOXES = 40_000_000  # for a map: some ten seconds
 
 
 def ball(fixed: Array, kinds: Array, m: Array, w: Array) -> tuple[Array, Array, Array]:
     """Return centres and radii of balls that hold the tip in boxes m ± w (B, n), and bounds of its speed (B, n)."""
-    p, r, D = np.tile(fixed[-1, :, 3], (len(m), 1)), np.zeros(len(m)), np.maximum(kinds, 0.0) + 0 * m
+    p, r, D = np.tile(fixed[-1, :, 3], (len(m), 1)), np.zeros(len(m)), np.zeros(m.shape)
     for i in reversed(range(len(kinds))):
-        if kinds[i] == 1:
-            p, r = p + m[:, i, None] * [0, 0, 1], r + w[:, i]
-        elif kinds[i] == 0:
-            rho, a, (x, y, z) = np.hypot(p[:, 0], p[:, 1]), np.clip(w[:, i], 0, np.pi / 2), p.T
-            D[:, i], r, c, s = rho + r, r + rho * np.sin(a), np.cos(m[:, i]), np.sin(m[:, i])
-            p = np.stack([np.cos(a) * (c * x - s * y), np.cos(a) * (s * x + c * y), z], axis=1)
+        turns, slides = kinds[i] == 0, kinds[i] == 1
+        c, s, a = np.cos(turns * m[:, i]), np.sin(turns * m[:, i]), turns * np.clip(w[:, i], 0, np.pi / 2)
+        rho, (x, y, z) = np.hypot(p[:, 0], p[:, 1]), p.T
+        D[:, i], r = slides + turns * (rho + r), r + rho * np.sin(a) + slides * w[:, i]
+        p = np.stack([np.cos(a) * (c * x - s * y), np.cos(a) * (s * x + c * y), z + slides * m[:, i]], axis=1)
         p = p @ fixed[i, :, :3].T + fixed[i, :, 3]
     return p, r, D
 
 
-def tip(fixed: Array, kinds: Array, m: Array) -> tuple[Array, Array]:
-    """Return tips (B, 3) and their Jacobians (B, 3, n) at joint values m (B, n)."""
+def taylor(fixed: Array, kinds: Array, m: Array, w: Array, D: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Return x (B, 3), A (B, 3, n), Q (B, 3, n (n + 1) / 2), and two bounds (B,), for boxes m ± w and speeds D (B, n).
+
+    At the joint values m + w u, with u from -1 to 1, the tip is x + A u, but for an error up to the first bound. It is
+    x + A u + Q v, but for the second bound, where v has the products of two elements of u.
+    """
     T, x, axes, at = np.tile(np.eye(3), (len(m), 1, 1)), np.zeros((len(m), 3)), [], []
     for i, kind in enumerate(kinds):
         x, T = x + T @ fixed[i, :, 3], T @ fixed[i, :, :3]
         axes, at = [*axes, T[:, :, 2]], [*at, x]
-        if kind == 1:
-            x = x + T[:, :, 2] * m[:, i, None]
-        elif kind == 0:
-            c, s = np.cos(m[:, i, None]), np.sin(m[:, i, None])
-            T = np.stack([c * T[..., 0] + s * T[..., 1], c * T[..., 1] - s * T[..., 0], T[..., 2]], axis=-1)
-    x = x + T @ fixed[-1, :, 3]
-    J = [z if kind == 1 else (kind == 0) * np.cross(z, x - o) for kind, z, o in zip(kinds, axes, at, strict=True)]
-    return x, np.moveaxis(np.reshape(J, (len(kinds), len(m), 3)), 0, 2)
+        c, s = np.cos((kind == 0) * m[:, i, None]), np.sin((kind == 0) * m[:, i, None])
+        x = x + (kind == 1) * m[:, i, None] * T[:, :, 2]
+        T = np.stack([c * T[..., 0] + s * T[..., 1], c * T[..., 1] - s * T[..., 0], T[..., 2]], axis=-1)
+    x, z = x + T @ fixed[-1, :, 3], np.reshape(axes, (len(kinds), len(m), 3))
+    J = [a if kind == 1 else (kind == 0) * np.cross(a, x - o) for kind, a, o in zip(kinds, axes, at, strict=True)]
+    A, t, (i, j) = np.reshape(J, z.shape) * w.T[..., None], w * (kinds == 0), np.triu_indices(len(kinds))
+    Q = np.cross(z[i], A[j]) * (t.T[i] * np.where(i == j, 0.5, 1.0)[:, None])[..., None]
+    S = np.cumsum(t, axis=1) - t  # the rotations before each joint
+    second, third = (D * w * (S + t / 2)).sum(1), (D * w * (S**2 + S * t + t**2 / 3)).sum(1) / 2
+    return x, np.moveaxis(A, 0, 2), np.moveaxis(Q, 0, 2), second, third
 
 
-def halves(boxes: Array, k: Array) -> Array:
-    """Return boxes (2B, n, 2) with the intervals of joints k (B,) halved, the lower half of each box first."""
-    out, rows = np.repeat(boxes, 2, axis=0), 2 * np.arange(len(k))
-    out[rows, k, 1] = out[rows + 1, k, 0] = boxes[np.arange(len(k)), k].mean(axis=-1)
-    return out
+def smaller(boxes: Array, A: Array, b: Array, Q: Array, rests: Array) -> Array:
+    """Return boxes (B, n, 2) without margins in which A u + Q v = b, of shape (B, 3 parts, ...), cannot hold.
+
+    See ``taylor``. The rests (B, parts, 3) are the distance that counts as near, and the two bounds of each part.
+    """
+    m, w, n = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2, boxes.shape[1]
+    Y = np.linalg.solve(np.swapaxes(A, 1, 2) @ A + RIDGE * np.eye(n), np.swapaxes(A, 1, 2))
+    G, size = Y @ A, np.linalg.norm(Y.reshape(len(Y), n, rests.shape[1], 3), axis=3)
+    own, (near, second, third) = np.diagonal(G, axis1=1, axis2=2), np.moveaxis(size @ rests, 2, 0)
+    h = np.abs(G).sum(2) - np.abs(own) + near + np.minimum(second, third + np.abs(Y @ Q).sum(2))
+    c = (Y @ b[..., None])[..., 0]
+    low, high = (np.where(own < LEAST, end, (c + end * h) / own) for end in (-1, 1))
+    return m[..., None] + w[..., None] * np.stack([np.maximum(low, -1), np.minimum(high, 1)], axis=2)
 
 
 @np.errstate(all="ignore")  # a wrong proof may divide by zero; no comparison with nan is true
@@ -62,54 +77,32 @@ def excludes(fixed: Array, kinds: Array, limits: Array, targets: Array, near: Ar
         near: (parts,) the distance of each part that counts as near, length units.
         tokens: (t,) what happens to each box of joint values, level by level: -1, it is empty; -2 - 2p, a ball that
             holds the tip of part p excludes it; -3 - 2p, it is too short in the direction of the target of part p;
-            from 0 to n - 1, the joint whose interval is halved; above, joints whose intervals shrink.
+            from 0 to n - 1, the joint whose interval is halved; n, all intervals shrink.
     """
-    n, boxes = len(limits), limits[None]
-    while len(boxes):
+    n, boxes, near = len(limits), limits[None], near + 1e-10 * np.abs(fixed[..., 3]).sum((1, 2))  # for rounding
+    while 0 < len(boxes) <= len(tokens):
         now, tokens = tokens[: len(boxes)], tokens[len(boxes) :]
-        if len(now) < len(boxes):
-            return False  # the proof is cut off
         m, w = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2
-        held = np.where(now == -1, (w < 0).any(1), now >= 0) & (now < n + len(fixed) * (n + 1) ** 3)
-        halved, after = np.flatnonzero((now >= 0) & (now < n)), []
-        after.append((np.repeat(halved, 2), halves(boxes[halved], now[halved])))
-        for p in range(len(fixed)):
-            shrunk = np.flatnonzero((now - n) // (n + 1) ** 3 == p)
-            of_part = np.flatnonzero((now == -2 - 2 * p) | (now == -3 - 2 * p))
-            rows = np.concatenate([of_part, shrunk])
-            slack, (c, r, D) = 1e-9 * np.abs(fixed[p, :, :, 3]).sum(), ball(fixed[p], kinds[p], m[rows], w[rows])
-            x, J = tip(fixed[p], kinds[p], m[rows])
-            turning, e = w[rows] * (kinds[p] == 0), targets[p] - x
-            rest = (D * w[rows] * (turning / 2 + np.cumsum(turning, axis=1) - turning)).sum(1) + near[p]
-            d = np.linalg.norm(e, axis=1)
-            short = d**2 > (np.abs(e[:, None] @ J)[:, 0] * w[rows]).sum(1) + (rest + slack / 10) * d
-            apart = np.linalg.norm(c - targets[p], axis=1) > r + near[p] + slack / 10
-            held[of_part] = np.where(now[rows] == -2 - 2 * p, apart, short)[: len(of_part)]
-            j, K = slice(len(of_part), None), (now[shrunk, None] - n) // (n + 1) ** np.arange(3) % (n + 1)
-            if len(shrunk):
-                after.append((shrunk, smaller(boxes[shrunk], K, J[j], e[j], rest[j] + slack)))
+        held, equations = np.where(now == -1, (w < 0).any(1), (now >= 0) & (now <= n)), []
+        for p, (frames, moves, target, most) in enumerate(zip(fixed, kinds, targets, near, strict=True)):
+            rows = np.flatnonzero((now == n) | (now == -2 - 2 * p) | (now == -3 - 2 * p))
+            c, r, D = ball(frames, moves, m[rows], w[rows])
+            x, A, Q, second, third = taylor(frames, moves, m[rows], w[rows], D)
+            e, d = target - x, np.linalg.norm(target - x, axis=1)
+            along, across = (np.abs(e[:, None] @ part).sum((1, 2)) for part in (A, Q))
+            short = d**2 > along + np.minimum(second * d, across + third * d) + most * d
+            apart = np.linalg.norm(c - target, axis=1) > r + most
+            held[rows] = np.where(now[rows] == n, held[rows], np.where(now[rows] == -2 - 2 * p, apart, short))
+            unit, left = second + most, now[rows] == n
+            rests = np.stack([most + 0 * d, second, third], axis=1)
+            equations.append([(part.T / unit).T[left] for part in (A, e, Q, rests[:, None])])
         if not held.all():
             return False
-        order = np.argsort(np.concatenate([rows for rows, _ in after]), kind="stable")
-        boxes = np.concatenate([part for _, part in after])[order]
-    return len(tokens) == 0
-
-
-def smaller(boxes: Array, K: Array, J: Array, e: Array, rest: Array) -> Array:
-    """Return boxes (B, n, 2) whose joints K (B, 3), the last n for none, shrink so that J (q - m) = e but for rest."""
-    m, w, n = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2, boxes.shape[1]
-    a, b, c = np.moveaxis(np.take_along_axis(np.pad(J, ((0, 0), (0, 0), (0, 1))), K[:, None], axis=2), 2, 0)
-    c = np.where(K[:, 2:] == n, np.cross(a, b), c)
-    Y = np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=1)  # an inverse, but for its scale
-    G, wide, out = Y @ J, np.linalg.norm(Y, axis=2) * rest[:, None], boxes.copy()
-    for j in range(3):  # G[j] (q - m) = Y[j] e, but for the remainder
-        at = np.flatnonzero(K[:, j] < n)
-        k, g = K[at, j], G[at, j, K[at, j]]
-        own = np.abs(g) * w[at, k]
-        h = (wide[at, j] + (np.abs(G[at, j]) * w[at]).sum(1) - own) / np.abs(g)
-        mid = m[at, k] + (Y[at, j] * e[at]).sum(1) / g
-        out[at, k, 0], out[at, k, 1] = np.maximum(out[at, k, 0], mid - h), np.minimum(out[at, k, 1], mid + h)
-    return out
+        h, s, out = np.flatnonzero((now >= 0) & (now < n)), np.flatnonzero(now == n), np.repeat(boxes, 2, axis=0)
+        out[2 * h, now[h], 1] = out[2 * h + 1, now[h], 0] = m[h, now[h]]
+        out[2 * s] = smaller(boxes[s], *(np.concatenate(parts, axis=1) for parts in zip(*equations, strict=True)))
+        boxes = out[np.stack([now >= 0, (now >= 0) & (now < n)], axis=1).ravel()]
+    return len(boxes) == len(tokens) == 0
 
 
 def out_of_lengths(fixed: Array, kinds: Array, limits: Array, target: Array, near: float) -> bool:
@@ -148,6 +141,13 @@ class Plane:
         a, b = np.floor(first), np.floor(last) + 1
         (i, j), (k, m) = np.clip(a, 0, shape).astype(int).T, np.clip(b, 0, shape).astype(int).T
         return self.sums[k, m] - self.sums[i, m] - self.sums[k, j] + self.sums[i, j], (b - a).prod(1)
+
+
+def halves(boxes: Array, k: Array) -> Array:
+    """Return boxes (2B, n, 2) with the intervals of joints k (B,) halved, the lower half of each box first."""
+    out, rows = np.repeat(boxes, 2, axis=0), 2 * np.arange(len(k))
+    out[rows, k, 1] = out[rows + 1, k, 0] = boxes[np.arange(len(k)), k].mean(axis=-1)
+    return out
 
 
 def covers(fixed: Array, kinds: Array, limits: Array, plane: Plane) -> bool:

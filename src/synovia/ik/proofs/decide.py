@@ -16,7 +16,7 @@ from synovia.ik.proofs.chain import Chain, chain_of, held_text
 from synovia.ik.proofs.conditions import Condition, conditions_of, implied, join
 from synovia.ik.proofs.maps import MOST_PAINTED, ReachMap, map_of
 from synovia.ik.proofs.proof import Proof
-from synovia.ik.proofs.search import MOST_TOKENS, Found, search, single
+from synovia.ik.proofs.search import MOST_TOKENS, Found, pose_near, search, single
 from synovia.kernels.layout import PARTS, POSITION, ROTATION
 from synovia.model.geometry import Array, frames_to_transforms
 
@@ -24,6 +24,7 @@ _SHARES: Final = (0.5,)  # shares of the smallest distance found that a search t
 _FINE: Final = (0.3, 0.5, 0.7, 0.85, 0.95)  # the same for a map, which takes less time
 _ROUNDING: Final = 1e-8  # more than the margin of the search, which is 1e-9 of the scale of a chain
 _EXACT: Final = 1e-12  # of the distance of a target from the origin: its rounding
+_ALMOST: Final = 10.0  # tolerances up to which a pose within all of them is tried first
 _WORTH: Final = 1.01  # factor by which limits have to exclude more than lengths, which are the simpler proof
 _SHORT: Final = 800  # length of a proof of a share of the distance by a map: some tenths of a millisecond
 _QUICK: Final = 20_000  # length of a proof of a share of the distance
@@ -99,6 +100,13 @@ def decide(solution: Any, watch: Watch) -> Decision:
     start: Array | None = None
     points = [point for g in solution.missed for point in _points(solution, g)]
     budget, claims = _Budget(), _claims(solution)
+    if claims and all(one.miss <= _ALMOST * one.part.near for one in claims[-1]):
+        chain, parts = join(claims[-1])
+        here = q[[*chain.places]]
+        if min(chain.places) >= 0 and (near := pose_near(parts, here)) is not None:
+            start = q.copy()
+            start[[*chain.places]] = near
+            return Decision(None, start)
     short = [point for point in points if point.excess > 0.0]  # those that lengths exclude
     rest = [point for point in points if point.excess <= 0.0]
     for one in claims[-1] if claims else ():

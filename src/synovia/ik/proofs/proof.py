@@ -105,7 +105,7 @@ class Proof:
     def claim(self) -> str:
         """The claim in a sentence, with figures."""
         unit = None if np.isnan(self.unit) else self.unit
-        least = _at_least(self.bound, unit, angle=self.measure in _CHORDS)
+        least = at_least(self.bound, unit, angle=self.measure in _CHORDS)
         claim = _CLAIMS[self.measure].format(repr(self.goal), least)
         text = f"No pose within the joint limits{self.given} {claim}{self.held}."
         if self.given or self.measure not in ("length", "bounds"):
@@ -115,7 +115,7 @@ class Proof:
     def check(self) -> bool:
         """Check the proof with a short program that shares no code with the search; see ``synovia.ik.proofs.check``.
 
-        It takes milliseconds; for a map up to some seconds.
+        It takes milliseconds; for a map or a long search some seconds.
 
         Returns:
             Whether the proof holds and is the one that was saved.
@@ -206,7 +206,7 @@ class Proof:
         return f"<Proof by {self.kind}: {self.claim}>"
 
 
-def _at_least(value: float, unit: float | None, *, angle: bool) -> str:
+def at_least(value: float, unit: float | None, *, angle: bool) -> str:
     """Return a length or an angle as text, rounded down."""
     scale, digits = (math.degrees(1.0), 3) if angle else (1.0, 4) if unit is None else (unit, 3)
     shown = value * scale

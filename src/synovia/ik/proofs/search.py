@@ -17,6 +17,8 @@ from synovia.model.geometry import Array
 MOST_TOKENS: Final = 200_000  # length of the longest proof: a tenth of a second, 800 kB
 _PORTION: Final = 2_000  # boxes between two looks at the clock: about a millisecond
 _DEPTH: Final = 1024  # boxes on the stack
+_FITS: Final = 30  # steps of ``pose_near``
+_THINNEST: Final = 1e-12  # radians, length units: least width of an interval of joint values in ``pose_near``
 
 
 class Found(NamedTuple):
@@ -93,10 +95,14 @@ def search(parts: Parts, watch: Watch, most: int = MOST_TOKENS) -> Found:
     from synovia.kernels.proofs import boxes
 
     m = Memory([(part.fixed, part.kinds) for part in parts.parts], parts.low, parts.high)
-    tokens = np.empty((most, 2), np.int32)
-    numbers = np.array([[*part.target, part.near, np.abs(part.fixed[:, :, 3]).sum(), _PORTION] for part in parts.parts])
+    n, tokens = len(parts.low), np.empty((most, 2), np.int32)
+    numbers = np.zeros((len(parts.parts), boxes.NUMBERS))
+    for row, part in zip(numbers, parts.parts, strict=True):
+        row[: boxes.AWAY] = *part.target, part.near, np.abs(part.fixed[:, :, 3]).sum(), _PORTION
+    rows, inverse = np.empty((3 * len(numbers) + 1, (n + 1) * (n + 2) // 2)), np.empty((n, n + 1))
+    arrays = m.fixed, m.kinds, numbers, m.stack, m.memory, rows, inverse, tokens, m.state
     while True:
-        code = boxes.search_boxes(m.fixed, m.kinds, numbers, m.stack, m.memory, tokens, m.state)
+        code = boxes.search_boxes(*arrays)
         if code != boxes.MORE or watch.passed:
             break
     nearest, spent = float(m.state[boxes.NEAREST]), int(m.state[boxes.TOKENS])
@@ -105,6 +111,43 @@ def search(parts: Parts, watch: Watch, most: int = MOST_TOKENS) -> Found:
     if code != boxes.PROVED:
         return Found(None, None, nearest, spent)
     return Found(levels(tokens, m.state), None, nearest, spent)
+
+
+def pose_near(parts: Parts, q: Array) -> Array | None:
+    """Return joint values near q within the limits that bring all parts near their targets; None if none are found.
+
+    A solver minimises a weighted error of lengths and angles, which can leave one of them above its tolerance although
+    another pose is within both. Here each error counts as a fraction of its tolerance.
+    """
+    from scipy.optimize import least_squares
+
+    near = np.array([part.near for part in parts.parts])
+
+    def errors(q: Array, power: int) -> Array:
+        away = np.array([_tip(part, q) - part.target for part in parts.parts]) / near[:, None]
+        return (away * np.linalg.norm(away, axis=1, keepdims=True) ** power).ravel()
+
+    low, high = parts.low, np.maximum(parts.high, parts.low + _THINNEST)
+    best: Array = np.clip(q, parts.low, parts.high)
+    for power in (0, 3):  # the second counts the largest error most
+        best = least_squares(errors, np.clip(best, low, high), bounds=(low, high), args=(power,), max_nfev=_FITS).x
+        best = np.clip(best, parts.low, parts.high)
+        if np.linalg.norm(errors(best, 0).reshape(-1, 3), axis=1).max() <= 1.0:
+            return best
+    return None
+
+
+def _tip(part: Part, q: Array) -> Array:
+    """Return the point, or the direction, at joint values q."""
+    p = part.fixed[-1, :, 3]
+    for frame, kind, x in zip(part.fixed[-2::-1], part.kinds[::-1], q[::-1].tolist(), strict=True):
+        if kind == 1.0:
+            p = p + np.array([0.0, 0.0, x])
+        elif kind == 0.0:
+            c, s = math.cos(x), math.sin(x)
+            p = np.array([c * p[0] - s * p[1], s * p[0] + c * p[1], p[2]])
+        p = frame[:, :3] @ p + frame[:, 3]
+    return p
 
 
 class Memory:
@@ -127,7 +170,7 @@ class Memory:
         self.kinds = np.array([kinds for _, kinds in parts], np.float64)
         self.stack = np.empty((_DEPTH, 2 * n + 1))
         self.stack[0, :n], self.stack[0, n : 2 * n], self.stack[0, 2 * n] = (low + high) / 2, (high - low) / 2, 0.0
-        self.memory = np.empty((n + boxes.MEMORY_ROWS, boxes.MEMORY_WIDTH))
+        self.memory = np.empty((n, boxes.MEMORY_WIDTH))
         self.state = np.array([1.0, 0.0, math.inf])
 
 

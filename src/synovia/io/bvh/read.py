@@ -30,7 +30,7 @@ _MOST_STILL: Final = 1_000_000  # largest number of frames without channels; suc
 _FRAMES: Final = re.compile(r"\s*+frames\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
 _COUNT: Final = re.compile(r"-?\d{1,15}", re.ASCII)  # some recorders write -1 for an unknown count
 _FRAME_TIME: Final = re.compile(r"\s*+frame\s*+time\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
-_LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a fraction of the position (or of one unit)
+_LOST = 1e-9  # fraction of a position, at least of one unit: largest rounding error when OFFSET is subtracted
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def read(path: Path) -> Contents:
-    """Read a BVH file and check its MOTION part; if this part is missing, only ``motions`` raises an error.
+    """Read a BVH file and check its MOTION part; if it has none, ``motions`` raises an error when it is called.
 
     Raises:
         FileError: If the file cannot be read.

@@ -133,7 +133,7 @@ def _unturned(joint: Joint) -> bool:
 
 
 def _own_rows(skeleton: Skeleton, last: int) -> list[int]:
-    """Return the rows that the channels of a row animate, this row last; none if the channels do not fit."""
+    """Return the rows that a row's BVH channels animate, the row itself last; empty if the channels do not fit."""
     joint = skeleton.joints[last]
     channels = joint.channels or ()
     if len(set(channels)) != len(channels) or not set(channels) <= set(CHANNELS):

@@ -117,7 +117,7 @@ class _Reader:
         return self.nodes[node].visible
 
     def carrier(self, node: int) -> int | None:
-        """Return the row of the joint to which a node is attached: its own or its nearest ancestor's; None for none."""
+        """Return the row of the joint to which a node is attached: itself or the nearest ancestor; None without one."""
         while node >= 0:
             if node in self.row_of:
                 return self.row_of[node]
@@ -279,7 +279,7 @@ class _Reader:
 
 
 def _matrices(columns: Array) -> Array:
-    """Return matrices (n, 4, 4) from their columns (n, 4, 3), in any shape."""
+    """Return matrices (n, 4, 4) from their columns, (n, 4, 3) or the same numbers in another shape."""
     out = np.tile(np.eye(4), (columns.size // 12, 1, 1))
     out[:, :3] = columns.reshape(-1, 4, 3).swapaxes(1, 2)
     return out

@@ -11,8 +11,8 @@ pivots and rotations. A node inherits the scale of its parent by one of three in
     0, RrSs   Rotations multiply, and so do scales, component by component.
     2, Rrs    As 0, without the scale of the parent itself.
 
-So each node has the linear part W of its world matrix, the same part U without its own scale, and a scale e, which
-multiplies the translations of children of types 0 and 2, and the scale of children of type 0.
+So each node has the linear part W of its world matrix, U, which is W without the node's own scale, and a scale e. The
+scale e multiplies the translations of children of types 0 and 2, and the scale of children of type 0.
 
 References:
     Autodesk, *FBX SDK Help*, "Computing transformation matrices".
@@ -217,7 +217,7 @@ class Chain:
         self._linear: dict[int, Array] = {-1: np.eye(3)[None]}  # W of each node: linear part of its world matrix
         self._unscaled: dict[int, Array] = {-1: np.eye(3)[None]}  # U of each node: W without the node's own scale
         self._scale: dict[int, Array] = {-1: np.ones((1, 3))}  # e of each node: scale that its children inherit
-        self._heir: dict[int, int] = {-1: -1}  # node whose e a node inherits; -1 for none
+        self._heir: dict[int, int] = {-1: -1}  # for each node, the node whose e it inherits; -1 for none
 
     def frame(self, row: int) -> tuple[Array, Array]:
         """Return the linear map from a node's translation to the world, (T, 3, 3), and the map's origin, (T, 3)."""
@@ -227,7 +227,7 @@ class Chain:
         return self._unscaled[parent] * self._scale[parent][:, None, :], self.place[parent]
 
     def needed(self, row: int, turn: Array) -> Array:
-        """Return Rpre · R · Rpost⁻¹, (T, 3, 3), that gives a node a world rotation as a rigid body."""
+        """Return the Rpre · R · Rpost⁻¹, (T, 3, 3), with which a node, as a rigid body, has a given world rotation."""
         parent = self.nodes[row].parent
         signs = self._signs[parent]
         return signs[:, None] * (np.swapaxes(self.turn[parent], 1, 2) @ turn) * signs

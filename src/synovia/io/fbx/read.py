@@ -24,8 +24,8 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.text import listed
 
-_EMPTY = 6  # ``kind`` of a helper
-_NORMAL = 0  # value of ``mode`` for inherit type RSrs
+_EMPTY = 6  # value of ``Node.kind`` for a helper
+_NORMAL = 0  # value of ``Node.mode`` for inherit type RSrs
 _LONGEST: Final = 300.0  # seconds to read a file; on POSIX, the processor time is also limited, by file size
 _ASCII: Final = re.compile(rb"\s*(;\s*FBX\b|FBXHeaderExtension\s*:)")
 _CAMERA, _LIGHT, _BONE = 4, 3, 5  # node types of ufbx
@@ -67,11 +67,11 @@ class Unpacked:
     body: memoryview
 
     def array(self, place: list[int], width: int) -> Array:
-        """Return an array of float64, (n, width)."""
+        """Return the array of float64 at a place (offset, length) in ``body``, (n, width)."""
         return self.numbers(place, np.float64).reshape(-1, width)
 
     def numbers(self, place: list[int], kind: type[np.generic]) -> Any:
-        """Return an array of a given type, (n,)."""
+        """Return the array of a given type at a place in ``body``, (n,)."""
         start, length = place
         return np.frombuffer(self.body[start : start + length], kind)
 
@@ -303,7 +303,7 @@ class Node(NamedTuple):
         visible: Whether the node is shown.
         mode: Scale inheritance, as ``ufbx.InheritMode``.
         source: Index of the node whose scale multiplies the scale of this node, -1 for none.
-        helper: Whether the node is not in the file, but was added to have the scale of its parent.
+        helper: Whether the node is not in the file, but was added (by ``Tree``) to hold the scale of its parent.
     """
 
     name: str
@@ -345,7 +345,7 @@ class Tree:
         self.rest = np.concatenate([part[:1] for part in self._made({}, range(len(self.nodes)))]).reshape(-1, 10)
 
     def over_time(self, numbers: list[int], values: Array) -> tuple[list[int], Array]:
-        """Return indices and transforms over time of all moving nodes, from those of the animated nodes.
+        """Return the indices of all moving nodes, and their transforms over time, given the animated nodes.
 
         Args:
             numbers: The animated nodes of the file.
@@ -362,7 +362,7 @@ class Tree:
         return chosen, np.stack(made, axis=1) if made else values
 
     def _made(self, local: dict[int, Array], chosen: list[int] | range) -> list[Array]:
-        """Return the transforms of some nodes, (T, 10) or (1, 10) each, from those of the file's nodes in ``local``."""
+        """Return the transforms of ``chosen`` nodes, (T, 10) or (1, 10) each; ``local``: those of animated nodes."""
         scales: dict[int, Array] = {}
 
         def of(number: int) -> Array:

@@ -21,7 +21,7 @@ from synovia.io.nodes.skins import Material, Mesh, Skin, Whole
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 
-_RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
+_RIGID: Final = 1e-3  # tolerance of rigid bind frames, which are products of float32 matrices
 
 
 class Bound(NamedTuple):
@@ -53,7 +53,7 @@ def bound(skin: Skin, skeleton: Skeleton, scale: float) -> list[Bound]:
     Args:
         skin: The skin. All its joints are in the skeleton, by name.
         skeleton: The skeleton.
-        scale: Units of the new file in one unit of the skeleton.
+        scale: Number of file units per skeleton unit.
     """
     rows = skin.rows_in(skeleton.joint_names) or {}
     rest = frames_to_transforms(skeleton.rest_pose().frames)

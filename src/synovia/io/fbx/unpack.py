@@ -19,14 +19,14 @@ from importlib import import_module
 from typing import Any
 
 BINARY = b"Kaydara FBX Binary  \x00"
-MOST_FRAMES = 2**20  # largest plausible number of frames of a take; otherwise its key times define its length
-RATES = 1.0, 1000.0  # plausible frames per second; other rates need a curve with a key in each frame
+MOST_FRAMES = 2**20  # largest plausible number of frames of a take; above it, the key times define the length
+RATES = 1.0, 1000.0  # plausible frames per second; other rates count only if a curve has a key in each frame
 _ON_FRAME = 0.01  # tolerance, in frames, within which the length of a curve counts as a whole number of frames
 _ARRAYS = {b"f": 4, b"d": 8, b"l": 8, b"i": 4, b"b": 1, b"c": 1}  # bytes of an array entry, by type code
 _SCALARS = {b"Y": 2, b"C": 1, b"B": 1, b"I": 4, b"F": 4, b"D": 8, b"L": 8}
-_UNPACKED = 2**28, 64  # limit for unpacked arrays: number of bytes, plus a number for each byte of the file
-_MEMORY = 2**30, 96  # limit for memory: number of bytes, plus a number for each byte of the file
-_SECONDS = 60.0, 1e-5  # limit for processor time: seconds, plus seconds for each byte of the file
+_UNPACKED = 2**28, 64  # largest size of unpacked arrays: bytes, and further bytes for each byte of the file
+_MEMORY = 2**30, 96  # largest memory: bytes, and further bytes for each byte of the file
+_SECONDS = 60.0, 1e-5  # largest processor time: seconds, and further seconds for each byte of the file
 _DEPTH = 64  # largest nesting depth of records
 _MOVING = {
     "Lcl Translation", "Lcl Rotation", "Lcl Scaling", "PreRotation", "PostRotation", "RotationOffset", "RotationPivot",

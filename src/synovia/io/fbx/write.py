@@ -56,7 +56,8 @@ _LOCKED: Final = 1e-9  # cosine of the middle angle; below it, the outer angles 
 ENDING: Final = ".fbx"
 _STILL: Final = 1e-7  # rounding of float32; a property that differs less from rest needs no curve
 _FLAT: Final = 1e-9  # relative determinant of a linear map, below which the map counts as singular
-_APART: Final = (4e-6, 4e-7)  # factors of the smallest and largest coordinate; their sum separates two bones in float32
+# Shift of a bone that float32 does not round away: factors of its smallest and of its largest coordinate, summed
+_APART: Final = (4e-6, 4e-7)
 _HELPER: Final = " scale"  # ending of names of joints that readers add below nodes without inherited scale
 
 
@@ -89,8 +90,8 @@ def write_fbx(
     Rest rotations are the bones' pre-rotations, so that all angles are 0 at rest. A skeleton with several roots gets an
     additional root above them.
 
-    A copy keeps its unit and its axes. The motion is an additional take, before the others and marked as the current
-    one, and the file gets its frame rate. Each take gets a key at rest for properties that only other takes key. If the
+    A copy of an FBX file keeps unit and axes. The motion is an additional take, before the others and marked as the
+    current one, and the file gets its frame rate. Properties keyed only in other takes get a key at rest. If the
     skeleton has no unit, it is scaled to the bone lengths of the file.
 
     Hinges and slides become bones that rotate and translate. Limits, masses and loops are left out.
@@ -169,8 +170,8 @@ class _Rows(NamedTuple):
 
     Args:
         joints: Skeleton row by node.
-        scales: Skeleton row of the joint that has the scale of a node, by node; readers add this joint below nodes
-            whose scale some children do not inherit.
+        scales: By node, skeleton row of the additional joint that has the node's scale; readers add such a joint below
+            nodes whose scale some children do not inherit.
     """
 
     joints: dict[int, int]
@@ -236,7 +237,7 @@ def _tracks(
         motion: The motion.
         nodes: The nodes of the file.
         rows: Which nodes are joints.
-        scale: Units of the file in one unit of the skeleton.
+        scale: Number of file units per skeleton unit.
         axes: Rotation from the axes of the skeleton to those of the file, (3, 3).
     """
     frames = motion.frames()
@@ -251,7 +252,7 @@ def _tracks(
 
 
 def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Array]:
-    """Return the factors of the scales of nodes, (T, 3), where they are not 1.
+    """Return the scale factors of nodes, (T, 3), by node; nodes whose factors are always 1 are left out.
 
     The scale of a joint includes the scale that its node inherits component by component. If some children of a node do
     not inherit its scale, an additional joint below the node may represent this scale.
@@ -260,7 +261,7 @@ def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Arra
     if motion.stretch is None:
         return out
     bare = {node.parent for node in nodes if node.inherit != NORMAL}
-    heirs: dict[int, int] = {-1: -1}  # node whose scale a node inherits, by node
+    heirs: dict[int, int] = {-1: -1}  # for each node, the node whose scale it inherits
     inherited: dict[int, Array] = {-1: np.ones((1, 3))}  # scale factors, inherited factors included
     for number, node in enumerate(nodes):
         heirs[number] = {NORMAL: -1, COMPONENTS: node.parent}.get(node.inherit, heirs[node.parent])
@@ -369,7 +370,7 @@ def _add_surface(
 
 
 def _scale(document: Document, skeleton: Skeleton, nodes: list[Node], rows: _Rows) -> float:
-    """Return the units of a file in one unit of a skeleton; estimate it from bone lengths if the skeleton has no unit.
+    """Return the number of file units per skeleton unit; estimate it from bone lengths if the skeleton has no unit.
 
     Args:
         document: The file.
@@ -416,7 +417,7 @@ def add_bones(document: Document, skeleton: Skeleton, scale: float) -> Body:
     Args:
         document: The file.
         skeleton: The skeleton.
-        scale: Units of the file in one unit of the skeleton.
+        scale: Number of file units per skeleton unit.
     """
     roots = sum(parent < 0 for parent in skeleton.parents)
     first = int(roots > 1)

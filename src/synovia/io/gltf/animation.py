@@ -17,7 +17,7 @@ from synovia.model.geometry import Array
 Rows = NDArray[np.intp]
 _WIDTHS: Final = {"translation": 3, "rotation": 4, "scale": 3}
 _OTHERS: Final = {"weights": "morph targets (such as faces)", "pointer": "properties of extensions"}
-_NOTED: Final = 3  # largest number of other channels that notes list
+_NOTED: Final = 3  # notes list at most this number of channels that were not kept
 _INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
 WRITER: Final = "Synovia"
 _MARK: Final = "clip"
@@ -132,7 +132,7 @@ def _mark_of(animation: dict[str, Any]) -> int:
 
 
 def read_animations(document: Document, row_of: dict[int, int]) -> list[Animation]:
-    """Return all animations; channels of nodes that are not joints, and of morph weights, only give notes.
+    """Return all animations; channels of morph weights, and of nodes that are not joints, only give notes.
 
     Args:
         document: The file.

@@ -22,7 +22,7 @@ ENDING: Final = ".vrm"
 _LATEST: Final = "VRMC_vrm"
 _FIRST: Final = "VRM"
 _CAPITAL: Final = re.compile(r"(?=[A-Z])")
-_ENDS: Final = {"metacarpal": 1, "proximal": 1, "intermediate": 2, "distal": 3}  # finger bones, from the hand
+_ENDS: Final = {"metacarpal": 1, "proximal": 1, "intermediate": 2, "distal": 3}  # numbers of finger bones by name
 _THUMB: Final = {"metacarpal": 1, "proximal": 2, "distal": 3}  # numbers of thumb bones by name, since version 1 of VRM
 
 

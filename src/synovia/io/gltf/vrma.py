@@ -54,7 +54,7 @@ _HIGH: Final = 1e-3  # relative difference of the hips' heights that is too smal
 _UPRIGHT: Final = 45.0  # degrees: largest angle of trunk and legs from vertical at rest
 _SHORT: Final = 1e-6  # fraction of the body's size; a shorter bone counts as without direction
 _NEXT: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot"}
-_TOPS: Final = ("head", "neck", "upper_chest", "chest", "left_upper_arm")  # the first that the body has ends the trunk
+_TOPS: Final = ("head", "neck", "upper_chest", "chest", "left_upper_arm")  # upper end of the trunk: the first one found
 _WITH_ARM: Final = ("hand", *(f"{f}_{k}" for f in ("thumb", "index", "middle", "ring", "little") for k in (1, 2, 3)))
 _NEEDED: Final = (  # bones that every VRM character has
     "hips", "spine", "head",

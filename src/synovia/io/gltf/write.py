@@ -1,4 +1,4 @@
-"""Write a motion as a new clip, or a pose, into a copy of the glTF file that its skeleton came from, or into a new one.
+"""Write a motion, as a new clip, or a pose to glTF: into a copy of the file of its skeleton, or into a new file.
 
 If a clip does not key a property, programs such as Blender leave it as the previous clip set it. So a new clip keys all
 joints, also those at rest. The other clips of a copy get a key at rest for each property that only other clips move. By
@@ -44,7 +44,7 @@ def write_gltf(
     skin: Skin | None = None,
     force: bool = False,
 ) -> tuple[str, ...]:
-    """Write a copy of a glTF or GLB file with a motion of its skeleton as a new clip, or a new file (``fresh.py``).
+    """Write a motion as a new clip into a copy of its skeleton's glTF or GLB file, or into a new file (``fresh.py``).
 
     The clip has the local translations and rotations of the nodes in float32, with one key a frame, or a single key if
     the node is at rest. They give every joint its position and rotation in the motion. Below a nonuniform scale, bones
@@ -129,7 +129,7 @@ def check_gltf(target: Path, into: Path | None) -> None:
 
 
 def _copied(into: str | os.PathLike[str] | None) -> Path | None:
-    """Return the file to copy; None for a file of another format, from which a body may come.
+    """Return the file to copy; None for a file of another format, whose body goes into a new file.
 
     Raises:
         FileError: If a file without the ending of the format does not exist.
@@ -154,7 +154,7 @@ def write_gltf_pose(
     skin: Skin | None = None,
     force: bool = False,
 ) -> tuple[str, ...]:
-    """Write a copy of a glTF or GLB file whose nodes have a pose of its skeleton, or a new file (``fresh.py``).
+    """Write a pose, as transforms of nodes, into a copy of its skeleton's glTF or GLB, or a new file (``fresh.py``).
 
     The clips of the file stay unchanged; programs that play no clip show the pose.
 

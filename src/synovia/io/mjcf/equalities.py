@@ -1,12 +1,12 @@
 """Convert the equality constraints of a compiled MuJoCo model to followers, locked joints, couplings and loops.
 
 A constraint of one joint, y - y0 = c0, locks it, and a linear one of two joints, y - y0 = c0 + c1 (x - x0), makes one
-of them follow the other (``Mimic``). Polynomials, joints that follow two others, and fixed tendons whose lengths depend
-on each other in proportion, are a ``Coupling``; ``connect`` and ``weld`` are a ``Loop``. Others constrain parts that a
-skeleton lacks, and become notes, as do loops that cannot be closed. Inactive constraints are skipped.
+of them follow the other (``Mimic``). Polynomials, joints that follow two others, and fixed tendons with proportional
+lengths become a ``Coupling``; ``connect`` and ``weld`` become a ``Loop``. Other constraints become notes, because a
+skeleton lacks the parts that they constrain. Inactive constraints are skipped.
 
-MuJoCo's constraints are soft, so some in a file may contradict each other or be impossible to close. The loop with the
-largest closure error is left out repeatedly, until the others close.
+MuJoCo's constraints are soft, so some in a file may contradict each other or be impossible to close. Then loops are
+left out, with a note, the one with the largest closure error first, until the others close.
 
 References:
     https://mujoco.readthedocs.io/en/stable/XMLreference.html#equality

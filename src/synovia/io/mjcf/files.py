@@ -64,7 +64,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A model with the files that it includes; the shapes of all these files are not looked up yet.
+    """A model with the files that it includes; their shape files are not looked up yet.
 
     Args:
         home: The folder of the model.

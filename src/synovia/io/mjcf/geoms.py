@@ -134,7 +134,7 @@ class Geoms:
 
     @cached_property
     def _excluded(self) -> list[tuple[int, int]]:
-        """Pairs of ``excluded``, without a limit on their number."""
+        """Pairs of ``excluded``, before the check of their number."""
         signature = np.array(self._model.exclude_signature, np.int64)
         named = zip((signature >> 16).tolist(), (signature & 0xFFFF).tolist(), strict=True)
         pairs = {(min(pair), max(pair)) for pair in named if pair[0] != pair[1]}

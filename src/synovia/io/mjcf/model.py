@@ -10,8 +10,8 @@ A site with a name becomes a ``Site`` on the row of its body: a frame that goals
 MuJoCo limits a ball joint by its whole angle, which swing and twist cannot express. The limit here is the largest one
 of equal swing and twist inside that bound, so that no pose leaves it. Equality constraints become followers, locked
 joints, couplings and loops (``equalities.py``); the range of a follower also restricts its leader, as in MuJoCo. The
-notes of the skeleton list constraints and tendon limits that are not kept, joints that cannot move, reversed ranges,
-which count as no limit, and bodies of motion capture (mocap), which count as fixed.
+notes of the skeleton list constraints and tendon limits that are not kept, and joints that cannot move. They also list
+reversed ranges, which count as no limit, and bodies of motion capture (mocap), which count as fixed.
 
 Geoms that collide become shapes of their bodies (``geoms.py``).
 
@@ -78,14 +78,14 @@ def read_skeleton(path: Path) -> Skeleton:
 
 
 def read_model(path: Path) -> tuple[Any, list[int]]:
-    """Return MuJoCo's model of an MJCF file, and the skeleton row of each body; raises as ``read_skeleton`` does."""
+    """Return MuJoCo's model of an MJCF file, and the skeleton row of each body; errors as in ``read_skeleton``."""
     reader = _reader(path)
     reader.skeleton(path)
     return reader.model, reader.row_of
 
 
 def read_world(path: Path) -> World:
-    """Return the colliding geoms as obstacles, in the pose of the file; raise errors as ``read_skeleton`` does.
+    """Return the colliding geoms as obstacles, in the pose of the file; errors as in ``read_skeleton``.
 
     An obstacle is a body, or a geom of the world body. A plane is a half-space, whatever its drawn size.
     """
@@ -185,7 +185,7 @@ def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *
 
 
 class _Reader:
-    """Convert a compiled model to joints."""
+    """Converts a compiled model to joints."""
 
     def __init__(self, mujoco: _Mujoco, compiled: _Compiled, where: str) -> None:
         self.mujoco = mujoco
@@ -366,7 +366,7 @@ class _Reader:
         return Interval(low, high)
 
     def mimic(self, j: int) -> Mimic | None:
-        """Return the coupling of a joint, or None."""
+        """Return the coupling of a joint to its leader; None without a leader."""
         coupling = self.followers.get(j)
         if coupling is None:
             return None

@@ -38,7 +38,7 @@ _SCALED: Final = (
     " bones: their joints differ by up to {far:.2g} m."
 )
 _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
-_ON_GRID: Final = 0.01  # tolerance, in frames, for a key on a frame: the error of float32 times of long clips
+_ON_GRID: Final = 0.01  # frames: keys this close to a frame count as on it; float32 times of long clips are inexact
 
 
 class Track(Protocol):
@@ -219,7 +219,7 @@ class Clips(Generic[_Clip]):
         return Motion(skeleton, q, said.fps, name=animation.name, stretch=stretch, notes=notes)
 
     def _dropped(self, local: dict[tuple[int, str], Array], count: int, *, scaled: bool) -> Array | None:
-        """Return the largest distance, (n,), of each joint from its position in the file due to dropped small tracks.
+        """Return each joint's largest distance from its position in the file, (n,), due to dropped tracks.
 
         None if all tracks were kept.
         """
@@ -252,7 +252,7 @@ class Clips(Generic[_Clip]):
         return [_SMALL.format(names=names, far=far.max())]
 
     def _scale_notes(self, local: dict[tuple[int, str], Array], count: int, stretch: Array | None) -> list[str]:
-        """Return a sentence about animated scale, with the distance of rigid bones from the file."""
+        """Return a sentence about animated scale, with the error of positions that rigid bones cause."""
         scene = self._scene
         rows = sorted(
             row

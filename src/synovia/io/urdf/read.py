@@ -174,7 +174,7 @@ def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = Fa
 
 
 def read_world(path: Path) -> World:
-    """Read the shapes of all links as obstacles, with the joints at rest; raises as ``read_skeleton`` does."""
+    """Read the shapes of all links as obstacles, with the joints at rest; errors as in ``read_skeleton``."""
     from synovia.model.shapes.world import World
 
     body = read_skeleton(path)
@@ -450,7 +450,7 @@ def _given_velocity(edge: _Edge) -> float | None:
 
 
 def _velocity(edge: _Edge) -> float | None:
-    """Return the velocity limit of a joint; None without a limit, also for 0, which exporters write in this case."""
+    """Return the velocity limit of a joint; None without a limit, or for 0, which exporters write if there is none."""
     velocity = _given_velocity(edge)
     return velocity if velocity is not None and 0.0 < velocity <= LONGEST else None
 

@@ -50,7 +50,7 @@ from synovia.jobs.options import (
     options_of,
     settings_of,
 )  # fmt: skip
-from synovia.jobs.shared import AXES, DEADLINE, FOOT_LOCK, GROUND, MOVING, ROOT, SOLVER, velocities
+from synovia.jobs.shared import AXES, DEADLINE, FOOT_LOCK, GROUND, MOVING, ROOT, SOLVER, UNSEEN, RestPose, velocities
 from synovia.options import OBSTACLE_FILES
 from synovia.text import Report
 
@@ -444,6 +444,10 @@ class Fit(_Animate):
         default=None, help="Undo a mirror image of the points: negate an axis, or exchange left and right.",
         kind=Word(("x", "y", "z", "names", "none")), shown="where the cause is clear", recorded=ALWAYS,
     )  # fmt: skip
+    rest: Any = option(
+        default=..., like=options.REST, help="What unseen arms and legs do: keep (stay where they were seen), rest, or"
+        " a pose file.", kind=RestPose(UNSEEN), metavar="keep|rest|POSE", shown="keep",
+    )  # fmt: skip
     fps: float | None = option(
         default=None, help="Frames per second of points.", kind=Number(1e-3), metavar="RATE", unit="1/s",
         shown="the file's, else 30", recorded=ALWAYS,
@@ -510,8 +514,8 @@ class Fit(_Animate):
             fitted = fit_keypoints(
                 points.positions, points.joints, body=skeleton, offsets=points.offsets, confidence=points.confidence,
                 meters_per_unit=points.meters_per_unit, name=item.path.stem, preset=self.preset, side=self.side,
-                mirror=self.mirror, up=self.up, fps=self.fps or points.fps or 30.0, threads=host.threads,
-                progress=progress,
+                mirror=self.mirror, rest=self.rest, up=self.up, fps=self.fps or points.fps or 30.0,
+                threads=host.threads, progress=progress,
             )  # fmt: skip
         fitted = Fitted.made(fitted, fitted.errors, fitted.smoothness, points.notes, fitted.flips)
         locked = self._held(fitted, None, host) if self.foot_lock else None

@@ -29,10 +29,8 @@ from synovia.jobs.job import Job, Verb, clips_argument
 from synovia.jobs.options import (
     ALWAYS,
     NEVER,
-    NUMBER,
     File,
     Option,
-    Parsed,
     Word,
     argument,
     described,
@@ -40,7 +38,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )
-from synovia.jobs.shared import AXES, GROUND, LOOPS, TARGET
+from synovia.jobs.shared import AXES, GROUND, LOOPS, RESTS, TARGET, RestPose
 from synovia.text import Report
 
 if TYPE_CHECKING:
@@ -53,22 +51,7 @@ if TYPE_CHECKING:
     from synovia.retargeting import Retargeted
 
 SCHEMA: Final = "synovia.retarget/1"
-_RESTS: Final = ("file", "bind", "first", "tpose")
 _Map = Mapping[str, tuple[str | int, str | int]]
-
-
-def _rest(text: str) -> str:
-    """Return a rest pose that ``retarget`` accepts: a word, a frame number or a file name."""
-    if text not in _RESTS and not NUMBER.fullmatch(text.removeprefix("-")) and not Path(text).suffix:
-        raise InputError("", value=text, expected=f"{', '.join(_RESTS)}, the number of a frame, or a pose file")
-    return text
-
-
-def _rest_setting(rest: Any) -> Any:
-    """Return a rest pose as a JSON value; for a file, its name and hash."""
-    if not isinstance(rest, str | Path) or not Path(rest).is_file():
-        return rest
-    return File().setting(rest)
 
 
 @described
@@ -90,9 +73,7 @@ class Retarget(Saved, Roles, ClipJob):
         default=None, help="Write the joint map that was used.", kind=File(), metavar="MAP.toml", single="clip",
         recorded=NEVER,
     )  # fmt: skip
-    rest: Any = option(
-        default=..., like=options.REST, kind=Parsed(_rest, _rest_setting), metavar="POSE", recorded=ALWAYS
-    )
+    rest: Any = option(default=..., like=options.REST, kind=RestPose(RESTS), metavar="POSE", recorded=ALWAYS)
     up: str | None = option(default=..., like=options.UP, kind=Word(AXES), metavar="AXIS", recorded=ALWAYS)
     velocity: Any = option(default=..., like=SPEED)
     clearance: Any = option(default=..., like=options.LIMBS_APART, kind=APART, metavar="DISTANCE|none")

@@ -145,7 +145,7 @@ class _Solves(Looped, Clear, Job):
         return None
 
     def _algorithm(self, goals: Sequence[Goal]) -> SolverSettings:
-        """Return the settings of the solver for some goals.
+        """Return the settings of the solver for given goals.
 
         Raises:
             UsageError: If the solver has no setting for a given option.
@@ -214,7 +214,7 @@ class Solve(_Solves):
         return skeleton, goals if given is not None or goals else None
 
     def function(self, threads: int | None = 1) -> SolveRows:
-        """Return the function that solves a block of rows on some threads."""
+        """Return the function that solves a block of rows on the given number of threads."""
         from synovia.batch.functions import Solve as SolveRows
 
         skeleton, goals = self._problem

@@ -71,7 +71,7 @@ def aim_error(z, e, a, d, angle):
 
 @device
 def aim_hinge(problem, q, row, z, e, a, d, share):
-    """Rotate a hinge by its share of the angle that aims the axis, seen along the hinge, or to its better limit."""
+    """Rotate a hinge by the fraction ``share`` of the angle that aims the axis, seen along the hinge, within limits."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
     level = reject(d, z)
@@ -88,7 +88,7 @@ def aim_hinge(problem, q, row, z, e, a, d, share):
 
 @device
 def roll_of(problem, targets, term, R, G, turn, line):
-    """Return the roll about the line of sight that brings the joint's top nearest to up, plus the twist.
+    """Return the roll about the line of sight that brings the joint's top nearest to up, plus the setting ``twist``.
 
     The up direction is given by the goal, else by the settings.
     """
@@ -177,7 +177,7 @@ def attempt(problem, work, targets, q):
 
 @algorithm
 def prove(problem, work, targets, q):
-    """Return 0 for no proof: a descent finds whether a limit, or a target near the axis, prevents the aim."""
+    """Return 0, for no proof. A descent finds whether a limit, or a target near the axis, prevents the aim."""
     return 0, F(0)
 
 

@@ -45,7 +45,7 @@ def save_values(problem, q, values):
 
 @inline
 def load_values(problem, q, values):
-    """Write the variables back to q."""
+    """Write the rows of ``values`` (variables, 4) to the variables in q."""
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
         for c in range(block_size(problem.variables, k)):
@@ -68,7 +68,7 @@ def blend(problem, q, values, weight):
 
 @device
 def load_start(problem, work, q):
-    """Load the last answer of a track to q, or save the start."""
+    """Write the last answer of a track to q; in its first frame, or without a track, save the start instead."""
     values = open_values(problem, work)
     if values.motion[0] < np.inf:
         load_values(problem, q, values.last)

@@ -44,7 +44,7 @@ def best_angle(A, B, lower, upper):
 
 @inline
 def best_turn(z, p, t, lower, upper):
-    """Return the rotation angle about z within [lower, upper] that brings p nearest to t; the smallest if all do."""
+    """Return the angle about z within [lower, upper] that brings p nearest to t; the smallest angle if all do."""
     A, B = harmonic(add_direction(zero_covariance(), F(1), p, t), z)  # t·(p turned by x) = A cos x + B sin x + const
     if abs(A) + abs(B) <= FLAT * (dot(p, p) + dot(t, t)):
         return min(max(F(0), lower), upper)
@@ -67,7 +67,7 @@ def circle(z, w, b, c, t, y):
 
 @device
 def polished(z, w, b, c, t, y):
-    """Return the root of f' = 2 (P - ρ_t S / ρ_q) near y, by the secant method."""
+    """Return the root near y of the derivative f' = 2 (P - ρ_t S / ρ_q), see ``circle``, by the secant method."""
     tz = dot(t, z)
     rho_t = math.sqrt(max(dot(t, t) - tz * tz, F(0)))
     x0 = y - F(1e-4)
@@ -97,7 +97,7 @@ class Joint(NamedTuple):
 
 @inline
 def joint_of(problem, frames, q, row):
-    """Return the joint of a row."""
+    """Return the ``Joint`` of a row of the tree."""
     k = problem.tree.ints[row, VARIABLE]
     x = q[problem.variables[k, BLOCK_Q]]
     z, o = column(rotation_of(frames, row), 2), origin_of(frames, row)
@@ -172,7 +172,7 @@ def two_hinges(problem, work, targets, q, first, second):
 
 @device
 def two_slides(problem, work, targets, q, first, second):
-    """Write all candidates of two slides: the least-squares solution, and each at its limits with the best other."""
+    """Write all candidates of two slides: the least-squares solution, and one at a limit, the other at its best."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
     d = sub(t, p)

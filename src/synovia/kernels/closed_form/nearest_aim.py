@@ -42,7 +42,7 @@ class Sight(NamedTuple):
     axis: tuple[float, float, float]  # unit vector
     eye: tuple[float, float, float]  # a point of the axis, from the joint's centre
     target: tuple[float, float, float]  # vector from the joint's centre to the target
-    twist: float  # radians; used if all twists are equal
+    twist: float  # radians; used if all twists aim equally well
 
 
 class Candidate(NamedTuple):
@@ -71,7 +71,7 @@ def lever(e, a, d):
 
 @inline
 def swing_at(limit, k, u, v):
-    """Return the swing vector of a point of the disc."""
+    """Return the swing vector of the point (u, v) of the unit disc."""
     a, b = half_angles(limit, k, u, v)
     return a * u, b * v
 
@@ -119,7 +119,7 @@ def best_twist(limit, k, sight, d):
 
 @device
 def best_of_column(limit, k, sight, j):
-    """Return the best candidate in one direction of the disc."""
+    """Return the best of the samples in direction j of the disc."""
     s, c = sincos(F(2) * PI * F(j) / F(COLUMNS))
     best = Candidate(F(0), F(0), F(0), F(math.inf))
     for i in range(RINGS + 1):
@@ -176,7 +176,7 @@ def angle_of(gap):
 
 @device
 def current(limit, k, sight, q):
-    """Return a rotation within the limits as a candidate."""
+    """Return the rotation q, brought within the limits, as a ``Candidate``."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     a, b = half_angles(limit, k, sx, sy)
     u, v = sx / a, sy / b

@@ -1,8 +1,9 @@
-"""Arms of six hinges with three parallel axes, 2, 3 and 4, whose last two meet (Elias & Wen 2025, IK-Geo).
+"""Arms of six hinges whose axes 2, 3 and 4 are parallel, and whose last two axes meet (Elias & Wen 2025, IK-Geo).
 
-E2 E3 E4 keep components along the common direction h. The last two axes meet in w. So h·E1⁻¹ D w = h·w gives the first
-turn and h·R1ᵀ R z6 = h·R5 z6 the fifth; a rotation about h and the sixth turn follow from the remaining rotation R. The
-remaining problem is planar, with two bones. The first, fifth and third turn have at most two solutions each.
+With D and E1 ... E6 as in ``six_hinges``, E2 E3 E4 keep components along the common direction h. The last two axes meet
+in w. So h·E1⁻¹ D w = h·w gives the first turn and h·R1ᵀ R z6 = h·R5 z6 the fifth, where R, R1 and R5 are the rotations
+of D, E1 and E5. The sum of the parallel turns and the sixth turn follow. The remaining problem is planar, with two
+bones. The first, fifth and third turn have at most two solutions each.
 """
 
 import math
@@ -61,7 +62,7 @@ def parallel_candidates(problem, work, q, R, t, every):
         problem: The problem.
         work: Scratch memory, frames at q.
         q: The start.
-        R: Rotation of the motion D.
+        R: Rotation of the motion D to the target.
         t: Translation of D.
         every: Whether to write all candidates; otherwise skip candidates farther from q than the nearest so far.
     """

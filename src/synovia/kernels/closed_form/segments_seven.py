@@ -1,7 +1,8 @@
 """Arms of seven hinges whose first three axes meet in a shoulder S, and the fifth and sixth in a wrist W.
 
 Examples are the arms of Franka, and those with a spherical shoulder and a spherical wrist. One turn is free: the last,
-g. With D the motion of the goal's frame to its target, E1 ... E7 = D. For a given g (He & Liu 2021):
+g. If E1 ... E7 are the turns about the axes, and D moves the goal's frame to its target, then E1 ... E7 = D. For a
+given g (He & Liu 2021):
 
 - |E4 W - S| = |D E7⁻¹ W - S| gives the fourth turn,
 - z5·E4⁻¹S = z5·E6 (E7 D⁻¹ S), seen from W, the sixth, and then the fifth follows,
@@ -54,7 +55,7 @@ class SevenHinges(NamedTuple):
     back: tuple[float, float, float]  # the first axis, rotated by D⁻¹
     shoulder: tuple[float, float, float]  # vector from the fourth joint
     wrist: tuple[float, float, float]  # vector from the fourth joint
-    elbow: tuple[float, float, float]  # cosine of the fourth turn minus ``middle``: factors of 1, cos g and sin g
+    elbow: tuple[float, float, float]  # cosine of (fourth turn - ``middle``): factors of 1, cos g and sin g
     middle: float  # middle of the two solutions for the fourth turn (radians)
     seen: tuple[tuple[float, float, float], ...]  # E7 D⁻¹ S from W: factors of 1, cos g and sin g
     second: Turn
@@ -69,7 +70,7 @@ def circle(z, r):
 
 @device
 def seven_of(problem, frames, targets):
-    """Return the arm in the start pose."""
+    """Return the ``SevenHinges`` of an arm whose start pose has these frames."""
     G, p = goal_frame(problem, frames, 0)
     T, t = target_frame(targets, 0)
     R = matmul_t(T, G)

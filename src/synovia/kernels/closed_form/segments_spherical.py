@@ -94,7 +94,7 @@ def third_equation(arm, c):
 
 @device
 def third_turns(arm, h):
-    """Write the solutions for the third turn to the table of roots, or the nearest turn if none; return how many."""
+    """Write the solutions for the third turn to ``h.roots``, or the nearest turn if there are none; return how many."""
     for j in range(5):
         h.samples[j] = third_equation(arm, sample_angle(j, 2))
     found = real_angles(h.samples, 2, h.search, h.roots)

@@ -21,7 +21,7 @@ STEPS = 20  # largest number of Newton steps
 EXACT = F(1e-13)  # radians: a smaller step is rounding
 LARGEST_STEP = F(0.5)  # longest step (radians), as a fraction of the sine between the direction and the nearer axis
 NUDGE = F(0.05)  # angle (radians) between the best direction so far and further starts
-STARTS = 2  # number of lowest samples of the sphere that start a descent to both edges
+STARTS = 2  # number of samples of the sphere, the lowest ones, from which a descent to both edges starts
 PARALLEL = F(1e-10)  # sine of the angle between axes that count as parallel
 LEVEL = F(1e-9)  # cosine below which a direction is normal to an axis
 ROUND = F(1e-300)  # smallest divisor, so that divisions stay finite
@@ -40,7 +40,7 @@ def rim(a, n):
 
 @inline
 def extent(a, b, s, n):
-    """Return f(n)."""
+    """Return f(n), the extent of A - B along n."""
     return rim(a, n)[0] + rim(b, n)[0] + dot(n, s)
 
 
@@ -69,7 +69,7 @@ def slope_on_circle(b, s, beta, p, q, angle, side):
 
 @device
 def lowest_on_circle(a, b, s, m):
-    """Return the minimum of f over directions n normal to the axis of a, and n.
+    """Return the minimum of f over directions n normal to the axis of a, and the n of this minimum.
 
     n = cos(angle) m + sin(angle) q, where m is normal to both axes. The circle is cut at ±m, where f has an edge.
     """
@@ -79,7 +79,7 @@ def lowest_on_circle(a, b, s, m):
     width = F(2) * F(math.pi) / F(SAMPLES)
     best, where = F(math.inf), m
     for k in range(SAMPLES):
-        middle = (F(k) + F(0.5)) * width  # of an interval; intervals end where f has an edge
+        middle = (F(k) + F(0.5)) * width  # middle of an interval; intervals end where f has an edge
         low, high = F(k) * width, F(k + 1) * width
         side = math.copysign(F(1), beta * math.sin(middle))
         first, _ = slope_on_circle(b, s, beta, m, q, low, side)

@@ -41,7 +41,7 @@ from synovia.kernels.math.rotations import apply, apply_t, column, load_rotation
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
 
 PARALLEL = F(1e-20)  # squared sine of the angle between segments that count as parallel
-CLOSE = F(1e-9)  # fraction of the size: nearer segments use the normal of both axes, because their points are rounded
+CLOSE = F(1e-9)  # fraction of the size: nearer segments use the normal of both axes, as their difference is rounding
 # Work in the units of ``watch``: for a formula; for a step of separate shapes, and for each point of a hull; for the
 # depth of cylinders; for a corner of a polytope inside overlapping shapes, and for each earlier corner. The values are
 # ratios of measured times, which are similar for all shapes of a kind: 3.3 is 65 ns.
@@ -155,7 +155,7 @@ def parallel_cylinders(p, h, r, k, t):
 
 @device
 def of_ordered(solids, i, j, enough, memory):
-    """Return signed distance, normal, and the point of A relative to its origin; the kind of i is at most that of j.
+    """Return signed distance, normal, and nearest point of shape i relative to its origin; kind of i <= kind of j.
 
     A distance larger than ``enough`` may be overestimated. ``memory`` is scratch memory: corners, faces and edges. The
     last value is the work, see ``watch``.
@@ -214,7 +214,7 @@ def of_ordered(solids, i, j, enough, memory):
 
 @device
 def put_contact(solids, i, j, enough, contacts, row, memory):
-    """Write the contact of shapes i and j to a row; a distance larger than ``enough`` is only known to be larger.
+    """Write the contact of shapes i and j to a row; a distance larger than ``enough`` may be overestimated.
 
     Returns:
         The work, see ``watch``.

@@ -1,7 +1,7 @@
 """Further points of a flat contact: a face that lies on a face, an edge or a row of corners.
 
 The nearest points of such shapes jump from one corner to another when a shape tilts. So one pair of points does not
-show how a shape may move: a step that lifts one corner pushes the next one in. The corners of the contact area do.
+show how a shape may move: a step that lifts one corner pushes the next one in. All corners of the contact area show it.
 
 Let n be the normal of the contact, from B to A. For all points a of A and b of B, n·(a - b) is at least the distance.
 So the gap at a corner is never smaller than that of the nearest pair, and a bound for the corner excludes no pose that
@@ -47,7 +47,7 @@ ALIGNED = F(0.99)  # smallest cosine between the normal of the contact and the n
 LEVEL = F(1e-9)  # fraction of the size of a hull: corners at most this deep belong to its face
 TILT = F(0.15)  # largest slope from the farthest corner of a hull to another corner that takes part in a contact
 BORDER = F(1e-9)  # fraction of an edge's length: a point less far beyond the edge counts as over the face
-STEEP = F(0.3)  # cosine between the normal and a face below which the face does not carry points
+STEEP = F(0.3)  # cosine between the normals of contact and face below which the face carries no points
 SAME = F(1e-6)  # fraction of the size of the area: nearer points count as one
 SECOND, FOUND = MOST_SIDES, 2 * MOST_SIDES  # first rows of the corners of B and of the points in the scratch memory
 

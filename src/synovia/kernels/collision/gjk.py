@@ -1,8 +1,9 @@
 """Distance between the cores of two separate shapes: the algorithm of Gilbert, Johnson and Keerthi.
 
 The distance between A and B is that of the origin from A - B, the set of all a - b. In each step, a simplex of points
-of A - B comes nearer to the origin. Let v be its point nearest to the origin. The next simplex is the part with v, and
-the point w of A - B that is farthest along -v. v·w / |v| is a lower bound of the distance, and |v| is an upper bound.
+of A - B comes nearer to the origin. Let v be its point nearest to the origin. The next simplex has the corners of the
+part with v, and the point w of A - B that is farthest along -v. Then v·w / |v| is a lower bound of the distance, and
+|v| is an upper bound.
 
 The nearest point of a simplex is that of one of its parts. Of all parts with the newest point, the nearest is used.
 Each candidate is a point of the simplex, so rounding makes it no nearer than the sets are.
@@ -21,7 +22,7 @@ from synovia.kernels.layout import CORNER, CORNER_FIRST
 from synovia.kernels.math.vectors import axpy, cross, dot, load, norm, scale, store, sub
 
 STEPS = 200  # largest number of steps, far more than pairs need
-EXACT = F(1e-15)  # fraction of the squared distance or of distance times size: bounds that differ less are equal
+EXACT = F(1e-15)  # fraction of distance plus size: bounds of the distance that differ by less are equal
 TOUCHING = F(1e-11)  # fraction of the size: nearer shapes count as overlapping, so that faces give the normal
 FLAT = F(1e-28)  # squared sine of the smallest angle of a triangle with an area
 

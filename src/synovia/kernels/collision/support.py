@@ -93,7 +93,7 @@ def farthest(solids, i, d):
 
 @inline
 def _side(half, along):
-    """Return the coordinate of the farthest end of an edge along a direction, or 0 if both are orthogonal."""
+    """Return the coordinate of the end of an edge that is farthest along a direction, 0 if the edge is normal to it."""
     return F(0) if abs(along) <= LEVEL else math.copysign(half, along)
 
 

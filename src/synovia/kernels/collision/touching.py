@@ -104,7 +104,7 @@ def touching(shapes, vertices, links, frames, pairs, placed, corners):
         vertices: Points of hulls, each in the frame of its shape.
         links: Joint, first shape and number of shapes of each link.
         frames: World frames of all joints in each pose, (T, joints, 12).
-        pairs: Both links of each pair, and the number of poses.
+        pairs: Both links of each pair, and the number of poses in which they touch; changed.
         placed: Scratch memory: a copy of ``shapes``.
         corners: Scratch memory of one pair.
     """

@@ -1,7 +1,7 @@
 """Disk cache of compiled entry points, keyed by content, so that all installations of a version share it.
 
 The cache has one folder for each kernel file. The name of the folder ends in a hash of everything that determines the
-code (see ``sources``), where numba hashes the path. Files in the folder are named by argument types and processor.
+code (see ``sources``); numba would hash the path. Files in the folder are named by argument types and processor.
 (numba numbers its files and keeps an index next to them, which fails when two processors share a home folder.)
 
 Each file starts with a checksum. If a file is cut short, damaged or does not match, its code is compiled again and the
@@ -31,7 +31,7 @@ _warned: list[bool] = []  # whether the warning about an unusable cache was give
 
 
 def _usable() -> tuple[Path | None, bool]:
-    """Return (the cache folder, None if it cannot exist, and whether it can be written)."""
+    """Return the cache folder (None if it cannot exist), and whether it can be written."""
     folder = None
     with suppress(OSError, RuntimeError):  # RuntimeError: no home folder
         folder = cache_root()
@@ -77,7 +77,7 @@ try:
 
         @classmethod
         def from_function(cls, py_func, py_file):
-            """Return the folder, even if it cannot be written."""
+            """Return the locator of the folder, even if the folder cannot be written."""
             return cls(py_func, py_file)
 
         def get_source_stamp(self) -> Any:
@@ -127,8 +127,8 @@ try:
                 _warn(file.parent.parent, error)
 
         def lacks(self, sig, target_context) -> str:
-            """Return a name of the code for these types and this processor if the code is not stored, else ""."""
-            with global_compiler_lock:  # threads that first call kernels at the same time
+            """Return the file name for the code of these types and this processor if the file is missing, else ""."""
+            with global_compiler_lock:  # needed if threads first call kernels at the same time
                 target_context.refresh()
             file = self._file(self._index_key(sig, target_context.codegen()))
             return "" if file.exists() else f"{file.parent.name}/{file.name}"

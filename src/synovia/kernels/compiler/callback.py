@@ -18,7 +18,7 @@ if numba is not None:
     from numba.extending import intrinsic
 
     @intrinsic
-    def call_python(typingctx, address, quantity, goal, q, out):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def call_python(typingctx, address, quantity, goal, q, out):  # pyright: ignore[reportRedeclaration]  # defined twice
         """Return what the function at an address returns; it may read q and write ``out``."""
 
         def codegen(context, builder, signature, args):

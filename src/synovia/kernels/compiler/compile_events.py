@@ -58,7 +58,7 @@ def listen() -> None:
         from numba.core import event
 
         event.Listener.register(_Listener)
-        event.register("numba:compile", _Listener())  # pyright: ignore[reportArgumentType]  # a listener by the line above
+        event.register("numba:compile", _Listener())  # pyright: ignore[reportArgumentType]  # registered above
 
 
 class _Listener:
@@ -189,7 +189,7 @@ def start_elsewhere(names: Iterable[str]) -> bool:
 
 
 def missing_code(dispatcher: Any, signature: Any) -> str:
-    """Return a name of the code of an entry point if the code has to be compiled and can be stored, else ""."""
+    """Return the file name of an entry point's code if the code has to be compiled and can be stored, else ""."""
     from synovia.kernels.compiler import cache
 
     lacks = getattr(getattr(dispatcher, "_cache", None), "lacks", None)

@@ -186,7 +186,7 @@ if mode == "jit":
     from numba.extending import intrinsic
 
     @intrinsic
-    def perform(typingctx, name, problem, work, targets, q):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def perform(typingctx, name, problem, work, targets, q):  # pyright: ignore[reportRedeclaration]  # defined twice
         """Run an algorithm, given as the value that ``algorithm`` returned."""
         kernel = types.Dispatcher(_ALGORITHMS[name.instance_class])
 

@@ -1,4 +1,4 @@
-"""Open flat arrays as the tables that ``layout`` declares, without cost in compiled code.
+"""View flat arrays as the tables that ``layout`` declares, without cost in compiled code.
 
 ``record`` makes the named tuple of some declarations. ``opener`` makes the kernel function that fills this tuple from a
 packed problem, which holds the starts of its tables. ``cutter`` makes such a function for memory in which the tables
@@ -33,7 +33,7 @@ def tables_of(group: str) -> list[Table]:
 
 def record(name: str, tables: Sequence[Table], *others: str) -> Any:
     """Return a named tuple type with fields for some tables, then other fields."""
-    return namedtuple(name, [*map(_field, tables), *others])  # pyright: ignore[reportUntypedNamedTuple]  # declared there
+    return namedtuple(name, [*map(_field, tables), *others])  # pyright: ignore[reportUntypedNamedTuple]  # dynamic
 
 
 def _field(table: Table) -> str:

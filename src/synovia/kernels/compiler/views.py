@@ -58,22 +58,22 @@ if numba is not None:
         return out(source, *[types.intp] * (1 + dimensions)), codegen
 
     @intrinsic
-    def vector(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def vector(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # defined twice
         """Return elements offset to offset + n of a flat array."""
         return _view_of(source, source.dtype, 1)
 
     @intrinsic
-    def matrix(typingctx, source, offset, n, m):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def matrix(typingctx, source, offset, n, m):  # pyright: ignore[reportRedeclaration]  # defined twice
         """Return n * m elements of a flat array from offset on, as n rows."""
         return _view_of(source, source.dtype, 2)
 
     @intrinsic
-    def bits(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def bits(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # defined twice
         """Return elements of a flat float64 array as uint64, for the state of a generator."""
         return _view_of(source, types.uint64, 1)
 
     @intrinsic
-    def stack(typingctx, like, rows, columns):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def stack(typingctx, like, rows, columns):  # pyright: ignore[reportRedeclaration]  # defined twice
         """Return a (rows, columns) array on the stack, of the type of the array ``like``; the sizes are constants.
 
         The compiler then knows that no other array overlaps it, which it needs for vector instructions.

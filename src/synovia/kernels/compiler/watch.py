@@ -82,11 +82,11 @@ if numba is not None:
         from llvmlite.binding import add_symbol
 
         for _name in ("QueryPerformanceCounter", "QueryPerformanceFrequency"):
-            _function = getattr(ctypes.windll.kernel32, _name)  # pyright: ignore[reportAttributeAccessIssue]  # there alone
+            _function = getattr(ctypes.windll.kernel32, _name)  # pyright: ignore[reportAttributeAccessIssue]  # Windows
             add_symbol(_name, ctypes.cast(_function, ctypes.c_void_p).value)
 
     @intrinsic
-    def clock(typingctx):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def clock(typingctx):  # pyright: ignore[reportRedeclaration]  # defined twice
         """Return the time, seconds."""
 
         def codegen(context, builder, signature, args):
@@ -97,7 +97,7 @@ if numba is not None:
         return types.float64(), codegen
 
     @intrinsic
-    def signalled(typingctx, scratch, first):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def signalled(typingctx, scratch, first):  # pyright: ignore[reportRedeclaration]  # defined twice
         """Run the handlers of pending signals; return whether one raised an exception.
 
         Write the three pointers of the exception to ``scratch`` from index ``first`` on. Outside the main thread,

@@ -1,10 +1,10 @@
-"""Aim goal: the z axis u of a frame at p points at a target point t, and its y axis v upwards, if an up is given.
+"""Aim goal: the z axis u of a frame at p points at a target point t, and its y axis v upwards, if ``up`` is given.
 
 With d = t - p, the error is the smallest rotation from u to d. A shift δp rotates d by δp × d / |d|². With an up
 direction a, the z axis of the target, the error has a component along u, too: the roll φ, the angle about u from v to
 a. With a cone about the direction (see ``cone``), the error is the roll alone.
 
-Let w be the part of a normal to u. A rotation ω of the frame rotates v by ω·u about u, and w by (ω·w) (u·a) / |w|². If
+Let w = a - (a·u) u. A rotation ω of the frame rotates v by ω·u about u, and w by (ω·w) (u·a) / |w|². If
 u is nearly vertical, w is undefined, so the roll fades to 0 smoothly.
 """
 
@@ -25,7 +25,7 @@ STEEP = F(0.2)  # sine of the angle between axis and up below which the roll fad
 
 @inline
 def upward(problem, R, targets, term):
-    """Return the part of up normal to the axis, and the weight of the roll (0 to 1): 0 without an up direction."""
+    """Return w, the part of the up direction normal to the axis, and the weight of the roll (0 to 1; 0 without up)."""
     if problem.general.ints[term, TARGET_PARTS] & ROTATION == 0:
         return NOTHING, F(0)
     w = reject(column(target_frame(targets, problem.general.ints[term, GOAL])[0], 2), column(R, 2))

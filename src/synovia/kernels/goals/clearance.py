@@ -1,9 +1,9 @@
 """Clearance goals: links of the body stay apart from each other, and from obstacles.
 
 The error of a goal is its distance plus the tolerance, minus the gap of the nearest pair of shapes. So a goal that is
-met within the tolerance keeps its whole distance. A pair adds a residual row only if it is near. Each row has a slot.
-The nearest pairs have the slots, and a pair keeps its slot as long as it is one of the nearest. So a row belongs to the
-same pair from one pose to the next.
+met within the tolerance keeps its whole distance. Each residual row of a goal has a slot, which stores the contact of a
+pair. Of the pairs that are near, the nearest get the slots, and a pair keeps its slot as long as it is one of the
+nearest. So a row belongs to the same pair from one pose to the next.
 
 Links are compared by their bounding spheres, then the shapes of near links by the spheres of the shapes. The bounded
 shapes of obstacles are the leaves of a binary tree of boxes, which is stored as a heap: node k has the children 2k and
@@ -271,7 +271,7 @@ def point_of(frames, row, p):
 
 @device
 def carry(contacts, k, frames, side, p, n):
-    """Attach the point p to a side of contact k, and the normal n to the other side."""
+    """Store p in the frame of one shape of contact k (``side``), and the normal n in the frame of the other shape."""
     row, other = int(contacts[k, CONTACT_ROWS + side]), int(contacts[k, CONTACT_ROWS + 1 - side])
     contacts[k, CONTACT_CARRIER] = F(side)
     store(contacts, k, CARRIED_POINT, point_of(frames, row, p))
@@ -280,7 +280,7 @@ def carry(contacts, k, frames, side, p, n):
 
 @device
 def put_carried(contacts, k, frames):
-    """Write the normal and both points of contact k at other frames, with both points at the carried point."""
+    """Write contact k at other frames: its normal, and the carried point as the point of both shapes."""
     side = int(contacts[k, CONTACT_CARRIER])
     row, other = int(contacts[k, CONTACT_ROWS + side]), int(contacts[k, CONTACT_ROWS + 1 - side])
     p, n = point_on(frames, row, load(contacts, k, CARRIED_POINT)), load(contacts, k, CARRIED_NORMAL)
@@ -378,7 +378,7 @@ def ignore_contacts(clear, ignored):
 
 @inline
 def keeps_clear(clear):
-    """Return whether there are clearance goals; without them, a solve skips the calls that follow."""
+    """Return whether there are clearance goals; without them, a solve skips the functions below."""
     return clear.ints.shape[0] > 0
 
 

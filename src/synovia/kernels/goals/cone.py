@@ -1,7 +1,7 @@
 """Cone: the angle α between the z axis u of a frame at p and a direction d stays below a bound.
 
-The direction is that of the target, or, for an axis that aims, d = t - p. With m = d × u / |d × u|, the angle changes
-by m·ω as the frame rotates, and by (m × d)·v / |d|² as p moves.
+The direction is given by the target, or leads to a target point t: d = t - p. With m = d × u / |d × u|, the angle
+changes by m·ω as the frame rotates, and by (m × d)·v / |d|² as p moves.
 """
 
 import math
@@ -14,18 +14,18 @@ from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, NUMBERS
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import TINY, cross, dot, norm, normalize, perpendicular, scale, sub
 
-HALF_ANGLE, AIMS = NUMBERS, NUMBERS + 1  # its numbers; the second is 1 for the direction of a point, else 0
+HALF_ANGLE, AIMS = NUMBERS, NUMBERS + 1  # parameters: the bound (radians); 1 if the direction leads to a point, else 0
 
 
 @inline
 def aims(problem, term):
-    """Return whether the direction is that of a point."""
+    """Return whether the direction leads to a target point."""
     return problem.general.data[term, AIMS] > F(0)
 
 
 @inline
 def ray(problem, frames, targets, term):
-    """Return the axis u, its point p, and the direction d; 0 for a point at p, which has none."""
+    """Return the axis u, its point p, and the direction d, which is 0 if the target point is at p."""
     g = problem.general.ints[term, GOAL]
     R, p = goal_frame(problem, frames, g)
     d = target_frame(targets, g)[1]

@@ -105,7 +105,7 @@ def curvature(problem, q, frames, targets, H):
 
 @device
 def add_bounds_curvature(general, problem, q, frames, targets, H):
-    """Add the same of goals with bounds and cones: of what lies outside.
+    """Add the second derivatives of goals with bounds and cones, for their values that are outside.
 
     The gradient (force F at p, torque N) of the error of such a term depends only on its frame. For an axis b and an
     axis a that is not nearer to the tip, ∂²/∂qa∂qb is the effect on a of the change of (F, N) as b moves the frame,
@@ -121,7 +121,7 @@ def add_bounds_curvature(general, problem, q, frames, targets, H):
 
 @device
 def outside(general, term, at):
-    """Return what of the values of a goal lies outside its bounds, or outside its cone; see ``within.placed``."""
+    """Return how far the values of a goal are outside its bounds or cone; for ``at``, see ``within.placed``."""
     if general.ints[term, layout.KIND] == WITHIN:
         return within.outside(general, term, at)
     u, d = axis_and_direction(general, term, at)

@@ -25,7 +25,7 @@ from synovia.kernels.tree.forward import translation_axes
 from synovia.kernels.tree.variables import step_unit
 
 SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that counts as rounding
-FARTHEST = F(1e15)  # largest coordinate, length units; ``LONGEST`` of the joints
+FARTHEST = F(1e15)  # largest coordinate, length units; equals ``LONGEST`` of ``model.geometry``
 
 
 @inline
@@ -65,7 +65,7 @@ def target_frame(targets, g):
 
 @inline
 def row_target(problem, targets, g):
-    """Return the world position of the row of goal g if the goal, which has a rotation, is at its target."""
+    """Return the world position that the joint of goal g has if the goal's position and rotation are at its target."""
     T, t = target_frame(targets, g)
     R, p = local_frame(problem, g)
     return sub(t, apply(matmul_t(T, R), p))

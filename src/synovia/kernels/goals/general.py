@@ -196,7 +196,7 @@ def write_given_general(general, targets, complete):
 
 @inline
 def has_terms(general):
-    """Return whether there are general goals; without them, a solve skips the calls that follow."""
+    """Return whether there are general goals; without them, a solve skips the functions below."""
     return general.ints.shape[0] > 0
 
 

@@ -1,4 +1,4 @@
-"""Paths between the frames of a clip among moving obstacles: as ``ways``, with the motion of obstacles.
+"""Paths between the frames of a clip that keep distances from moving obstacles; ``ways`` is for obstacles at rest.
 
 From one frame to the next, the origin of an obstacle moves on a straight line, and the obstacle rotates by the shortest
 rotation, both linearly in time, as all joints do. So the displacement of its points is at most that of its origin, plus
@@ -125,7 +125,7 @@ def moving_way(ints, floats, scratch, variables, limits, memory, moved, pieces):
 
     Args:
         ints: A packed problem with clearance goals, each with a single slot.
-        floats: Values of the problem; its obstacles must be at their frames of the end.
+        floats: Values of the problem; its obstacles must be where they are at the end of the path.
         scratch: Scratch memory of the problem.
         variables: All variables of the skeleton, each a scalar or a rotation.
         limits: Limits of the variables.

@@ -2,8 +2,8 @@
 
 An obstacle is given by its frame in the world. All values that depend on this frame are written into the packed
 problem: the frames of its shapes, the boxes of these shapes in the tree of the goal, up to the top, and the sphere
-around the obstacle if a pair names it. The tree is not rebuilt. So a box that has moved away from its neighbours in the
-tree costs time, but no contact is missed.
+around the obstacle if a pair names it. These shapes and spheres are the pieces of the obstacle. The tree is not
+rebuilt. So a box that has moved away from its neighbours in the tree costs time, but no contact is missed.
 """
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
@@ -31,13 +31,13 @@ _open_tables = opener(Tables, "clear")
 
 @inline
 def open_tables(ints, floats):
-    """Open only the tables of clearance goals."""
+    """Return only the tables of clearance goals."""
     return _open_tables(ints, floats, ())
 
 
 @device
 def enclose(clear, shape, node):
-    """Write the box of a shape to its node."""
+    """Write the bounding box of a shape to its node in the tree of boxes."""
     R, p = load_rotation(clear.shapes, shape, ORIENTATION), load(clear.shapes, shape, ORIGIN)
     sizes, round_ = load(clear.shapes, shape, HALF_SIZES), clear.shapes[shape, RADIUS]
     for k in range(3):
@@ -64,7 +64,7 @@ def enclose_upwards(clear, top, node):
 
 @inline
 def put_piece(clear, pieces, k, R, p):
-    """Place a piece of an obstacle with the frame (R, p)."""
+    """Place one shape or sphere of an obstacle whose frame is (R, p)."""
     row, node = int(pieces[k, PIECE_ROW]), int(pieces[k, PIECE_NODE])
     turn, place = frame_of(pieces, k)
     place = add(p, apply(R, place))

@@ -29,7 +29,7 @@ from synovia.kernels.tree.forward import forward
 
 TOLERANCE_SHARE = F(0.5)  # fraction of the tolerance that may remain as faded error
 RATE = F(50)  # factor of the largest rotation of the plane: 3.6 degrees per millimetre on a limb of 0.8 metres
-NO_FRAME, LOOSE, HELD = F(0), F(1), F(2)  # states: no previous frame; it does not limit the rotation; it limits it
+NO_FRAME, LOOSE, HELD = F(0), F(1), F(2)  # states: no previous frame; one that does not limit rotation; one that does
 
 
 @inline

@@ -113,7 +113,7 @@ def displace(body, q, to, way, sizes):
 
 @device_dot
 def nearer(levers, u, sizes):
-    """Return an upper bound of the decrease of the distance of pair u if each axis moves by at most its size."""
+    """Return by how much the distance of pair u decreases at most if each axis moves by its size or less."""
     length = F(0)
     for i in range(sizes.shape[0]):
         length += levers[u, i] * sizes[i]
@@ -122,7 +122,7 @@ def nearer(levers, u, sizes):
 
 @inline
 def open_ways(clear, nq, axes, memory):
-    """Open the tables of paths, see ``layout.WAYS``."""
+    """Return the tables of paths in ``memory``, see ``layout.WAYS``."""
     count = 0
     for t in range(clear.ints.shape[0]):
         count += clear.ints[t, LINK_PAIRS] + clear.ints[t, AVOIDING]

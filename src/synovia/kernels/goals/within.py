@@ -9,7 +9,7 @@ frame, n = T e_k and u = R e_k. Its values are the angle of the twist for axis k
 vector s of the smallest rotation for the other two axes: s = α m, m = n × u / |n × u|, α = atan2(|n × u|, n·u). So a
 frame that rotates freely about axis k keeps the other two values. Where u = -n, the twist is undefined.
 
-The twist is an angle modulo 2π: it lies outside its bounds by the shorter way round.
+The twist is an angle modulo 2π: if it is outside its bounds, its error is the shorter rotation to a bound.
 """
 
 import math
@@ -21,8 +21,8 @@ from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, LENGTHS, NUMBERS
 from synovia.kernels.math.rotations import PI, column
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, normalize, perpendicular, scale, sub
 
-LOWEST, HIGHEST, IN_FRAME, TWIST = NUMBERS, NUMBERS + 3, NUMBERS + 6, NUMBERS + 7  # its numbers
-OPEN = F(1e150)  # larger bounds are none
+LOWEST, HIGHEST, IN_FRAME, TWIST = NUMBERS, NUMBERS + 3, NUMBERS + 6, NUMBERS + 7  # parameters of the term
+OPEN = F(1e150)  # a bound of a larger size counts as none
 STRAIGHT = F(1e-12)  # sin(α) below which α / sin(α) is 1
 REVERSED = F(1e-9)  # 1 + cos(α) below which the rate of the twist is limited
 
@@ -79,13 +79,13 @@ def bounds(general, term, at):
 
 @inline
 def with_value(x, k, value):
-    """Return three values with another value k."""
+    """Return the three values x with value k replaced."""
     return value if k == 0 else x[0], value if k == 1 else x[1], value if k == 2 else x[2]
 
 
 @inline
 def outside(general, term, at):
-    """Return what of the three values lies outside their bounds."""
+    """Return how far the three values are outside their bounds (bound minus value, 0 inside)."""
     low, high = bounds(general, term, at)
     return (
         max(low[0], F(0)) + min(high[0], F(0)),
@@ -96,7 +96,7 @@ def outside(general, term, at):
 
 @inline
 def error(problem, frames, targets, term):
-    """Return what of the values lies outside their bounds, as lengths d and angles w."""
+    """Return how far the values are outside their bounds, as lengths d and angles w."""
     out = outside(problem.general, term, placed(problem, frames, targets, term))
     return (out, NOTHING) if problem.general.ints[term, LENGTHS] > 0 else (NOTHING, out)
 
@@ -105,9 +105,9 @@ def error(problem, frames, targets, term):
 def gradient(general, term, at, i):
     """Return the derivatives of value i by the velocity v of p, and by the angular velocity ω.
 
-    With a = A e_i, n, u, s and m as above, and b = m × n: a position has a·v, the twist (u + n)·ω / (1 + n·u), and
-    another value a·ds, ds = m (m·ω) - (α / sin α) b ((u × m)·ω). If the axes move with the frame, a × (p - t)·ω or
-    a × s·ω is added.
+    Let a = A e_i, n, u, s and m as above, and b = m × n. Then a position changes at the rate a·v, the twist at
+    (u + n)·ω / (1 + n·u), and another value at a·ds, ds = m (m·ω) - (α / sin α) b ((u × m)·ω). If the axes move with
+    the frame, a × (p - t)·ω or a × s·ω is added.
     """
     T, t, R, p = at
     moves = general.data[term, IN_FRAME] > F(0)
@@ -140,7 +140,7 @@ def pull(general, term, at):
 
 @device
 def row(problem, q, frames, targets, term, i, J):
-    """Write the derivative of value i."""
+    """Write the Jacobian row of value i."""
     general = problem.general
     g, k, w = general.ints[term, GOAL], general.ints[term, FIRST] + i, unit_weight(problem, term)
     at = placed(problem, frames, targets, term)
@@ -178,7 +178,7 @@ def rows(problem, q, frames, targets, term, J):
 
 @device
 def bounded_rows(problem, q, frames, targets, term, J):
-    """Write the rows of all values with bounds, even within these."""
+    """Write the Jacobian rows of all values that have bounds, even if they are inside these."""
     for i in range(3):
         if not is_free(problem.general, term, i):
             row(problem, q, frames, targets, term, i, J)

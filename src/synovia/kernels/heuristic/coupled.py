@@ -63,7 +63,7 @@ def is_last_row(problem, i):
 
 @device
 def pose_cost(problem, frames, targets, k):
-    """Return the cost of the pose goals, and its derivatives by variable k: -1/2 the first, 1/2 the second.
+    """Return the cost of the pose goals, -1/2 times its first and 1/2 times its second derivative by variable k.
 
     The second derivative is that of Gauss-Newton.
     """

@@ -79,7 +79,7 @@ def turns_freely(problem, a, b):
 
 @inline
 def has_fixed_place(problem, points, j):
-    """Return whether point j is a goal, or a row whose only child is a goal that determines the row's position."""
+    """Return whether point j is a goal, or a joint whose only child is a goal that fixes the joint's position."""
     n = problem.tree.ints.shape[0]
     if j >= n:
         return True
@@ -99,8 +99,8 @@ def has_fixed_place(problem, points, j):
 def carrier_place(problem, frames, points, j, place, length):
     """Return the position that point j proposes for its parent joint.
 
-    It is on the line from the place of j to the joint. If the joint is between an immobile joint and a point with a
-    fixed place, it is on the circle about both.
+    It is on the line from ``place``, the new position of j, to the joint. If the joint is between an immobile joint and
+    a point with a fixed position, it is on the circle about both.
     """
     tree = problem.tree
     n = tree.ints.shape[0]

@@ -1,6 +1,7 @@
 """The loop of FABRIK, CCD and particles, whose iterations converge slowly.
 
-The loop also ends when the joints stop moving, unless a ``nudge`` off a straight line helps.
+It is the loop of ``search.descent``, and also ends when the joints stop moving, unless a ``nudge`` off a straight line
+helps.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline, step

@@ -30,7 +30,7 @@ from synovia.kernels.layout import (
 INDEPENDENT = F(1e-9)  # relative length of a row's remainder above which the row is independent of the basis
 ZERO_ROW = F(1e-12)  # rows shorter than this (length scales or radians per radian) are rounding
 DEPENDENT_COLUMN = F(1e-6)  # squared remainder of a unit vector below which the basis already contains its column
-STIFF_SHARE = F(0.1)  # squared remainder of a row of ``R``; smaller ones are errors of finite differences
+STIFF_SHARE = F(0.1)  # smallest squared remainder of a used row of ``R``; smaller ones are errors of finite differences
 REORTHOGONALIZE = F(1e-2)  # relative remainder of a row below which it is orthogonalised again
 
 

@@ -21,14 +21,14 @@ from synovia.kernels.tree.problem import copy, with_steps
 DRAWS = 24  # largest number of random poses in a restart, which ends at the first pose that keeps its distances
 STEPS = 25  # largest number of steps of a descent without clearance; 97 % of those that meet the goals take fewer
 HOPELESS = 16  # after this many successive draws that missed other goals, a restart has only one draw
-MISSED_DRAWS = OTHERS + 1  # index in the watch of the number of these draws, after the number of the next restart
+MISSED_DRAWS = OTHERS + 1  # index in the watch of the number of successive draws that missed other goals
 MISSED = F(1e30)  # clearance error (tolerances) of a pose that misses another goal
-GIVEN, CLEAREST = 1, 2  # rows of the stored poses, free until misses are finished: start of the problem, best pose
+GIVEN, CLEAREST = 1, 2  # rows of the stored poses, unused until misses are finished: start, best pose
 
 
 @apart
 def begin_draws(work):
-    """Reset the count of draws that missed other goals."""
+    """Reset the number of successive random poses from which the other goals were missed."""
     work.watch[MISSED_DRAWS] = F(0)
 
 

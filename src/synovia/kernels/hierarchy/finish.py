@@ -154,7 +154,7 @@ def improve_upper_levels(problem, work, targets, q, h):
     levels = problem.levels.shape[0] - 1
     for k in range(1, levels + 1):
         h.state[NO_POSTURE] = F(k < levels)
-        found = try_longer_steps(problem, work, targets, q, h, k if k < levels else levels + 1)  # last with the posture
+        found = try_longer_steps(problem, work, targets, q, h, k if k < levels else levels + 1)  # posture last
         h.state[NO_POSTURE] = F(0)
         if found:
             return True
@@ -385,7 +385,7 @@ def polish_again(problem, work, targets, q, row):
 
 @apart
 def search_upper_levels(problem, work, out, search):
-    """Polish the rows that the work limit cut short; with ``search``, look elsewhere for the missed upper levels.
+    """Polish the rows that the work limit cut short; with ``search``, seek better poses for the missed upper levels.
 
     The search uses random starts. It compares poses by the missed upper levels only.
     """

@@ -72,8 +72,8 @@ def full_body(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with goals of any kind, and loops; see ``search.multistart``.
 
     With WARM and several starts, the starts from the second one on are poses of a clip, along which the rows are solved
-    (``along_clip``). The posture is that of the row before the first. The poses are overwritten by the starts used, up
-    to the first miss.
+    (``along_clip``). Before the call, the posture is the clip's pose in the row before ``first``. Up to the first miss,
+    the poses are overwritten by the starts used.
     """
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     begins, along, b = Begins(starts, ints, floats), warm and starts.shape[0] > 1, first

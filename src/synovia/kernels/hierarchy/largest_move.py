@@ -16,7 +16,7 @@ from synovia.kernels.math.vectors import axpy, dot, load, norm, scale
 from synovia.kernels.tree.variables import block_size, is_limited, step_unit
 
 HALVINGS = 30  # number of bisections in the search for the largest allowed part of a move
-NO_MOVE = F(1e-3)  # fraction of the smallest largest move; smaller moves are rounding or within tolerances
+NO_MOVE = F(1e-3)  # fraction of the tightest limit of a joint's move; smaller moves are rounding or within tolerances
 
 
 @apart

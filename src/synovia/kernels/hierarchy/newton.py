@@ -48,10 +48,10 @@ from synovia.kernels.tree.variables import displace
 DIFFERENCE = F(3e-5)  # step of central differences of Jᵀs (radians or length scales); their error is about 1e-9
 SOFT_STIFFNESS = F(1e-5)  # stiffness, relative to the force, below which a direction counts as free
 TINY = F(1e-12)
-IDLE_FORCE = F(1e-7)  # force of a contact, relative to the largest; the stiffness of a contact with less is rounding
+IDLE_FORCE = F(1e-7)  # force of a contact, relative to the largest; with a smaller force, its stiffness is rounding
 REGULARIZATION = F(1e-12)  # added to the diagonal of G Gᵀ, which dependent rows make singular
 MAX_CHANGES = 40  # largest number of changes of the active set; the first set is that of the level without C
-STRONG_MULTIPLIER = F(1e-7)  # multiplier relative to the largest gradient: lower levels may not release this bound
+STRONG_MULTIPLIER = F(1e-7)  # multiplier, relative to the largest gradient, above which lower levels keep a bound
 FORCE_NOISE = F(1e-10)  # if no gradient is left: smaller multipliers, relative to the force, are rounding
 
 
@@ -59,7 +59,7 @@ FORCE_NOISE = F(1e-10)  # if no gradient is left: smaller multipliers, relative 
 def constraint_forces(h, first, last):
     """Write to s the constraint forces of the rows above that balance the residual of a level: Gᵀ s = 0.
 
-    The level has rows ``first`` to ``last``, whose residual s must hold before the call. Entries of levels below become
+    The level has rows ``first`` to ``last``; before the call, s holds their residual. Entries of levels below become
     zero; ``A`` and ``c`` are overwritten.
     """
     free = int(h.state[FREE_COUNT])

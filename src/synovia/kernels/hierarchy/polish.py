@@ -38,8 +38,8 @@ MIN_GAIN, MAX_LOSS = (
 )  # relative to 1 + error: smallest gain of the polished level, largest loss of a level above
 UPPER_LOSS = F(1e-11)  # smaller losses of the levels above, over all steps, are rounding
 MAX_RESTORATIONS = 5  # largest number of restoration steps of the levels above after one step of the last level
-RESTORATIONS_AT_BOUNDS = 3  # this many restoration steps, the first ones, keep the active bounds
-AT_BOUND = F(1e-5)  # distance (radians, length scales) from a bound at which it is active: swings end slightly before π
+RESTORATIONS_AT_BOUNDS = 3  # number of restoration steps, from the first on, that keep the active bounds
+AT_BOUND = F(1e-5)  # distance (radians, length scales) at which a bound is active; swings end nearer to π than this
 MIN_DAMPING, MAX_DAMPING = F(1e-4), F(1e7)  # if the short step with the largest damping does not help, no step does
 INCREASE, DECREASE = F(10), F(0.2)
 SHRINK, EXPAND = F(0.3), F(3)  # factors of the largest move after a rejected and an accepted step
@@ -60,7 +60,7 @@ def record_active_bounds(h):
 
 @device
 def fix_recorded_bounds(h, n):
-    """Fix the recorded bounds for a whole step, if the pose is still at them; the first n columns are joints.
+    """Fix columns at their recorded bounds for a whole step, if the pose is still there; the first n are joints.
 
     The coordinates of a ball rotate with the ball, so a recorded bound may have moved.
     """
@@ -164,7 +164,7 @@ def upper_levels_kept(h, count):
 
 @device
 def update_best(h, count):
-    """Store the current errors as the best; levels above keep their lowest, so that small losses never add up."""
+    """Store the errors as the best; levels above the last keep their lowest, so that small losses never add up."""
     for k in range(h.best.shape[0]):
         if k >= count - 1 or h.errors[k] < h.best[k]:
             h.best[k] = h.errors[k]

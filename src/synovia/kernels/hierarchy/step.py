@@ -87,7 +87,7 @@ def write_references(problem, q, h):
     """Write the posture's reference and stiffness of every column; return the weighted distance to the posture.
 
     Without other goals a variable of relative weight w moves by w / (w + STAY_WEIGHT) of the difference, and all others
-    stay. Upper levels that are tried separately have no posture: their steps are those without goals below.
+    stay. If upper levels are tried separately, there is no posture: they step as if there were no goals below.
     """
     largest = F(0)
     for k in range(problem.variables.shape[0]):

@@ -1,7 +1,7 @@
 """The Jacobian family: descend by the steps of ``methods``, with clamps, joint limits and secondary objectives.
 
-A step computes the Jacobian in either form, clamps the error, solves for the step within the limits, and clamps the
-step. Secondary objectives add a motion in the null space (``null_space``). Levenberg-Marquardt and damped least squares
+A step computes the geometric or partial Jacobian, clamps the error, solves for the step within the limits, and clamps
+it. Secondary objectives add a motion in the null space (``null_space``). Levenberg-Marquardt and damped least squares
 without these options have faster kernels, ``arm`` and ``levenberg``.
 """
 

@@ -1,7 +1,7 @@
 """Levenberg-Marquardt for any tree and any goals, with error-scaled damping (Sugihara 2011, eq. 20).
 
-λ = constant + scale · e·e: a short gradient step far from the target becomes a Gauss-Newton step near it. Only a
-constant gives damped least squares (Wampler 1986). The active set of ``active_set`` holds joints at their limits.
+λ = constant + scale · e·e: a short gradient step far from the target becomes a Gauss-Newton step near it. With
+scale = 0 it is damped least squares (Wampler 1986). The active set of ``active_set`` holds joints at their limits.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, step

@@ -25,13 +25,17 @@ from synovia.kernels.layout import (
     ROTATION,
     ROTATION_WEIGHT,
     SCALAR,
+    SWING_X,
+    SWING_X_BACK,
+    SWING_Y,
+    SWING_Y_BACK,
     UPPER,
     VELOCITY,
 )
 from synovia.kernels.math.bounded import solve_free
 from synovia.kernels.math.linear import gram, gram_t, solve_ldl, times
 from synovia.kernels.math.rotations import load_quat
-from synovia.kernels.math.swing_twist import normals
+from synovia.kernels.math.swing_twist import normals, split, to_limit_frame
 from synovia.kernels.math.vectors import TINY, axpy, cross, dot, load, scale
 from synovia.kernels.search.polish import bounded_gradient, hessian
 from synovia.kernels.tree.forward import forward
@@ -139,9 +143,41 @@ def to_box_row(problem, box, v, out):
                 out[i] = dot(w, load(box, i, VELOCITY))
 
 
+@device
+def from_box(problem, box, y, out):
+    """Convert a step from the directions of the box to angular velocities of limited balls."""
+    copy(y, out)
+    for k in range(problem.variables.shape[0]):
+        if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
+            c = problem.variables[k, BLOCK_COLUMN]
+            w = (F(0), F(0), F(0))
+            for i in range(c, c + 3):
+                w = axpy(y[i], load(box, i, VELOCITY), w)
+            out[c], out[c + 1], out[c + 2] = w
+
+
+@device
+def at_seam(problem, q, box):
+    """Return whether q is held at a swing limit where its ellipse changes half-angles, and with them its curvature."""
+    for k in range(problem.variables.shape[0]):
+        if problem.variables[k, BLOCK] == SCALAR or not is_limited(problem.limits, k):
+            continue
+        if box[problem.variables[k, BLOCK_COLUMN], HELD] == F(0):
+            continue
+        sx, sy, _ = split(to_limit_frame(problem.limits, k, load_quat(q, problem.variables[k, BLOCK_Q])))
+        if abs(sx) <= CLOSE and problem.limits[k, SWING_X] != problem.limits[k, SWING_X_BACK]:
+            return True
+        if abs(sy) <= CLOSE and problem.limits[k, SWING_Y] != problem.limits[k, SWING_Y_BACK]:
+            return True
+    return False
+
+
 @apart
 def pull_missed(problem, work, q, targets, v):
-    """Write to work.e the gradient by the residuals of an answer that misses, a minimum; return its mark."""
+    """Write to work.e the gradient by the residuals of an answer that misses, a minimum; return its mark.
+
+    v becomes H⁻¹ v, the motion that the gradient by any parameter of the error depends on.
+    """
     residual(problem, q, work.frames, targets, work.e)
     size = length(work.e)
     left, _ = bounded_gradient(problem, work, targets, q)
@@ -154,13 +190,14 @@ def pull_missed(problem, work, q, targets, v):
         if work.box[i, HELD] != F(0):
             work.box[i, BOX_LOWER] = work.box[i, BOX_UPPER] = F(0)
     to_box_row(problem, work.box, v, work.g)
-    if not solve_free(work.H, FLOOR, work.g, work.box, work.K, work.dq):
+    if not solve_free(work.H, FLOOR, work.g, work.box, work.K, work.dq) or at_seam(problem, q, work.box):
         kink = UNSURE
     most, least = F(0), F(math.inf)
     for i in range(work.g.shape[0]):
         if work.box[i, HELD] == F(0):
             most, least = max(most, work.K[i, i]), min(least, work.K[i, i])
     times(work.J, work.dq, work.e)
+    from_box(problem, work.box, work.dq, v)
     return kink if least > SINGULAR * most else UNSURE
 
 
@@ -212,7 +249,8 @@ def pull_back(ints, floats, targets, q, scratch, v, marks, out):
         targets: (B, goals, 16) complete targets.
         q: (B, nq) answers.
         scratch: Scratch memory of the problem.
-        v: (B, columns) gradients by the Jacobian columns (radians, length scales); overwritten.
+        v: (B, columns) gradients by the Jacobian columns (radians, length scales); overwritten, at misses by the motion
+            that ``pull_missed`` describes.
         marks: (B, 2) 1 for an answer that misses a goal, else 0; then, written, 1 where the answer is at a switch of
             its active limits, UNSURE where it may be singular, undetermined or no minimum, else 0.
         out: (B, 6 goals) gradients by the position (length units) and the rotation (radians) of each target; written.

@@ -30,7 +30,7 @@ def open_scratch(work):
 
 @device
 def write_jacobian(problem, work, targets, q):
-    """Write J at the frames of q, in the form of the settings."""
+    """Write J at the frames of q, by partial derivatives or by cross products, as the settings say."""
     write_built_in(problem, work, targets, q)
     write_custom(problem.general, problem, JACOBIAN, q, work.J)
 

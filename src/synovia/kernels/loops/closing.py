@@ -2,7 +2,7 @@
 
 Each step minimises the rows of all loops within the bounds of the joints, as a level of the hierarchy. Rows that
 depend on others, such as those of a planar loop in space, add nothing. So a pose moves as little as the limits allow.
-Along a path of nearly closed poses it stays in its assembly branch.
+Along a path of nearly closed poses, the assembly branch stays the same.
 
 If the closure error is large, the step is damped and bounded. A loop that cannot close ends at its smallest gap.
 """
@@ -116,7 +116,7 @@ def close(loops, problem, q, limited, steps):
 
 @apart
 def remember_start(loops, problem, q):
-    """Store the pose from which largest moves are measured."""
+    """Store the pose from which joint moves are limited."""
     if loops is None:
         return
     if loops.ints.shape[0] > 0:

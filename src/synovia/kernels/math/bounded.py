@@ -1,8 +1,8 @@
 """Solve a quadratic program with bounds, min y·(H + λ) y / 2 - g·y for lower <= y <= upper, by block pivoting.
 
-Guess which bounds are active and solve for the free unknowns. Then release every bound with a multiplier of the wrong
-sign, and hold every unknown beyond its bound, all at once (Júdice & Pires 1994). A few rounds suffice. If the number
-of wrong marks does not fall for some rounds, change only the last one (Murty 1974), which cannot cycle.
+Mark the bounds that may be active and solve for the free unknowns. Then release every bound with a multiplier of the
+wrong sign, and hold every unknown beyond its bound, all at once (Júdice & Pires 1994). A few rounds suffice. If the
+number of wrong marks does not fall for some rounds, change only the last one (Murty 1974), which cannot cycle.
 """
 
 from synovia.kernels.compiler.jit import F, device
@@ -16,7 +16,7 @@ ROUNDING = F(1e-15)  # excess over a bound (radians or length scales) that count
 
 @device
 def mark_held(box, g, near, slack):
-    """Mark the unknowns that touch a bound and that g pushes against it by more than ``slack`` (rounding)."""
+    """Mark the unknowns at a bound against which g pushes by more than ``slack`` (rounding)."""
     for i in range(g.shape[0]):
         box[i, HELD] = F(0)
         if box[i, BOX_UPPER] <= near and g[i] > slack:
@@ -40,7 +40,7 @@ def free_and_held_gradient(box, g, near, slack):
 
 @device
 def solve_free(H, damping, g, box, K, y):
-    """Write y: held unknowns at their bounds, the rest from the linear system. Return whether y is a minimum."""
+    """Write y: held unknowns are at their bounds, the others solve the linear system. Return whether y is a minimum."""
     n = g.shape[0]
     for i in range(n):
         if box[i, HELD] != F(0):

@@ -44,8 +44,8 @@ def transpose(A):
 def solve_ldl(A, b, n):
     """Solve A x = b in place for the first n unknowns by A = L D Lᵀ, without square roots.
 
-    A is symmetric positive definite, given by its lower triangle, and overwritten with the factors. An unknown whose
-    pivot is not positive, by rounding, becomes 0.
+    A is symmetric positive definite, given by its lower triangle, and overwritten with the factors. If rounding makes a
+    pivot zero or negative, its unknown becomes 0.
     """
     for i in range(n):
         for j in range(i):

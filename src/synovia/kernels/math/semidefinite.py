@@ -11,9 +11,9 @@ SMALLEST_PIVOT = F(1e-12)  # fraction of the largest pivot; for A = J Jᵀ, abou
 def solve_semidefinite(A, b, order, n):
     """Solve A x = b for a symmetric positive semi-definite (n, n) block A with b in its range.
 
-    Eliminate symmetrically, the largest pivot first, without damping. When all remaining pivots are rounding, set their
-    unknowns to zero, which also solves the system. Both triangles of A are read and overwritten, and x replaces b. The
-    row numbers of A in the order of their pivots are written to ``order`` (n,), as floats.
+    Eliminate symmetrically, the largest pivot first, without damping. When all remaining pivots are rounding errors,
+    set their unknowns to zero, which also solves the system. Both triangles of A are read and overwritten, and x
+    replaces b. The row numbers of A in the order of their pivots are written to ``order`` (n,), as floats.
 
     Returns:
         The rank.

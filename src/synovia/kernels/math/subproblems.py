@@ -96,7 +96,7 @@ def turns_to_plane(z, p, h, d):
 
 @inline
 def half_width(turn, length, d):
-    """Return ``half`` of ``turns_to_plane`` for a ``Turn`` of a point of this length, and its sine and cosine."""
+    """Return the angle ``half`` of ``turns_to_plane``, and its sine and cosine; ``length`` is that of p."""
     if turn.size <= ALONG * ALONG * length:
         return F(0), (F(0), F(1))
     return double_arcsine((F(1) - (d - turn.constant) / turn.size) * F(0.5))

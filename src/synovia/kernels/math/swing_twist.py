@@ -109,7 +109,7 @@ def nearest_on_ellipse(x, y, a, b):
 
 @inline
 def wrap(angle):
-    """Return the angle in (-pi, pi]."""
+    """Return the angle plus a multiple of 2 pi, in (-pi, pi]."""
     return angle - F(2) * PI * math.ceil((angle - PI) / (F(2) * PI))
 
 

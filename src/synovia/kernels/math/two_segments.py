@@ -22,7 +22,7 @@ OPPOSITE = F(1e-7)  # sine below which two directions count as opposite
 
 
 class DistanceCurve(NamedTuple):
-    """The distance as a function of the turn, and the limits of the turn."""
+    """The distance of the tip from the root as a function of the turn, and the limits of the turn."""
 
     most: float  # squared distance at φ
     wide: float  # 2 h: the range of the squared distance is from most - 2 wide to most
@@ -40,7 +40,7 @@ def turn_about(n, angle):
 
 @inline
 def distance_curve(U, V, n, lower, upper):
-    """Return the distance as a function of a turn about n within [lower, upper]."""
+    """Return the distance of the tip from the root as a function of a turn about n within [lower, upper]."""
     along = dot(U, n) * dot(V, n)
     a, b = dot(U, V) - along, dot(U, cross(n, V))
     h = math.sqrt(a * a + b * b)
@@ -50,7 +50,7 @@ def distance_curve(U, V, n, lower, upper):
 
 @inline
 def distance2(curve, angle):
-    """Return the squared distance after a turn."""
+    """Return the squared distance of the tip from the root after a turn."""
     s, _ = sincos(F(0.5) * (angle - curve.phi))
     return max(curve.most - F(2) * curve.wide * s * s, F(0))
 
@@ -72,7 +72,7 @@ def nearest_turn(angle, at, lower, upper):
 
 @device
 def distance_range(curve):
-    """Return the smallest and the largest distance within the allowed turns."""
+    """Return the smallest and the largest distance of the tip from the root within the allowed turns."""
     one, other = distance2(curve, max(curve.lower, F(-1e6))), distance2(curve, min(curve.upper, F(1e6)))
     nearest, farthest = min(one, other), max(one, other)
     if nearest_turn(curve.phi, F(0), curve.lower, curve.upper)[1]:

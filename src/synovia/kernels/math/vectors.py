@@ -51,7 +51,7 @@ def norm(a):
 
 @inline
 def reject(a, u):
-    """Return the part of a normal to the unit vector u."""
+    """Return a - (a·u) u, the part of ``a`` that is normal to the unit vector u."""
     return axpy(-dot(a, u), u, a)
 
 

@@ -6,12 +6,14 @@ interval m_i ± w_i. Three bounds exclude boxes, or portions of boxes, in which 
 
 * Ball: carry a ball that holds the tip from the tip to the base. A hinge of half-width w ≤ 90° turns a point at
   distance ρ from its axis along an arc; the ball about the middle of its chord has the radius ρ sin w.
-* Direction: with e the unit vector from the tip x at the centre of the box to the target t, and D_j the largest speed
-  of the tip per unit of joint j (a bound that the ball gives), the box is empty if
-  e·(t - x) > Σ |e·J_i| w_i + Σ_j D_j w_j (w_j/2 + Σ_{i<j} w_i), where hinges alone count in the last two sums of w.
-* Contraction: solve the linear part for three joints, with the same remainder of second order, and shrink their
-  intervals. So three equations take three dimensions out of the search. If there are only two good pivots, as for a
-  direction, solve for two joints in the plane of their columns.
+* Direction: with e the unit vector from the tip x at the centre of the box to the target t, and H_ij the second
+  derivatives, the box is empty if e·(t - x) > Σ |e·J_i| w_i + Σ_{i<=j} |e·H_ij| w_i w_j (half of it for i = j) + R,
+  where R = Σ_j D_j w_j (S² + S t + t²/3) / 2 bounds the terms of third order. D_j is the largest speed of the tip per
+  unit of joint j, which the ball gives, S the sum of the half-widths of the hinges before j, and t that of j if it is
+  a hinge. In wide boxes, Σ_j D_j w_j (S + t/2) bounds all terms from the second order on.
+* Contraction: solve the linear equations of all parts for the joints by least squares, weighted by the remainders and
+  regularised, and shrink each interval to what the same remainders leave. Near a pose outside the limits, this finds
+  that no pose is inside.
 
 The search writes what it did as tokens. ``ik.proofs.check`` verifies them without this file. Merlet 2009; Porta, Ros,
 Thomas, Torras 2005.
@@ -19,17 +21,18 @@ Thomas, Torras 2005.
 
 import math
 
-from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.compiler.jit import F, device, entry
 from synovia.kernels.math.rotations import apply, column, identity, matmul, origin_of, rotation_of, turn_z
-from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, store, sub
+from synovia.kernels.math.vectors import add, axpy, cross, load, norm, scale, store, sub
 
-# columns of the memory of the search, one row for each joint; the elimination also uses the three rows behind them
-COS, SIN, SPEED, JX, AX, OX, CENTRE, HALF, E0, GAIN = 0, 1, 2, 3, 6, 9, 12, 13, 14, 17
-MEMORY_WIDTH, MEMORY_ROWS = 18, 4
+# columns of the memory of the search, one row for each joint
+COS, SIN, CUT, GROWTH, SPEED, JX, AX, OX, CENTRE, HALF, GAIN = 0, 1, 2, 3, 4, 5, 8, 11, 14, 15, 16
+MEMORY_WIDTH = 17
 # kinds of joints for a part: it does not move the part, turns it, or slides it
 RESTS, TURNS, SLIDES = -1, 0, 1
-# numbers of a part: the target, the distance to exclude, the length scale, the largest number of boxes of a call
-NEAR, SCALE, CALLS, NUMBERS = 3, 4, 5, 6
+# numbers of a part: the target, the distance to exclude, the length scale, the largest number of boxes of a call, and
+# for one box, in the unit of its equations: the distance, and bounds of what is missing in linear and quadratic ones
+NEAR, SCALE, CALLS, AWAY, SECOND, THIRD, NUMBERS = 3, 4, 5, 6, 7, 8, 9
 # elements of the state: boxes on the stack, tokens, smallest distance of a centre from the target of the first part
 BOXES, TOKENS, NEAREST, STATE_SIZE = 0, 1, 2, 3
 # tokens of excluded boxes, the last two less twice the part; from 0 on, the joint of a split, then contractions
@@ -41,13 +44,25 @@ ROUGH = F(3)  # motion of the tip in a box, relative to the reach, above which t
 USEFUL = F(0.7)  # factor by which the contractions have to shrink a box to be repeated
 SOFT = F(0.95)  # share of an interval below which a contraction shrinks it
 REPEATS = 4  # largest number of contractions of a box by each part in a row
-PIVOT = F(1e-6)  # smallest pivot relative to the largest
+RIDGE = F(0.05)  # regularisation of the least squares; ``ik.proofs.check`` has the same
+LEAST = F(0.05)  # share of its own equation below which a joint does not shrink; likewise
+WIDER = F(1e-6)  # of an interval: rounding of the least squares
 MARGIN = F(1e-9)  # of the reach: rounding
 
 
 @device
+def open_box(memory, n, first):
+    """Write the sines and cosines of the joints of a box from joint ``first`` on."""
+    for i in range(first, n):
+        m, w = memory[i, CENTRE], memory[i, HALF]
+        memory[i, COS], memory[i, SIN] = math.cos(m), math.sin(m)
+        memory[i, CUT] = math.cos(w) if w < QUARTER else F(0)
+        memory[i, GROWTH] = math.sin(w) if w < QUARTER else F(1)
+
+
+@device
 def carry(fixed, kinds, part, memory, first):
-    """Carry the ball that holds the tip to the frame before joint ``first``; write cosines, sines and speeds.
+    """Carry the ball that holds the tip to the frame before joint ``first``; write speeds.
 
     Returns:
         (centre, radius).
@@ -65,12 +80,10 @@ def carry(fixed, kinds, part, memory, first):
         elif kinds[part, i] < F(0):
             memory[i, SPEED] = F(0)
         else:
-            c, s = math.cos(m), math.sin(m)
-            memory[i, COS], memory[i, SIN] = c, s
+            c, s, cut = memory[i, COS], memory[i, SIN], memory[i, CUT]
             rho = math.sqrt(p[0] * p[0] + p[1] * p[1])
             memory[i, SPEED] = rho + r
-            cut = math.cos(w) if w < QUARTER else F(0)
-            r += rho * math.sin(w) if w < QUARTER else rho
+            r += rho * memory[i, GROWTH]
             p = (c * p[0] - s * p[1]) * cut, (s * p[0] + c * p[1]) * cut, p[2]
         p = add(apply(rotation_of(fixed, base + i), p), origin_of(fixed, base + i))
     return p, r
@@ -101,89 +114,121 @@ def linearize(fixed, kinds, part, memory):
 
 
 @device
-def remainder(kinds, part, memory):
-    """Return the bound of the terms of second order."""
-    rest, before = F(0), F(0)
+def remainders(kinds, part, memory):
+    """Return bounds of all terms from the second order on, and of those from the third order on."""
+    second, third, before = F(0), F(0), F(0)
     for i in range(kinds.shape[1]):
-        w = memory[i, HALF]
-        turns = w if kinds[part, i] == F(0) else F(0)
-        rest += memory[i, SPEED] * w * (F(0.5) * turns + before)
-        before += turns
-    return rest
-
-
-@inline
-def solution_row(memory, n, k, normal):
-    """Return row k of the inverse of the pivot columns, without its component along a normal."""
-    y = memory[n + 1, E0 + k], memory[n + 2, E0 + k], memory[n + 3, E0 + k]
-    return axpy(-dot(y, normal), normal, y)
+        most, t = memory[i, SPEED] * memory[i, HALF], memory[i, HALF] if kinds[part, i] == F(0) else F(0)
+        second += most * (before + t / F(2))
+        third += most * (before * before + before * t + t * t / F(3)) / F(2)
+        before += t
+    return second, third
 
 
 @device
-def contract(n, memory, e, rest):
-    """Shrink the intervals of three or two joints by the linear equations; see the module.
+def put_equations(kinds, part, memory, rows, e, unit):
+    """Write the three quadratic equations of a part for the place in the box, from -1 to 1, divided by a unit."""
+    n, k = kinds.shape[1], 3 * part
+    f = F(1) / unit
+    at = n + 1
+    for i in range(n):
+        w = memory[i, HALF] * f
+        J = load(memory, i, JX)
+        rows[k, i], rows[k + 1, i], rows[k + 2, i] = w * J[0], w * J[1], w * J[2]
+        z = load(memory, i, AX)
+        for j in range(i, n):
+            v = scale(w * memory[j, HALF], cross(z, load(memory, j, JX)))
+            v = scale(F(0.5) if i == j else F(1), v)
+            turns = kinds[part, i] == F(0)
+            rows[k, at], rows[k + 1, at], rows[k + 2, at] = v if turns else (F(0), F(0), F(0))
+            at += 1
+    rows[k, n], rows[k + 1, n], rows[k + 2, n] = e[0] * f, e[1] * f, e[2] * f
+
+
+@device
+def falls_short(rows, n, part, unit, e, d, near, second, third):
+    """Return whether the motion towards the target, which is d away, is too short in the whole box."""
+    k = 3 * part
+    first, curved = F(0), third * d
+    for i in range(n):
+        first += abs(rows[k, i] * e[0] + rows[k + 1, i] * e[1] + rows[k + 2, i] * e[2])
+    if unit * first + near * d > d * d:
+        return False
+    for i in range(n + 1, rows.shape[1]):
+        curved += unit * abs(rows[k, i] * e[0] + rows[k + 1, i] * e[1] + rows[k + 2, i] * e[2])
+    return unit * first + min(second * d, curved) + near * d < d * d
+
+
+@device
+def invert(A):
+    """Replace the positive definite first columns of A (n, n + 1) by their inverse."""
+    n = A.shape[0]
+    for k in range(n):
+        d = F(1) / A[k, k]
+        for j in range(n):
+            A[k, j] *= d
+        A[k, k] = d
+        for i in range(n):
+            if i != k:
+                t = A[i, k]
+                A[i, k] = F(0)
+                for j in range(n):
+                    A[i, j] -= t * A[k, j]
+
+
+@device
+def contract(numbers, memory, rows, inverse):
+    """Shrink the intervals of the joints by the equations of all parts; see the module.
 
     Returns:
-        (the factor of the volume, negative if the box is empty; the token, 0 without two good pivots).
+        The factor of the volume; negative if the box is empty.
     """
+    n, parts, width = inverse.shape[0], numbers.shape[0], rows.shape[1]
+    combined = rows[3 * parts]
     for i in range(n):
-        for k in range(3):
-            memory[i, E0 + k] = memory[i, JX + k]
-    for k in range(3):
-        memory[n, E0 + k] = e[k]
-        for m in range(3):
-            memory[n + 1 + m, E0 + k] = F(1) if m == k else F(0)
-    first = F(0)
-    u0, u1, u2 = n, n, n
-    for k in range(3):
-        best, at, row = F(0), -1, k
+        for j in range(n + 1):
+            inverse[i, j] = RIDGE if i == j else F(0)
+    for r in range(3 * parts):
         for i in range(n):
-            if i != u0 and i != u1:
-                for j in range(k, 3):
-                    size = abs(memory[i, E0 + j]) * memory[i, HALF]
-                    if size > best:
-                        best, at, row = size, i, j
-        first = max(first, best)
-        if at < 0 or best < PIVOT * first:
-            break
-        if k == 0:
-            u0 = at
-        elif k == 1:
-            u1 = at
-        else:
-            u2 = at
-        f = F(1) / memory[at, E0 + row]
-        for i in range(n + 4):
-            value = memory[i, E0 + row] * f
-            memory[i, E0 + row] = memory[i, E0 + k]
-            memory[i, E0 + k] = value
-        for j in range(3):
-            if j != k:
-                g = memory[at, E0 + j]
-                for i in range(n + 4):
-                    memory[i, E0 + j] -= g * memory[i, E0 + k]
-    if u1 == n:
-        return F(1), 0
-    normal = F(0), F(0), F(0)
-    if u2 == n:
-        normal = cross(load(memory, u0, JX), load(memory, u1, JX))
-        normal = scale(F(1) / norm(normal), normal)
+            t = rows[r, i]
+            for j in range(n + 1):
+                inverse[i, j] += t * rows[r, j]
+    invert(inverse)
     shrunk = F(1)
-    for k in range(3 if u2 < n else 2):
-        at = u0 if k == 0 else (u1 if k == 1 else u2)
-        y = solution_row(memory, n, k, normal)
-        h = rest * norm(y)
-        for i in range(n):
-            if i != u0 and i != u1 and i != u2:
-                h += abs(dot(y, load(memory, i, JX))) * memory[i, HALF]
-        c, m, w = dot(y, e), memory[at, CENTRE], memory[at, HALF]
-        low, high = max(-w, c - h), min(w, c + h)
-        if high - low < -MARGIN * (F(1) + w):
-            shrunk = F(-1)
-        elif shrunk > F(0):
-            shrunk *= max(high - low, F(0)) / (F(2) * w)
-        memory[at, CENTRE], memory[at, HALF] = m + F(0.5) * (low + high), F(0.5) * (high - low)
-    return shrunk, n + u0 + (n + 1) * (u1 + (n + 1) * u2)
+    for i in range(n):
+        own = F(1) - RIDGE * inverse[i, i]
+        if own < LEAST:
+            continue
+        c = h = second = third = F(0)
+        for j in range(n):
+            c += inverse[i, j] * inverse[j, n]
+            h += RIDGE * abs(inverse[i, j]) if j != i else F(0)
+        for k in range(n + 1, width):
+            combined[k] = F(0)
+        for part in range(parts):
+            square = F(0)
+            for r in range(3 * part, 3 * part + 3):
+                y = F(0)
+                for j in range(n):
+                    y += inverse[i, j] * rows[r, j]
+                square += y * y
+                for k in range(n + 1, width):
+                    combined[k] += y * rows[r, k]
+            size = math.sqrt(square)
+            h += size * numbers[part, AWAY]
+            second += size * numbers[part, SECOND]
+            third += size * numbers[part, THIRD]
+        for k in range(n + 1, width):
+            third += abs(combined[k])
+        h += min(second, third)
+        low, high = max((c - h) / own - WIDER, F(-1)), min((c + h) / own + WIDER, F(1))
+        if low >= high:
+            return F(-1)
+        w = memory[i, HALF]
+        memory[i, CENTRE] += F(0.5) * (low + high) * w
+        memory[i, HALF] = F(0.5) * (high - low) * w
+        shrunk *= F(0.5) * (high - low)
+    return shrunk
 
 
 @device
@@ -217,15 +262,17 @@ def split(kinds, memory, stack, state, depth, speed):
 
 
 @entry
-def search_boxes(fixed, kinds, numbers, stack, memory, tokens, state):
+def search_boxes(fixed, kinds, numbers, stack, memory, rows, inverse, tokens, state):
     """Search as many boxes of the stack as there is room for tokens, or as given.
 
     Args:
         fixed: (parts (n + 1), 12) transforms of each part before each joint and to the tip; joints act on their z axes.
         kinds: (parts, n) how each joint moves each part: RESTS, TURNS or SLIDES.
-        numbers: (parts, 6) of each part: target, distance to exclude, scale; and the number of boxes of this call.
+        numbers: (parts, 9) of each part: target, distance to exclude, scale; the number of boxes of this call; scratch.
         stack: (k, 2n + 1) boxes: centres, half-widths, depth.
-        memory: (n + 4, 18) scratch memory; its centres are a pose that was found.
+        memory: (n, 17) scratch memory; its centres are a pose that was found.
+        rows: (3 parts + 1, (n + 1) (n + 2) / 2) scratch memory: equations.
+        inverse: (n, n + 1) scratch memory: the matrix of the least squares.
         tokens: (t, 2) int32 tokens and their depths.
         state: (3,) boxes on the stack, tokens written, smallest distance of a centre from the first target.
 
@@ -236,7 +283,7 @@ def search_boxes(fixed, kinds, numbers, stack, memory, tokens, state):
     for _ in range(int(numbers[0, CALLS])):
         if state[BOXES] < F(1):
             return PROVED
-        room = F(REPEATS * parts + 2)
+        room = F(REPEATS + 2)
         if state[BOXES] + F(2) > F(stack.shape[0]) or state[TOKENS] + room > F(tokens.shape[0]):
             return FULL
         state[BOXES] -= F(1)
@@ -246,15 +293,16 @@ def search_boxes(fixed, kinds, numbers, stack, memory, tokens, state):
         depth = int(box[2 * n])
         gone = False
         for _repeat in range(REPEATS):
-            useful, met = F(1), 0
+            open_box(memory, n, 0)
+            met = rough = 0
             for i in range(n):
                 memory[i, GAIN] = F(0)
             for part in range(parts):
                 near, size = numbers[part, NEAR], numbers[part, SCALE]
-                margin = MARGIN * size
+                near += MARGIN * size
                 target = numbers[part, 0], numbers[part, 1], numbers[part, 2]
                 p, r = carry(fixed, kinds, part, memory, 0)
-                if norm(sub(p, target)) - r > near + margin:
+                if norm(sub(p, target)) - r > near:
                     put(tokens, state, BALL - 2 * part, depth)
                     gone = True
                     break
@@ -262,40 +310,43 @@ def search_boxes(fixed, kinds, numbers, stack, memory, tokens, state):
                 for i in range(n):
                     moved += memory[i, SPEED] * memory[i, HALF]
                     memory[i, GAIN] += memory[i, SPEED] / size
-                if moved > ROUGH * size:
-                    continue
+                rough += 1 if moved > ROUGH * size else 0
                 e = sub(target, linearize(fixed, kinds, part, memory))
                 d = norm(e)
                 if part == 0:
                     state[NEAREST] = min(state[NEAREST], d)
-                if d <= near:
+                if d <= numbers[part, NEAR]:
                     met += 1
                     if met == parts:
                         return FOUND
-                rest = remainder(kinds, part, memory) + near + margin
-                most = rest * d
-                for i in range(n):
-                    most += abs(dot(load(memory, i, JX), e)) * memory[i, HALF]
-                if most < d * d:
+                second, third = remainders(kinds, part, memory)
+                unit = second + near
+                put_equations(kinds, part, memory, rows, e, unit)
+                if falls_short(rows, n, part, unit, e, d, near, second, third):
                     put(tokens, state, DIRECTION - 2 * part, depth)
                     gone = True
                     break
-                for i in range(n):  # a box that is kept as it is has not to be restored
-                    box[i], box[n + i] = memory[i, CENTRE], memory[i, HALF]
-                shrunk, token = contract(n, memory, e, rest)
-                if shrunk > SOFT or token == 0:
-                    for i in range(n):
-                        memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
-                    continue
-                put(tokens, state, token + part * (n + 1) * (n + 1) * (n + 1), depth)
-                depth += 1
-                met = 0
-                useful *= shrunk
-                if shrunk < F(0):
-                    put(tokens, state, EMPTY, depth)
-                    gone = True
-                    break
-            if gone or useful > USEFUL:
+                numbers[part, AWAY], numbers[part, SECOND], numbers[part, THIRD] = (
+                    near / unit,
+                    second / unit,
+                    third / unit,
+                )
+            if gone or rough == parts:
+                break
+            for i in range(n):  # a box that is kept as it is has not to be restored
+                box[i], box[n + i] = memory[i, CENTRE], memory[i, HALF]
+            shrunk = contract(numbers, memory, rows, inverse)
+            if shrunk > SOFT:
+                for i in range(n):
+                    memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
+                break
+            put(tokens, state, n, depth)
+            depth += 1
+            if shrunk < F(0):
+                put(tokens, state, EMPTY, depth)
+                gone = True
+                break
+            if shrunk > USEFUL:
                 break
         if not gone:
             here = int(state[TOKENS])

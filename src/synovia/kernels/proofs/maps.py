@@ -21,6 +21,7 @@ from synovia.kernels.proofs.boxes import (
     TOKENS,
     WIDEST,
     carry,
+    open_box,
     put,
     split,
 )
@@ -78,7 +79,7 @@ def paint(fixed, kinds, plane, stack, memory, cells, sums, state):
         kinds: (1, n) kinds of joints.
         plane: (5,) size of a cell, smallest height, margin, the largest number of boxes of this call, joint after k.
         stack: (s, 2n + 1) boxes.
-        memory: (n + 4, 18) scratch memory.
+        memory: (n, 17) scratch memory.
         cells: (rows, columns) int32, 1 if painted.
         sums: (rows + 1, columns + 1) int32, numbers of cells before each row and column that earlier calls painted.
         state: (3,) boxes on the stack first.
@@ -96,6 +97,7 @@ def paint(fixed, kinds, plane, stack, memory, cells, sums, state):
         box = stack[int(state[BOXES])]
         for i in range(n):
             memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
+        open_box(memory, n, first)
         p, r = carry(fixed, kinds, 0, memory, first)
         i0, i1, j0, j1 = rectangle(plane, p, r, cells.shape)
         if painted(sums, i0, i1, j0, j1) == (i1 - i0 + 1) * (j1 - j0 + 1):
@@ -119,7 +121,7 @@ def search_map(fixed, kinds, plane, sums, stack, memory, tokens, state):
         plane: (4,) as in ``paint``; the margin includes the distance to exclude.
         sums: (rows + 1, columns + 1) int32, numbers of painted cells before each row and column.
         stack: (s, 2n + 1) boxes.
-        memory: (n + 4, 18) scratch memory.
+        memory: (n, 17) scratch memory.
         tokens: (t, 2) int32 tokens and their depths.
         state: (3,) boxes on the stack, and tokens.
 
@@ -138,6 +140,7 @@ def search_map(fixed, kinds, plane, sums, stack, memory, tokens, state):
         for i in range(n):
             memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
         depth = int(box[2 * n])
+        open_box(memory, n, 0)
         p, r = carry(fixed, kinds, 0, memory, 0)
         i0, i1, j0, j1 = rectangle(plane, p, r, shape)
         if painted(sums, i0, i1, j0, j1) == 0:

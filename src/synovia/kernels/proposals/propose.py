@@ -185,7 +185,7 @@ def propose(ints, floats, problem, targets, skipped, q):
     Args:
         ints: The packed problem, integers.
         floats: The packed problem, float64 values, with learned starts.
-        problem: The problem, opened.
+        problem: The tables of the problem.
         targets: (goals, 17), complete.
         skipped: Number of fitting poses to skip.
         q: (nq,); values that are not learned are unchanged.

@@ -1,24 +1,27 @@
-"""Feet that stand, tick by tick: when points of the source's feet have contact, and where those of the target stay."""
+"""Contacts of feet, tick by tick: find which points of the source's feet stand, and where the target's points stay."""
 
 import math
 
 from synovia.kernels.compiler.jit import F, entry
 from synovia.kernels.math.vectors import add, axpy, dot, load, norm, scale, store, sub
 
-# Columns of the thresholds of a point: heights at which contact begins and ends, and below which it is on tiptoe
+# Columns of the thresholds of a point: heights at which contact begins and ends, and below which the foot is on tiptoe
 BEGINS, ENDS, TIPTOE = 0, 1, 2
-# Motions at which contact begins and ends, motion of a point at rest, and ticks for which a point is slow or at rest
+# Settings: motions below which contact begins, below which it lasts, and below which a point is at rest; ticks for
+# which a high point must be slow, or at rest, to have contact
 SLOW_BEGINS, SLOW_ENDS, RESTS, SLOW_FOR, RESTS_FOR = 0, 1, 2, 3, 4
 # Columns of the state of a point: ticks for which it has been slow, and at rest; whether it has contact although it is
 # high; and whether it has contact
 SLOW, STILL, AWAY, STANDS = 0, 1, 2, 3
 WATCH_THRESHOLDS, WATCH_SETTINGS, WATCH_STATE = 3, 5, 4
 
-# Settings of corrections: seconds per tick, share by which a standing point returns to its height in a tick, length of
-# corrections that count as zero, rates at which a point swings and rolls, and the upward direction
+# Settings of corrections: seconds per tick; fraction of its height error that a standing point loses in a tick; largest
+# correction that counts as zero; rates (1/s) at which corrections of swinging and of rolling points change; upward
+# direction
 STEP, LEVELING, NONE, SWING, ROLL, UP = 0, 1, 2, 3, 4, 5
-# Columns of the state of a point: what it does; its place while it stands; its correction, velocity, goal, offset from
-# the goal and its velocity, (3,) each; and the rate at which the offset fades
+# Columns of the state of a point: what it does (``SWINGS`` and the following); its position while it stands; its
+# correction, the velocity and the goal of the correction, the offset from the goal and the velocity of the offset, (3,)
+# each; the rate at which the offset fades; what the point does next
 DOES, HOLD, NOW, SPEED, GOAL, OFF, DRIFT, PACE, NEXT = 0, 1, 4, 7, 10, 13, 16, 19, 20
 PLANT_SETTINGS, PLANT_STATE = 8, 21
 SWINGS, STAYS, ROLLS = F(0), F(1), F(2)
@@ -56,8 +59,8 @@ def watch_contacts(places, before, up, thresholds, settings, state):
 def plant_points(own, stands, mates, settings, state, places):
     """Write where points of the target's feet should be.
 
-    A point that begins to stand keeps its position. In all other changes, its correction moves to its new goal with
-    critical damping, exactly over the tick.
+    A point that begins to stand keeps its position. After any other change, its correction moves to the new goal with
+    critical damping, solved exactly over each tick.
 
     Args:
         own: Positions of the points without corrections, (n, 3).

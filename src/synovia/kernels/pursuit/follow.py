@@ -62,7 +62,7 @@ MET = F(1e-7)  # largest error of level 0 (length scales or radians) that counts
 
 @inline
 def open_pursuit(problem, memory):
-    """Open the scratch memory of ``pursue``."""
+    """Return the tables in ``memory``."""
     sizes = problem.residuals, problem.columns, problem.variables.shape[0], problem.goals.shape[0]
     return _open(memory, sizes)
 
@@ -99,7 +99,7 @@ def root_weight(top, weight):
 
 @device
 def weigh_rows(problem, work, p, weights, hard):
-    """Scale the rows of J as ``weigh_errors`` does; write the damping of each column by level 0.
+    """Scale the rows of J by the roots of their goals' weights; write the damping of each column by level 0.
 
     ``hard`` is the squared error of level 0.
     """
@@ -241,7 +241,7 @@ def pursue(ints, floats, targets, weights, settings, memory, scratch, out):
         floats: Values of the problem; ``moves`` are the largest moves per frame.
         targets: (T, goals, 17), as for solvers.
         weights: (T, goals), relative to those of the problem; 0 switches a goal off.
-        settings: See ``layout``.
+        settings: See ``layout.PURSUIT_STEPS`` and the following.
         memory: Scratch memory, the tables of ``layout.PURSUED``.
         scratch: Scratch memory of the problem.
         out: (T + 1, nq): the pose before the first frame; the poses of all frames are written after it.

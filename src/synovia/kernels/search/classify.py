@@ -10,20 +10,27 @@ its goals never loads it, and it is compiled once for all solvers but full-body,
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, apart, entry, perform
+from synovia.kernels.compiler.jit import F, algorithm, apart, device, entry, perform
+from synovia.kernels.compiler.views import matrix
 from synovia.kernels.goals.clearance import forget_contacts
 from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.jacobian.active_set import damped_move
 from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
     CLASSIFY,
     CONFLICT,
+    FINALISTS,
     FIRST_RESIDUAL,
     LEVEL,
     LIMITED,
     NO_GAIN,
+    OTHERS,
     POLISH_POSES,
+    POSE_MORE,
     REACHED,
     RESIDUALS,
+    SCALAR,
     STALLED,
     STATUS,
     STEPS_SPENT,
@@ -34,22 +41,25 @@ from synovia.kernels.loops.ties import has_loops, has_priorities
 from synovia.kernels.math.bounded import free_and_held_gradient
 from synovia.kernels.search.finish import SAME_MINIMUM, Refinement, finish_rows
 from synovia.kernels.search.multistart import meets_goals
-from synovia.kernels.search.polish import GRADIENT_NOISE, polish_to_minimum
+from synovia.kernels.search.polish import CONVERGED, GRADIENT_NOISE, polish_to_minimum
 from synovia.kernels.tree.chart import NEAR, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_row, open_work, pose_goals_only, with_steps
+from synovia.kernels.tree.variables import step_unit
 
 POLISH_STEPS = 200
 COARSE_STEPS = 12  # largest number of steps from a random start: enough to rank the minima
 ROUNDS = 16  # rounds of 25 restarts; one round finds about half of the answers that 100 attempts missed
 DAMPING_SHARE, DECREASE, INCREASE = F(0.6), F(0.7), F(4)  # first damping relative to √cost, and factors of the damping
 STATIONARY = F(1e-5)  # gradient relative to the residual below which a pose is stationary
+NEAR_START = F(0.1)  # largest change (quaternion entries, radians, length scales) of a pose that is near its start
+BEFORE = 1  # row of the stored poses for the pose before the polish; finalists use this row only later
 CANCELS = F(1e-3)  # sum of gradients, relative to the largest gradient, below which the gradients cancel
 
 
 @apart
 def level_gradient(work, first, last, slack):
-    """Compute the gradient of residual rows ``first`` to before ``last`` from J, e and the box in work.
+    """Compute the gradient of the residual rows ``first`` to ``last`` - 1 from J, e and the box in work.
 
     Returns:
         (largest entry that no limit holds back, largest entry that a limit holds back).
@@ -158,7 +168,49 @@ def polish(problem, work, targets, q):
     return taken, F(converged)
 
 
-REFINEMENT = Refinement(coarse_descent, polish, polish, None, COARSE_STEPS, SAME_MINIMUM, ROUNDS)
+@device
+def is_near(problem, q, start):
+    """Return whether q is near its start."""
+    for k in range(problem.variables.shape[0]):
+        at, scalar = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK] == SCALAR
+        near = NEAR_START * (step_unit(problem.limits, k, problem.reach) if scalar else F(1))
+        for i in range(at, at + (1 if scalar else 4)):
+            if not abs(q[i] - start[i]) <= near:
+                return False
+    return True
+
+
+@algorithm
+def first_polish(problem, work, targets, q):
+    """Polish q; if the start of the problem is near q, polish the start instead, unless that leads to a worse pose.
+
+    In directions that no goal notices, the steps of a solver differ from those of Newton's method. From the start,
+    Newton's method alone decides, so the answer is the minimum nearest to the start. Problems that differ little have
+    answers that differ little, if they are solved from the same pose.
+
+    Returns:
+        (steps, 1 if it converged or meets the goals, else 0).
+    """
+    nq = q.shape[0]
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, nq + POSE_MORE)
+    taken = 0
+    if stored[0, nq + 1] == F(0) and is_near(problem, q, stored[0]):  # the answer of a restart has another number
+        forward(problem.tree, q, work.frames)
+        cost, _ = residual(problem, q, work.frames, targets, work.e)
+        copy(q, stored[BEFORE])
+        for i in range(nq):
+            q[i] = stored[0, i]
+        taken, converged = polish_to_minimum(problem, work, targets, q, POLISH_STEPS)
+        lowest, worst = residual(problem, q, work.frames, targets, work.e)
+        if worst <= F(1) or lowest <= cost * (F(1) + CONVERGED):
+            return taken, F(converged)
+        for i in range(nq):
+            q[i] = stored[BEFORE, i]
+    more, converged = polish_to_minimum(problem, work, targets, q, POLISH_STEPS)
+    return taken + more, F(converged)
+
+
+REFINEMENT = Refinement(coarse_descent, polish, first_polish, None, COARSE_STEPS, SAME_MINIMUM, ROUNDS)
 
 
 @entry

@@ -4,9 +4,9 @@ The stop rules are the same for all solvers. An attempt ends when its steps are 
 work), or when a step moves nothing even after a nudge. It also ends when the cost has not fallen enough in the last
 ``patience`` steps, because another start is then cheaper than more steps.
 
-Some solvers have their own loops. These also apply ``falls_slowly`` and ``INSIDE``: ``jacobian.arm`` and ``simd.arm``,
+Some solvers have their own loops, which apply ``falls_slowly`` and ``INSIDE`` too: ``jacobian.arm`` and ``simd.arm``,
 which keep their frames in registers; ``heuristic.fabrik_chain`` and ``simd.fabrik_chain`` (its rule is ``goes_on``),
-which move points and compute q at the end; and ``hierarchy.descent``, which compares poses level by level. These have
+which move points and compute q at the end; and ``hierarchy.descent``, which compares poses level by level. Others have
 their own stop rules: ``jacobian.chain_newton``, which iterates on multipliers and not on q, ``jacobian.null_space``,
 ``search.polish`` and ``closed_form.limbs``.
 

@@ -99,7 +99,7 @@ def store_start(work, start, attempt):
 
 @inline
 def restarts_left(problem, row, again):
-    """Return the number of restarts that a missed problem may still take, in the first round or ``again``.
+    """Return how many restarts a missed problem may still take in the first round, or in a further one if ``again``.
 
     A problem that was proved unreachable had one attempt; any other problem had all its attempts. A problem without
     columns has no restarts.
@@ -112,7 +112,7 @@ def restarts_left(problem, row, again):
 
 @device
 def least_rounds(general):
-    """Return the number of rounds that a missed problem gets at least."""
+    """Return the least number of rounds for a missed problem."""
     if general is not None:
         for term in range(general.ints.shape[0]):
             if general.ints[term, KIND] == WITHIN or general.ints[term, KIND] == CONE:
@@ -244,7 +244,7 @@ def search_elsewhere(refinement, problem, work, targets, errors, q, row, converg
 
 @apart
 def finish_rows(refinement, problem, work, starts, out, first, last, search):
-    """Polish the missed rows from ``first`` to before ``last``; with ``search`` try random starts too."""
+    """Polish the missed rows from ``first`` to ``last`` - 1; with ``search`` try random starts too."""
     for b in range(first, last):
         row = out[b]
         if row[STATUS] == REACHED:

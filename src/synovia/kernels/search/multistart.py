@@ -3,7 +3,7 @@
 A solver passes a ``Search``: the algorithm, the rule that draws the start of a restart (``restarts``), and the proof
 that a target is out of reach (``reach``). ``solve_rows`` is compiled once for each ``Search``. Each solver has one
 entry point at the top level of its module, because the compile cache stores only such functions. An entry point opens
-the goals of all kinds that its solver supports; a problem without general goals has empty tables of them.
+the tables of all goals that its solver supports; they are empty in a problem without such goals.
 
 An attempt has the form
 

@@ -1,8 +1,8 @@
 """Levenberg-Marquardt for a SIMD batch of targets of one arm (see ``batch``).
 
-The method is that of ``jacobian.arm`` without its curvature, by the same formulas (``jacobian.arm_step``). If the
-problem of a lane ends, the lane takes the next problem, or the next attempt of the same problem from the random pose
-that ``multistart`` would use.
+The method is that of ``jacobian.arm`` without geodesic acceleration, by the same formulas (``jacobian.arm_step``). If
+the problem of a lane ends, the lane takes the next problem, or the next attempt of the same problem from the random
+pose that ``multistart`` would use.
 
 The arrays have one column per lane: ``Q`` joint values; ``P`` frame of the last joint, then of the goal; ``axes`` and
 ``J`` six values of each joint: its axis and a point on it, and its Jacobian column; ``goal`` the target frame; ``E``
@@ -50,7 +50,7 @@ MARK, LOWEST = 0, 1  # costs of a lane: lowest at the last check of progress, lo
 
 @inline
 def chord2(angle):
-    """Return (2 sin(angle / 2))², the measure of angles in this file; for angles from π on, more than any rotation."""
+    """Return (2 sin(angle / 2))², the measure of angles in this file; from π on, more than that of any rotation."""
     if angle >= PI:
         return F(5)
     s, _ = sincos(F(0.5) * angle)

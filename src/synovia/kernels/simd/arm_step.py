@@ -37,7 +37,7 @@ ERROR_WIDTH = 9
 
 @inline
 def lane_sincos(K, x):
-    """Return (sin x, cos x) as ``sincos`` does, in the type K and without a branch."""
+    """Return (sin x, cos x) by the method of ``sincos``, in the type K and without a branch."""
     t = x * K(0.6366197723675814)
     n = np.int32(t + (K(0.5) if t >= K(0) else K(-0.5)))
     s, c = near_quarter(K, x, n)
@@ -198,8 +198,8 @@ def lane_normal(problem, Q, P, axes, E, J, S):
 def lane_step(problem, Q, E, J, S, Y):
     """Take the step dq = Jᵀ (J Jᵀ + λ)⁻¹ e in every lane, and clamp; Y is scratch memory.
 
-    Unlike ``jacobian.arm`` this step does not follow the curvature: doing so saved about a seventh of the steps, but
-    made each step take about a seventh longer.
+    Unlike in ``jacobian.arm``, a step has no geodesic acceleration: it saved about a seventh of the steps, but each
+    step took about a seventh longer.
     """
     K = Q.dtype.type
     for l in range(LANES):

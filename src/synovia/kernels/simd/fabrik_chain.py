@@ -25,7 +25,7 @@ from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 
 ROW, STEP, CHECK = 0, 1, 2  # counters of a lane: problem (-1: none), iterations, the iteration of the next check
 NOW, LOWEST, MARK = 0, 1, 2  # squared errors of a lane: present, lowest so far, lowest at the last check
-SINGLE_AIM = F(0.95)  # error to reach in single precision, in tolerances: rounding of a thousand bones adds a fiftieth
+SINGLE_AIM = F(0.95)  # error (tolerances) to reach in single precision: rounding in a thousand bones adds a fiftieth
 
 
 @inline
@@ -41,7 +41,7 @@ def pull(P, V, i, length):
 
 @inline
 def iterate_lanes(points, n, P, V, root, goal):
-    """Move the points of every lane once backward, from its target, and once forward, from the root; V is the tip."""
+    """Move the points of every lane once backward, from its target, and once forward, from the root; V gets the tip."""
     K = P.dtype.type
     for l in range(LANES):
         put_vector(V, 0, l, lane_vector(goal, 0, l))

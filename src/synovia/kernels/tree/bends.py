@@ -26,19 +26,19 @@ from synovia.kernels.tree.variables import clamp
 ELEMENT, IS_HINGE = 0, 1  # joint between the bones: its first element of q; 1 for a hinge, 0 for a ball
 CARRIER_BALL = 2  # first element in q of the ball that rotates the upper bone, -1 if no movable ball does
 LIMB_PLACE_WIDTH = 3
-# directions in the frame before the joint between the bones: upper bone, lower bone at value zero, axis of the bend,
-# axis of the hinge
+# directions in the frame of the joint between the bones, before its motion: upper bone, lower bone at joint value 0,
+# axis of the bend, axis of the hinge
 UPPER_BONE, LOWER_BONE, AXIS, HINGE_AXIS = 0, 3, 6, 9
 CARRIER_AXIS = 12  # axis of the bend, in the frame after the motion of the ball of CARRIER_BALL
 BONE_RATIO = 15  # length of the lower bone, relative to the upper bone
-LEAST_SHARE = 16  # smallest part of the bend about the axis with which the limb bends to the correct side
+LEAST_SHARE = 16  # smallest fraction of the bend about the axis for which the limb bends to the correct side
 LIMB_SHAPE_WIDTH = 17
 STRAIGHT_LIMB = F(0.02)  # sine of the angle between the bones below which a limb is straight
 
 
 @inline
 def lower_bone(places, shapes, k, q):
-    """Return the direction of the lower bone of limb k before the motion of its joint."""
+    """Return the direction of the lower bone of limb k at q, in the frame of its joint before the joint's motion."""
     at, v = places[k, ELEMENT], load(shapes, k, LOWER_BONE)
     if places[k, IS_HINGE] == 0:
         return quat_apply(load_quat(q, at), v)
@@ -49,7 +49,7 @@ def lower_bone(places, shapes, k, q):
 
 @device
 def bend_of(places, shapes, k, q, straight):
-    """Return the bend of limb k about its axis and about any axis, as sines, and whether it is below ``straight``."""
+    """Return the bend of limb k about its axis and about any axis, as sines, and whether the limb is straight."""
     u, w = load(shapes, k, UPPER_BONE), lower_bone(places, shapes, k, q)
     n = cross(u, w)
     size = norm(n)
@@ -58,13 +58,13 @@ def bend_of(places, shapes, k, q, straight):
 
 @entry
 def bend_shares(places, shapes, least, starts, q, out):
-    """Write to ``out`` (T, k) the part of each limb's bend in q that is about its axis: from -1, the wrong side, to 1.
+    """Write to ``out`` (T, k) the fraction of each limb's bend in q that is about its axis: -1 (wrong side) to 1.
 
-    The part is 1 if the limb is not straight in ``starts`` (T or 1, nq), if its bend in q (T, nq) is less than
-    ``least`` (1,), a sine, or if the part is at least ``LEAST_SHARE``.
+    Write 1 if the limb is not straight in ``starts`` (T or 1, nq), if its bend in q (T, nq) is less than ``least``
+    (1,), a sine, or if the fraction is at least ``LEAST_SHARE``.
 
     Returns:
-        The number of parts that are not 1.
+        The number of fractions that are not 1.
     """
     count = 0
     for t in range(q.shape[0]):

@@ -1,7 +1,7 @@
 """Children of each joint as linked lists, so that a pass over the tree visits each bone once.
 
-Points are the rows of the tree, then its goals. A point has these columns in ``points``: its first child (CHILD), its
-next sibling (SIBLING), and the span of its subtree in depth-first order (ENTER to LEAVE).
+Points are the rows of the tree, followed by the goals. A point has these columns in ``points``: its first child
+(CHILD), its next sibling (SIBLING), and the span of its subtree in depth-first order (ENTER to LEAVE).
 """
 
 import numpy as np

@@ -6,7 +6,7 @@ With residuals e of directions, rotations and positions, and the step Δ of each
 
 Its Gauss-Newton matrix is banded: a frame is connected only to the frames next to it, angle by angle. A step minimizes
 the quadratic model in a box. Repeated solves find the angles at the box's bounds and the steps beyond their bounds (a
-semismooth Newton method): each holds those that the solve before found there.
+semismooth Newton method): each solve uses the sets that the previous solve found.
 """
 
 import math
@@ -52,7 +52,7 @@ TABLES = (
     Table("trial_slopes", ("frames_count", "hinges")),
     Table("trial", ("frames_count", "hinges")),
     Table("side", ("frames_count", "hinges")),  # 1 or -1 for an angle at the upper or lower bound of its box
-    Table("far", ("frames_count", "hinges")),  # 1 or -1 for a step to a frame that is beyond its bound
+    Table("far", ("frames_count", "hinges")),  # 1 or -1 for a step from the frame before above or below its bound
     Table("damped", ("frames_count", "hinges")),
     Table("right", ("frames_count", "hinges")),
     Table("band", ("unknowns", "width")),
@@ -66,7 +66,8 @@ STEPS = 30  # largest number of least-squares steps
 ENOUGH = F(1e-4)  # fraction of the cost: the descent stops if a step lowers the cost by less
 FINE = F(1e-5)  # cost per frame, squared radians: the descent also stops if a step lowers the cost by less
 LARGEST = F(0.7)  # radians: largest step, because the linear model is poor for larger ones
-DAMPING, AFTER_FAILURE, MOST_DAMPING = F(1e-6), F(1e-2), F(1e4)  # fractions of the curvature of each angle
+# damping, as fractions of the curvature of each angle: smallest, after a failed step, largest
+DAMPING, AFTER_FAILURE, MOST_DAMPING = F(1e-6), F(1e-2), F(1e4)
 LEAST = F(0.02)  # smallest curvature that damping uses, for angles that no term determines
 SETS = 8  # largest number of solves that search for the angles and steps at their bounds
 HELD = F(1e9)  # curvature that keeps an angle at its bound
@@ -75,14 +76,14 @@ SHORT = F(1e-9)  # fraction of the chain's length: points at a smaller distance 
 
 @inline
 def open_memory(memory, joints, terms, x):
-    """Open the scratch memory."""
+    """Return the tables in the scratch memory."""
     frames, n = x.shape
     return _open(memory, (joints.shape[0], n, 3 * terms.shape[0], frames, n * n, frames * n, n + 1))
 
 
 @device
 def place(m, base, joints, x):
-    """Write the world frames of the joints, and axes and origins of the hinges, for the frame (1, 12) above them."""
+    """Write the world frames of the joints, and axes and origins of the hinges, below the frame ``base`` (1, 12)."""
     R, p = frame_of(base, 0)
     for k in range(joints.shape[0]):
         p = add(p, apply(R, origin_of(joints, k)))
@@ -112,7 +113,7 @@ def moved_by(joints, k):
 
 @device
 def terms_of(m, joints, terms, wanted, t, length):
-    """Write the weighted residuals of frame t, target minus actual, and the derivative of the actual."""
+    """Write the residuals of frame t (target minus present value) and the present values' derivatives, weighted."""
     for i in range(m.J.shape[0]):
         for h in range(m.J.shape[1]):
             m.J[i, h] = F(0)
@@ -148,13 +149,13 @@ def terms_of(m, joints, terms, wanted, t, length):
 
 @inline
 def set_three(e, at, v):
-    """Write a vector to three entries."""
+    """Write a vector to the three entries of e from ``at`` on."""
     e[at], e[at + 1], e[at + 2] = v
 
 
 @inline
 def set_column(J, at, h, v):
-    """Write a vector to three rows of a column."""
+    """Write a vector to column h of J, in the three rows from ``at`` on."""
     J[at, h], J[at + 1, h], J[at + 2, h] = v
 
 
@@ -189,7 +190,7 @@ def evaluate(m, clip, x, blocks, slopes):
 
 @device
 def solve_band(band, y):
-    """Solve A y = y in place for a positive definite band matrix: row i holds A[i, i - n], ..., A[i, i]."""
+    """Replace y by A⁻¹ y for a positive definite band matrix A: row i of ``band`` holds A[i, i - n], ..., A[i, i]."""
     n = band.shape[1] - 1
     for i in range(band.shape[0]):
         first = max(0, i - n)
@@ -209,13 +210,13 @@ def solve_band(band, y):
 
 @inline
 def lowest(settings, x, t, a):
-    """Return the lower bound of an angle in a step."""
+    """Return the lower bound of angle a of frame t in a step."""
     return max(settings[LIMITS + a], x[t, a] - LARGEST)
 
 
 @inline
 def highest(settings, x, t, a):
-    """Return the upper bound of an angle in a step."""
+    """Return the upper bound of angle a of frame t in a step."""
     return min(settings[LIMITS + x.shape[1] + a], x[t, a] + LARGEST)
 
 
@@ -292,7 +293,7 @@ def copy_rows(a, out):
 
 @entry
 def hinge_terms(base, joints, terms, wanted, settings, memory, x, out):
-    """Write residuals and derivatives of all frames, (T, rows * (1 + hinges)); the arguments are as below."""
+    """Write residuals and derivatives of all frames, (T, rows * (1 + hinges)), with arguments of ``follow_hinges``."""
     m = open_memory(memory, joints, terms, x)
     rows, n = m.J.shape
     for t in range(x.shape[0]):

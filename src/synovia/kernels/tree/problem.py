@@ -62,9 +62,9 @@ REALS = {
     "most_work": MOST_WORK,  # work limit of one row of the answer, see ``watch``
 }
 GeneralGoals = record("GeneralGoals", tables_of("general"))
-# The tables of clearance goals, then their scratch memory, which so need not be passed with the problem.
+# The tables of clearance goals, then their scratch memory, so that one field of ``Problem`` holds both.
 ClearanceGoals = record("ClearanceGoals", (*tables_of("clear"), *tables_of("meeting")))
-# Likewise the tables of loops, then the scratch memory of closing them.
+# Likewise the tables of loops, then the scratch memory for closing them.
 Loops = record("Loops", (*tables_of("loops"), *tables_of("closing")))
 Problem = record("Problem", tables_of(""), *INTEGERS, *REALS, "tree", "general", "clear", "loops")
 Work = record("Work", tables_of("work"))
@@ -84,39 +84,39 @@ _with_terms = changer(GeneralGoals, "ints")
 
 @inline
 def open_problem(ints, floats):
-    """Open a packed problem without its general goals."""
+    """Return the tables of a packed problem, without those of general goals."""
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None, None))
 
 
 @inline
 def open_general(ints, floats):
-    """Open a packed problem with its general goals."""
+    """Return the tables of a packed problem, with those of general goals."""
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), None, None))
 
 
 @inline
 def open_clear(ints, floats, memory):
-    """Open a packed problem with all its goals, clearance goals included, and their part of the scratch memory."""
+    """Return the tables of a packed problem, with those of all its goals, and the scratch memory of clearance goals."""
     clear = _open_clear(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, None))
 
 
 @inline
 def open_all(ints, floats, memory):
-    """Open a packed problem with all its goals and loops, if it has any, and their scratch memory."""
+    """Return the tables of a packed problem, with those of all goals and loops, and their scratch memory."""
     clear, loops = _open_clear(ints, floats, (memory,)), _open_loops(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, loops))
 
 
 @inline
 def open_mechanism(ints, floats, memory):
-    """Open a packed problem with its loops only, and their part of the scratch memory."""
+    """Return the tables of a packed problem, without those of general goals, with those of loops and their scratch."""
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None, _open_loops(ints, floats, (memory,))))
 
 
 @inline
 def open_work(ints, memory):
-    """Open scratch memory as named arrays, and start the watch."""
+    """Return the tables in the scratch memory, and start the watch."""
     work = _open_work(ints, memory, ())
     begin_watch(work.watch)
     return work
@@ -167,7 +167,7 @@ def open_row(problem, row):
 
 @inline
 def write_head(row, status, steps, tries, winner, cost, stopped_by):
-    """Write the head of a row of the answer, see ``layout``; no final descent has taken a step yet."""
+    """Write the head of a row of the answer, see ``layout``, with 0 steps of a final descent."""
     row[STATUS], row[STEPS], row[TRIES], row[WINNER], row[COST] = status, steps, tries, winner, cost
     row[FINISH], row[STOPPED_BY] = F(0), stopped_by
 

@@ -10,18 +10,17 @@ from synovia.kernels.compiler.jit import F, entry
 from synovia.kernels.math.rotations import apply, origin_of, rotation_of
 from synovia.kernels.math.vectors import add, cross, dot, load, sub
 
-# Rows of the numbers, (3,) each: the axis and the direction ahead in the frame of the joint; up; and the height below
-# which a point is too low, and the largest angle
+# Rows of ``numbers``, (3,) each: the joint's axis and the direction ahead, both in its frame; the world's up; bounds
 AXIS, AHEAD, UP, BOUNDS = 0, 1, 2, 3
-LOW, MOST = 0, 1  # columns of the bounds
-TOES, HEEL, TOES_ROOM, HEEL_ROOM = 0, 1, 2, 3
+LOW, MOST = 0, 1  # bounds: the height below which a point is too low, and the largest angle
+TOES, HEEL, TOES_ROOM, HEEL_ROOM = 0, 1, 2, 3  # columns of ``out``: needed angles, then possible ones (radians)
 PLACE = 0  # column of a point
 LEAST = F(1e-12)
 
 
 @entry
 def sole_needs(frames, joint, rows, points, numbers, out):
-    """Write the angles by which a joint has to raise toes and heel, and by which it can, towards level.
+    """Write how far a joint must raise toes and heel, and how far it can turn them towards level.
 
     Args:
         frames: (T, n, 12) world frames of a body.

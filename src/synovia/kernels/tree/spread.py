@@ -1,8 +1,8 @@
 """Interpolate rotations between two joints of a chain, for a chain with another number of joints.
 
 Let Rₐ be the rotation of one joint, R that of a later joint, and C the rotation from the first to the later joint at
-rest. The chain rotates by E = (Rₐ C)ᵀ R between them. The share s of E gives Rₐ C Eˢ. Along a bone, only the twist of E
-is shared.
+rest. The chain rotates by E = (Rₐ C)ᵀ R between them. The fraction s of E gives Rₐ C Eˢ. Along a bone, only the twist
+of E is used.
 """
 
 from synovia.kernels.compiler.jit import F, entry
@@ -20,7 +20,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.vectors import dot, load, scale
 
-# Values of a row: rotation C; share; axis of the twist in the frame of the later joint, 0 to share the whole rotation
+# Values of a row: rotation C; share; axis of the twist in the frame of the later joint, 0 to use the whole rotation
 BETWEEN, SHARE, TWIST_AXIS = 0, 9, 10
 SPREAD_WIDTH = 13
 

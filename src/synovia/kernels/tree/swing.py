@@ -4,8 +4,8 @@ If a part of the source has the world rotation R, the target's part gets the rot
 world of the source to that of the target, and M from the rest pose of the source to that of the target. Then the upper
 and lower part of a limb of hinges are rotated so that the hinge between them is normal to the plane of both bones. If
 the limb is straight, this plane is undefined. Then the angle about the upper bone, from the hinge of the source to that
-normal, is interpolated between the clear poses before and after. If no clear pose after it is given, as in a body that
-is followed pose by pose, it is the angle of the last clear pose.
+normal, is interpolated between the clear poses before and after, in which the limb is bent enough. If no clear pose
+follows, as in a body that is followed pose by pose, the angle is that of the last clear pose.
 """
 
 import math
@@ -38,23 +38,23 @@ UPPER_FRAME, LOWER_FRAME = 36, 45  # rotation from the frame of bone and hinge t
 END_POINT = 54  # end of the lower bone, in the frame of END_ROW
 STRAIGHT, CLEAR = 57, 58  # sines of the bend: below STRAIGHT the limb is straight; above CLEAR its plane is defined
 SURE, ALMOST_SURE = 59, 60  # sines of the bend that no limb reaches on its wrong side
-STATE = 61  # from here on, values stored from call to call; zeros without a pose before
-# Angle of the last clear pose, and whether there is one; angle of the last pose that is surely bent to the possible
+STATE = 61  # from here on, values kept from call to call; zeros before the first pose
+# Angle of the last clear pose, and whether there is one; angle of the last pose that is surely bent to the correct
 # side, and the largest sine of a bend so far
 KEPT_ANGLE, HAS_KEPT, KNOWN_ANGLE, KNOWN_BEND = 61, 62, 63, 64
 LIMB_WIDTH = 65
-# Rotations: row of a part in the source, or the part that gives a path its orientation
+# Table ``own``, after a rotation: row of a part in the source, or the part that gives a path its orientation
 GIVEN_BY = 9
 OWN_WIDTH = 10
-# Limbs: values of each pose. The angle and the sine of the bend of the source; and the angle of the target, for which
-# the marked poses show a value that is interpolated between them
+# Limbs: values of each pose: angle and sine of the bend in the source; angle in the target; 1 if the pose is marked;
+# the target's angle, interpolated between marked poses
 ANGLE, BEND, TURNED, MARKED, BETWEEN = 0, 1, 2, 3, 4
 POSE_WIDTH = 5
 
 
 @inline
 def wrapped(angle):
-    """Return an angle in [-pi, pi]."""
+    """Return an angle plus a multiple of 2 pi, in [-pi, pi]."""
     return angle - F(2.0 * math.pi) * np.round(angle / F(2.0 * math.pi))
 
 
@@ -76,7 +76,7 @@ def interpolate(poses, known, last):
         last: The angle of that pose.
 
     Returns:
-        (whether there is a marked pose up to the last one, its angle).
+        (whether a pose so far was marked, the angle of the last marked one).
     """
     count, first, at = poses.shape[0], -1, 0
     if not known:
@@ -99,7 +99,7 @@ def interpolate(poses, known, last):
 
 @device
 def choose_angles(numbers, k, poses):
-    """Write the angles about the upper bone to the plane of the limb k to TURNED, and store its state.
+    """Write to TURNED the angles about the upper bone to the plane of limb k, and store the limb's state.
 
     Args:
         numbers: (limbs, LIMB_WIDTH) values of the limbs.
@@ -134,7 +134,7 @@ def choose_angles(numbers, k, poses):
 
 @device
 def limb_plane(frames, wanted, across, ints, numbers, k):
-    """Return the directions of both bones of the limb k, and the hinge that follows the source, normal to the first.
+    """Return the directions of both bones of limb k, and the hinge axis as in the source, normal to the first bone.
 
     Args:
         frames: (n, 12) world frames of the source.
@@ -170,7 +170,7 @@ def swing_turns(frames, between, own, limbs, numbers, poses, wanted, out):
         own: (parts + 1 + paths, OWN_WIDTH) M of each part, then A, then the rotation from a part to the end of each
             path.
         limbs: (limbs, LIMB_INTS) integers of limbs of hinges.
-        numbers: (limbs, LIMB_WIDTH) values of these limbs, with their state after the last pose before these.
+        numbers: (limbs, LIMB_WIDTH) values of these limbs, with their state before the first of these poses.
         poses: (limbs, T, POSE_WIDTH), written.
         wanted: (T, parts, 9) world orientations of the parts.
         out: (T, paths, 9) orientations of the ends of the paths, z-form.

@@ -10,7 +10,7 @@ from synovia.kernels.compiler.views import vector
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FOLLOWER, LEADER, SCALAR
 from synovia.kernels.tree.variables import block_excess, clamp, follower_value, randomize, seed_state
 
-LARGEST = F(1e15)  # largest value in q; equals ``LONGEST`` of the joints
+LARGEST = F(1e15)  # largest value in q; equals ``LONGEST`` of ``model.geometry``
 EXACT = F(4e-16)  # relative error that counts as rounding
 
 

@@ -48,13 +48,13 @@ def apply_stiffness(step, x, preferred, stiffness):
 
 @inline
 def zero_covariance():
-    """Return M = 0."""
+    """Return a covariance M of zeros."""
     return F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0)
 
 
 @inline
 def add_direction(M, w, d, t):
-    """Return M + w d tᵀ."""
+    """Return M + w d tᵀ: the covariance M with a direction d, its target t and its weight w added."""
     x, y, z = w * d[0], w * d[1], w * d[2]
     return (
         M[0] + x * t[0],
@@ -71,7 +71,10 @@ def add_direction(M, w, d, t):
 
 @inline
 def add_frame(M, w, R, T):
-    """Return M + (w / 2) R Tᵀ. The weight is halved because |T - R|² = 2 angle² for small angles."""
+    """Return M + (w / 2) R Tᵀ: the covariance with the axes of R and their targets, those of T, added.
+
+    The weight is halved because |T - R|² = 2 angle² for small angles.
+    """
     for c in range(3):
         M = add_direction(M, F(0.5) * w, column(R, c), column(T, c))
     return M
@@ -92,7 +95,7 @@ def harmonic(M, u):
 
 @inline
 def gain(A, B, angle):
-    """Return A cos φ + B sin φ."""
+    """Return the gain A cos φ + B sin φ of a rotation by φ = ``angle``."""
     s, c = sincos(angle)
     return A * c + B * s
 
@@ -167,7 +170,7 @@ def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
 
 @inline
 def dot_matrix(D, M):
-    """Return Σ w t·(D d) = Σ D[i, j] M[j, i]."""
+    """Return the alignment Σ w t·(D d) = Σ D[i, j] M[j, i] of all directions after the rotation D."""
     return (
         D[0] * M[0]
         + D[1] * M[3]

@@ -207,7 +207,7 @@ def perturb(problem, work, q, size):
 
 @inline
 def rotated(q, c, h):
-    """Return q · exp(h e_c)."""
+    """Return q · exp(h e_c): the quaternion q after a rotation by h about axis c of its own frame."""
     return quat_mul(q, quat_exp((h * F(c == 0), h * F(c == 1), h * F(c == 2))))
 
 

@@ -73,7 +73,7 @@ def is_folded(places: Mapping[str, Array]) -> bool:
 
 
 def _above(places: Mapping[str, Array]) -> Array:
-    """Return the direction from the feet of a body at rest to its hips, (3,); without legs, that of its trunk."""
+    """Return the direction from the feet of a body at rest to its hips, (3,); without legs, along its trunk."""
     legs = [begin - end for begin, end in _legs(places)]
     way = np.mean(legs, axis=0) if len(legs) == 2 else np.zeros(3)
     if not way.any():
@@ -101,7 +101,7 @@ def _trunk(places: Mapping[str, Array]) -> Array:
 def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
     """Return the axis that a body faces at rest, for example ``"-z"``; None if hips and shoulders do not determine it.
 
-    They determine it if all known legs point down, and the direction to the left is horizontal and along an axis.
+    This requires that all known legs point down, and that the direction to the left is horizontal and along an axis.
 
     Args:
         places: Rest positions (3,) by role.
@@ -130,9 +130,9 @@ def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
 
 
 def of_joint(frames: Array, axes: Array, size: float) -> int:
-    """Return the index of the first hinge of a group that belongs to its joint. Earlier hinges move the joint itself.
+    """Return the index of the first hinge in a group that is part of the joint; earlier hinges move the joint itself.
 
-    Such an earlier hinge has the same axis direction as a later one, but is at another place, as a collar bone is.
+    Such an earlier hinge, for example of a collar bone, has an axis parallel to that of a later hinge, at another
     place.
 
     Args:

@@ -13,7 +13,7 @@ from synovia.model.geometry import Array, Bools
 
 Spans = list[tuple[int, int]]
 FASTEST: Final = 0.75  # leg lengths per second: feet that are faster are not planted
-# percentile of the heights of a point that is never planted, which is taken as the height of its ground
+# percentile of the heights of a point without contact that counts as the height of its ground
 LOW: Final = 5.0
 # quantile of heights and speeds up to which a foot may be in contact; less than a walking foot's share of contact
 _QUANTILE: Final = 0.34
@@ -22,14 +22,14 @@ _FEW: Final = 3  # frames: gaps of fewer frames are noise at any frame rate
 _HERE: Final = 0.01  # fraction of the extent of a point's path: positions at a smaller distance are equal
 # seconds by which a contact is extended at both ends, because it lasts longer than its still frames
 _AROUND: Final = 0.012
-_LEVEL: Final = 0.05  # leg lengths: a point that is less far above its lowest positions is on the ground
+_LEVEL: Final = 0.05  # leg lengths: a point less than this above its lowest positions is on the ground
 # leg lengths per second: slower points on the ground are in contact, regardless of the quantile of speeds
 _STILL: Final = 0.1
-_LOWEST: Final = 0.02  # quantile of heights that defines the ground of still points
-_SPAN: Final = 0.03  # seconds before and after a frame over which this speed is measured
+_LOWEST: Final = 0.02  # quantile of a point's heights that counts as its ground
+_SPAN: Final = 0.03  # seconds before and after a frame over which the speed for ``_STILL`` is measured
 _SHORTEST: Final = 0.05  # seconds: a shorter contact is a foot that swings low
 
-# Without later frames: each pair has the thresholds at which contact of a point starts and at which it ends
+# Thresholds of ``ContactWatch``: in each pair, the first one starts a contact, and the second one ends it
 _NOW_LOW: Final = (0.06, 0.12)  # leg lengths above the ground: largest height
 _NOW_SLOW: Final = (0.25, 0.4)  # leg lengths per second: largest speed
 _NOW_SPAN: Final = 0.025  # seconds over which the speed is measured
@@ -60,7 +60,7 @@ class Contacts:
         return np.asarray(self.stands.any(axis=1))
 
     def of(self, counts: Sequence[int]) -> Bools:
-        """Return a mask of the frames in which a point of each foot has contact, (T, feet), for counts of points."""
+        """Return a mask of the frames in which each foot has contact, (T, feet); ``counts``: its number of points."""
         firsts = np.cumsum([0, *counts[:-1]])
         return np.logical_or.reduceat(self.stands, firsts, axis=1) if len(counts) else self.stands[:, :0]
 
@@ -78,9 +78,9 @@ class Contacts:
 def find_contacts(places: Array, up: Array, fps: float, leg: float | None = None, *, causal: bool = False) -> Contacts:
     """Find when points touch the ground: they are low and slow relative to their other frames, or still on the ground.
 
-    A long stand at the beginning uses up the quantile of slow frames, so being still on the ground is enough. Short
-    gaps are closed, and then each contact is extended a little. The mean speed around a frame is also small when a foot
-    in the air reverses, so at least one of the two adjacent steps has to be slow as well.
+    A long stand at the beginning may use up the quantile of slow frames, so a point that is still on the ground counts
+    as well. Short gaps are closed, and then each contact is extended a little. The mean speed around a frame is also
+    small when a foot in the air reverses, so at least one of the two adjacent steps has to be slow as well.
 
     Args:
         places: World positions of the points, (T, n, 3).
@@ -88,7 +88,7 @@ def find_contacts(places: Array, up: Array, fps: float, leg: float | None = None
         fps: Frames per second.
         leg: Length of a leg, which limits speeds and heights; None for feet that may slide at any speed, and touch the
             ground for a moment.
-        causal: Whether contacts are found as they happen, from the frames until then; see ``ContactWatch``.
+        causal: Whether to find contacts frame by frame, without later frames; see ``ContactWatch``.
     """
     if causal and leg is not None:
         watch = ContactWatch(np.percentile(places @ up, LOW, axis=0), up, leg, fps)

@@ -25,7 +25,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 _ALIKE: Final = 0.15  # largest relative difference of bone lengths between the two sides of a body
 _SHORT: Final = 0.03  # fraction of the limb's length: smaller differences of lengths are ignored
 _LIMB: Final = 0.4  # fraction of the longest pair of branches: shorter pairs, such as eyes, ears or toes, are not limbs
-_STUMP: Final = 0.2  # the same fraction for branches of one bone, such as arms that end at the elbow
+_STUMP: Final = 0.2  # as ``_LIMB``, for branches of one bone, such as arms that end at the elbow
 _LONG: Final = 0.6  # smallest length of a limb's bone, as a fraction of its longest bone
 _HAND: Final = 0.75  # largest length of a hand up to the fingertips, as a fraction of the forearm
 _WRIST: Final = 0.45  # largest distance of hinges of one wrist, ankle or elbow, as a fraction of the adjacent bone
@@ -413,7 +413,7 @@ class Shape:
         return [pair for _, _, pair in kept]
 
     def _skew(self, pair: Pair) -> float:
-        """Return the cosine between the line through two limbs and forward: 0 for two legs in one row of four."""
+        """Return the cosine between forward and the line through both limbs: 0 for limbs side by side."""
         if self._forward is None:
             return 0.0
         across = np.subtract(*self._rest[[limb.parts[0] for limb in pair.limbs]])
@@ -462,7 +462,7 @@ class Shape:
         return moving | {above for row in moving for above in ancestors(self._tree.parents, row)}
 
     def _parts_of_hinges(self, line: list[int]) -> list[int]:
-        """Return the joints of a robot's limb as ``_parts`` does; empty with other joints, or if no hinge bends it.
+        """Return the parts of a robot's limb (see ``_parts``); empty if it has balls or slides, or no hinge bends it.
 
         Elbow or knee is the hinge across the limb with the largest distance to the nearer end. The hinge above it
         carries the upper part. The end is the last hinge before the limb branches into fingers, else the last joint.

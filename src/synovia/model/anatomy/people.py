@@ -39,7 +39,7 @@ def of_one_rig(tree: BodyTree, found: Found) -> Mapping[str, int]:
 
 
 def several_people(tree: BodyTree, found: Found, rest: Array) -> list[int]:
-    """Return the row of the first joint of each person in a scene; at most one row if there are no several people.
+    """Return the row of the first joint of each person in a scene; at most one row without several people.
 
     A person has hips, both legs, and arms or a head. Two rigs belong to one person if one is inside the other, or if
     they are in one tree and coincide at rest, unless their names begin with different namespaces.

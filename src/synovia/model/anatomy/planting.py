@@ -1,4 +1,4 @@
-"""Feet of a body that stand, tick by tick: corrections that keep their points in place, and angles that raise soles."""
+"""Standing feet of a body, tick by tick: corrections that keep points in place, and angles that raise soles."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NONE: Final = 1e-5  # leg lengths: smaller corrections count as zero
 
 
 class Corrections:
-    """Corrections of the points of a body's feet so that they stand.
+    """Corrections that keep the points of standing feet in place.
 
-    While a point of the source's foot stands, that of the body keeps its place on the ground. A point that begins to
-    stand keeps its current position. In all other changes of state, the correction moves to its new goal with critical
-    damping, so that a foot that is released does not jump.
+    While a point of a foot stands in the source, the same point of the body keeps its place on the ground. A point that
+    begins to stand keeps its current position. In all other changes of state, the correction moves to its new goal with
+    critical damping, so that a foot that is released does not jump.
 
     Args:
         up: Upward direction, (3,).
@@ -65,7 +65,7 @@ class Corrections:
 
 
 def raising_angles(joint: int, rows: Ints, points: Array, numbers: Array) -> Callable[[Array, Array], None]:
-    """Return the function that finds by which angles a joint has to raise toes and heel of a foot, and by which it can.
+    """Return a function that computes how far a joint must raise toes and heel, and how far it can turn towards level.
 
     Its arguments are world frames of the body, (T, n, 12), and the angles, (T, 4), which it writes.
 

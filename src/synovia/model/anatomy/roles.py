@@ -182,7 +182,7 @@ def _begins(
 
 
 def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
-    """Return whether "leg" means the lower leg, as in upleg, leg, because no other word does, as in leg, knee."""
+    """Return whether "leg" means the lower leg, as in "upleg, leg"; in "leg, knee", it does not."""
     lower = {*LIMBS["lower_leg"]} - {alias}
     return alias in LIMBS["lower_leg"] and not any(word and word.side == side and word.word in lower for word in words)
 
@@ -211,7 +211,7 @@ def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> 
 
 
 def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: str, aliases: Sequence[str]) -> None:
-    """Add a central part by name: the topmost joint of each body with such a name."""
+    """Add a central part by name: in each body, the topmost joint with such a name."""
     rows = [row for row, word in enumerate(words) if word and not word.side and word.word in aliases]
     if rows and part not in found:
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]

@@ -39,7 +39,7 @@ _FLOOR: Final = 0.3  # weight if the lowest point of the body has the same heigh
 _TRAVEL: Final = 1.0  # weight against an axis along which the hips travel far: bodies crawl far, but seldom climb far
 # weight of the axes that most files use
 _USUAL: Final[Mapping[str, float]] = dict.fromkeys(AXES, 0.0) | {"y": 0.3, "z": 0.25}
-_CLEAR: Final = 0.6  # lead over the second axis from which on the certainty is 1
+_CLEAR: Final = 0.6  # lead of the best axis over the second one that makes the certainty 1
 
 _FAR: Final = 3.0  # leg lengths: distance that counts as a long path
 _TALLEST: Final = 1e6  # leg lengths: bound for ratios of bodies whose legs have no length
@@ -62,14 +62,14 @@ _FOLDED: Final = 0.5  # leg lengths: if the distance from hip to ankle is shorte
 _POINT: Final = 0.01  # fraction of the skeleton's size: shorter lines do not define a direction
 # fraction of a leg's length: joints without a role that are nearer to the hips do not define the trunk
 _CROWN: Final = 0.3
-# horizontal component of the mean direction of two arms; for larger values, both point the same way, as in no rest pose
+# horizontal component of the mean direction of two arms; with a larger one, both point to one side, as in no rest pose
 _ALIKE: Final = 0.8
 _RAISED: Final = 0.5  # upward component of the mean direction of two arms; arms with a larger value point up
 _SAMPLE: Final = 300  # largest number of frames sampled from a clip, evenly spread
 _BEGINNING: Final = 300  # number of frames at the beginning of a clip that are searched for steps
 _FEWEST: Final = 20  # least number of frames that can show steps
 _AGAINST: Final = 0.8  # least correlation of hips and standing feet for which steps determine the length of the path
-_NO_PATH: Final = 1e-8  # largest squared ratio of path and steps of a clip that steps on the spot
+_NO_PATH: Final = 1e-8  # largest squared ratio of path to steps that counts as stepping on the spot
 
 LEAST: Final = 17.0  # degrees: a smaller lean may be the posture of a body; with a larger lean, the body would fall
 MOST: Final = 65.0  # degrees: a body with a larger lean is lying
@@ -186,7 +186,7 @@ def _of_file(skeleton: Skeleton) -> Up:
 
 
 def _without_clip(skeleton: Skeleton, lines: Lines) -> Up:
-    """Return the axis that the file states, or else that along which its rest pose stands, or else y."""
+    """Return the axis that the file states, else the axis along which its rest pose stands, else y."""
     if skeleton.up is not None:
         return Up(skeleton.up, axis_vector(skeleton.up), 1.0, "file")
     stands = lines.stands
@@ -210,7 +210,7 @@ class Lines:
         feet: Row of each ankle, or of the end of a leg.
         tops: Rows whose midpoint is at the upper end of the trunk; empty for a body on four legs.
         others: Rows whose midpoint is above the feet of a body with unknown hips; empty if the hips are known.
-        arms: Rows of the begin and end of each arm: upper arm and elbow.
+        arms: Rows of the beginning and the end of each arm: upper arm and elbow.
         ends: Row of the toes of each foot, or of its ankle without toes.
         rest: Positions of all joints, (n, 3), in the pose of the file and in that of its skin; empty for a point set.
     """
@@ -283,8 +283,8 @@ class Lines:
     def stands(self) -> str | None:
         """The axis along which the body stands in its file's rest or skin pose; None if it does not stand.
 
-        Trunk and legs continue each other along this axis. In some files the zero pose folds the legs up along the
-        trunk, or both arms point in the same direction, because all bones lie along one axis.
+        Trunk and legs are in line along this axis. In some files the zero pose folds the legs up along the trunk, or
+        both arms point in the same direction, because all bones lie along one axis.
         """
         return next((axis for places in self.rest if (axis := self.axis_at(places))), None)
 
@@ -438,7 +438,7 @@ def _rows_of(skeleton: Skeleton, found: Mapping[str, int], *, of_all: bool) -> d
     Args:
         skeleton: The skeleton.
         found: Row of each part, by role.
-        of_all: Whether the parts are the recognised ones; they may then be those of one of several people.
+        of_all: Whether the parts are the recognised ones, which may belong to one of several people.
     """
     hips = _pair(found, "upper_leg")
     if len(hips) == 2 and len(_pair(found, "lower_leg")) == 2 and not (of_all and len(skeleton.people) > 1):
@@ -487,7 +487,7 @@ def head_of(skeleton: Skeleton, rows: Mapping[str, int]) -> int | None:
 
 
 def _pair(rows: Mapping[str, int], *parts: str) -> tuple[int, ...]:
-    """Return the rows on the left and right of the first of the parts that a side has."""
+    """Return, for the left and the right side, the row of the first of ``parts`` that this side has."""
     found = [next((rows[role] for part in parts if (role := f"{side}_{part}") in rows), None) for side in SIDES]
     return tuple(row for row in found if row is not None)
 

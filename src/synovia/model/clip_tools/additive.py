@@ -17,8 +17,8 @@ class Additive:
 
     Args:
         skeleton: The skeleton.
-        steps: Difference of each frame, (T, k): of scalars in q (radians, length units), then the rotation vectors of
-            rotations, each in the frame of its joint.
+        steps: Differences in each frame, (T, k): first of scalars in q (radians, length units), then rotation vectors,
+            each in the frame of its joint.
         fps: Frames per second.
         name: Name of the clip.
 
@@ -60,7 +60,7 @@ class _Clip(Protocol):
 
 
 def check_alike(what: str, skeleton: Skeleton, count: int, clip: _Clip) -> None:
-    """Refuse values of another body, or with a number of frames other than 1 or that of a clip.
+    """Check that a difference has the joints of a clip, and one frame or as many frames as the clip.
 
     Args:
         what: Name of the argument.

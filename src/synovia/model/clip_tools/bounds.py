@@ -68,7 +68,7 @@ def _columns(skeleton: Skeleton, variable: int) -> slice:
 
 
 def _beyond(skeleton: Skeleton, q: Array, inside: Array) -> Array:
-    """Return how far each variable is beyond its limits, (T, k): differences of elements of q; 0 for rounding."""
+    """Return how far each variable is beyond its limits, (T, k), in units of q; 0 for rounding errors."""
     out = np.zeros((len(q), len(skeleton.tables.variables)))
     if inside is not q:
         for k in range(out.shape[1]):

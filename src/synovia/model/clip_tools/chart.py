@@ -96,7 +96,7 @@ class Chart:
         return out
 
     def unflipped(self, q: Array) -> Array:
-        """Return joint values (T, nq) with quaternion signs nearest to those of the previous frame."""
+        """Return joint values (T, nq) in which the sign of each quaternion is nearest to the previous frame."""
         out = q.copy()
         for columns in self.turns:
             out[:, columns] = same_side(q[:, columns])

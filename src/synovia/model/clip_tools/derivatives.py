@@ -14,7 +14,7 @@ def velocities(motion: Motion) -> Array:
 
     Units are radians and length units per second; rotations are about the axes of the joint's own frame. The velocity
     is that of the cubic polynomials through four frames (differences of fourth order), so that a controller that
-    interpolates positions, velocities and accelerations keeps the jerk of the frames. It is between the
+    interpolates positions, velocities and accelerations keeps the jerk of the frames. It is clamped between the
     differences before and after the frame, so it never exceeds a limit that they keep. A single frame has velocity 0.
     """
     moves = steps(motion)
@@ -36,8 +36,8 @@ def velocities(motion: Motion) -> Array:
 def accelerations(motion: Motion) -> Array:
     """Return the acceleration of each degree of freedom in each frame, (T, nv), from second differences of the frames.
 
-    The first and last frame continue their neighbours with the same jerk, as far as that does not make them larger;
-    clips of fewer than three frames have 0.
+    The values of the first and last frame are extrapolated with constant jerk, or equal to those of their neighbours
+    if these are smaller. Clips of fewer than three frames have 0.
     """
     moves = steps(motion)
     if len(moves) < 2:

@@ -16,7 +16,7 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.text import DOUBT
 
-_PACE: Final = 0.1  # seconds: time for which a velocity counts as a displacement
+_PACE: Final = 0.1  # seconds: factor of velocity differences, which are added to pose differences
 # a clip is cut if the distance from a pose to the first pose is below this factor of the distance at the end
 _BETTER: Final = 0.7
 _PHASE: Final = 0.05  # seconds: precision of the times of contacts
@@ -32,15 +32,15 @@ _WALKING: Final = 0.03  # body sizes per second: slower displacement over the wh
 _FASTEST: Final = 1.5  # largest step over the seam, in usual steps of the clip
 _REPEATED: Final = 0.05  # usual steps: a last frame that is nearer to the first frame repeats it
 _LEAST: Final = 1e-9  # smallest scale, because the logarithm of 0 is infinite
-_SHORTEST: Final = 0.5  # smallest part of a clip that is kept, as a fraction and in seconds
+_SHORTEST: Final = 0.5  # shortest part of a clip that is kept: this fraction, and this time in seconds
 
 
 def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[str, ...]]:
     """Return the best length of a clip, in frames, for a loop that continues with its first frame, and notes.
 
-    At the cut, the same feet have contact with the ground as in the first frame, and pose and velocity, regardless of
-    place and heading, are near to those of the first frame. The length is that of the clip if the feet are unknown, or
-    no frame is clearly nearer. A last frame that repeats the first one is cut off.
+    At the cut, the same feet touch the ground as in the first frame, and pose and velocity are near to those of the
+    first frame; place and heading do not count. The clip is not cut if the feet are unknown, or no frame is clearly
+    nearer than its end. But a last frame that repeats the first one is always cut off.
 
     Args:
         skeleton: The skeleton.
@@ -180,7 +180,7 @@ def _without_drift(ground: Ground, q: Array, fps: float) -> Array:
     """Return the motion over the ground (T, 4, 4) of a loop, without drift.
 
     A body that stands, or walks straight, hardly ever ends a recording exactly at its first place or heading. A slow
-    difference is removed evenly over the whole loop, which moves planted feet invisibly little.
+    difference is removed evenly over the whole loop, which moves planted feet too little to be seen.
     """
     count, (places, headings) = len(q), ground.measured(q)
     # steps in the frame of the body's heading
@@ -200,7 +200,7 @@ def _without_drift(ground: Ground, q: Array, fps: float) -> Array:
 
 
 def looped_scale(stretch: Array, blend: int) -> Array:
-    """Return animated scale (T, ...) whose last frame continues in the first frame, as ``looped`` does."""
+    """Return animated scale (T, ...) whose last frame continues in the first frame; see ``looped``."""
     x = np.log(np.maximum(stretch, _LEAST)).reshape(len(stretch), -1)
     last, first = np.diff(x[-3:], axis=0), np.diff(x[:3], axis=0)
     before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]
@@ -236,5 +236,5 @@ def _usual(skeleton: Skeleton, q: Array) -> float:
 
 
 def _size(ways: Array) -> Array:
-    """Return the root mean square of vectors (T, n, 3), (T,)."""
+    """Return the root mean square length, (T,), of the n vectors of each frame, (T, n, 3)."""
     return np.sqrt((ways**2).sum(-1).mean(-1))

@@ -22,10 +22,10 @@ _NEAR: Final = 0.05
 # cosine between a direction and an axis of the world; directions with larger values are along this axis
 _NEARLY: Final = float(np.cos(np.radians(10.0)))
 _STEEP: Final = 0.5  # length of the horizontal part of a unit vector: vectors with a shorter part are steep
-_ALIGNED: Final = 0.999  # smallest absolute entry of a map D that maps an axis to an axis
+_ALIGNED: Final = 0.999  # smallest absolute entry of D that counts as 1; D then maps an axis to an axis
 # words for the left and the right side in names
 _RIGHT: Final = {"left": "right", "l": "r", "lleg": "rleg", "larm": "rarm"}
-_EVEN: Final = 1e-4  # largest difference of a joint's scales along its axes that is a rounding error
+_EVEN: Final = 1e-4  # largest difference of a joint's scales along its axes that counts as rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)

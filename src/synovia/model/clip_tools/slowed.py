@@ -32,7 +32,7 @@ _ROUNDING: Final = 1.0 + 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """Highest velocity and acceleration of each group of steps: one scalar, or the three of a rotation or position.
+    """Highest velocity and acceleration of each group of step components: a scalar, or those of a rotation or position.
 
     Args:
         groups: Group of each step of a ``Chart``, (m + 3 k,).
@@ -79,10 +79,10 @@ def slowed_times(
     *,
     check: Callable[[float], object],
 ) -> Array | None:
-    """Return the times of a clip for the frames of a slowed clip, (n,), seconds; None if the clip keeps the limits.
+    """Return the time in the clip of each frame of the slowed clip, (n,), seconds; None if the clip keeps the limits.
 
     Args:
-        at: Returns the joint values of the clip at times (n,), (n, nq).
+        at: Returns the joint values of the clip, (n, nq), at times (n,).
         count: Number of frames of the clip, 2 or more.
         fps: Frames per second.
         chart: The chart of the skeleton.

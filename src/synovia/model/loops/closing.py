@@ -106,8 +106,7 @@ def closed_near(skeleton: Skeleton, q: Array, near: Array, rows: Iterable[int] |
         skeleton: The skeleton.
         q: The joint values, (nq,).
         near: Closed pose, (nq,), from which to start if the values do not close by small steps.
-        rows: Joints that keep their values as far as the loops allow, while other joints follow; None for no such
-            joints.
+        rows: Joints that keep their values as far as the loops allow, while other joints follow; None to move all.
     """
     inside = clamped(skeleton, q[None])
     if skeleton.mechanism is not None:

@@ -20,7 +20,7 @@ LARGEST_POWER: Final = 4  # largest power of a joint value in a coupling, as in 
 
 
 class Ties(NamedTuple):
-    """Constraints of a kind of loop: bits of the first frame's axes, rotation of the second frame, number of rows."""
+    """Constraints of a kind of loop: axes of the first frame (bits), code of the tied rotation, and number of rows."""
 
     place: int
     turn: int

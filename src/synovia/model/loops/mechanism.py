@@ -31,14 +31,15 @@ _SHARES: Final = (0.01, 0.1, 0.5)  # fractions of the path to a random pose from
 _TRIES: Final = 8  # number of random poses for each fraction
 _FEW_STEPS: Final = 20  # largest number of steps to close a pose near a closed one
 _WALK: Final = 0.1  # radians or length units: largest step of an independent joint on a path
-_LONGEST: Final = 6.3  # radians or length units: largest length of a path for which the number of steps still increases
+_LONGEST: Final = 6.3  # radians or length units: a longer path gets no more steps than one of this length
 _DRAWS: Final = 20  # largest number of draws for one random pose
 # ratio of the motion of a closed frame to the wanted motion; above it, the frame is closed again in small steps
 _LEAPS: Final = 3.0
 _NEXT_SEED: Final = 0x9E3779B1
 _PROBES: Final = 3  # number of poses near the rest pose that determine mobility
 _ASIDE: Final = 0.05  # distance of the ``_PROBES`` poses from the rest pose, as a fraction of the path to random poses
-_WELL: Final = 0.1  # smallest independent share of a column for a joint that is a well-conditioned dependent joint
+# smallest share of a joint's column that other columns do not explain, for a well-conditioned dependent joint
+_WELL: Final = 0.1
 
 
 class Mechanism:
@@ -182,7 +183,7 @@ class Mechanism:
         return out, lacks
 
     def rows(self, q: Array) -> tuple[Array, Array]:
-        """Return the closure errors of all constraint rows at poses (T, nq), (T, rows), and their negative derivatives.
+        """Return the closure errors of all constraints, (T, rows), at poses (T, nq), and their negative derivatives.
 
         The derivatives are with respect to the velocities of the variables, (T, rows, columns). Lengths are in length
         scales.
@@ -355,8 +356,8 @@ class Mechanism:
         """Return a mask of dependent variables, (k,).
 
         Joints near the root are independent, because these usually have the motors and come first in files.
-        Translations and rotations of free joints are dependent if possible, because they are not drawn at random; then
-        balls, which are at ends of passive rods, and whose random rotations hardly ever let the loops close.
+        Free joints are dependent if possible, because their values are not drawn at random. So are balls, because they
+        are usually at the ends of passive rods, and the loops hardly ever close with random rotations of balls.
         """
         owner = self.columns
         first = {Kind.FREE: 0, Kind.BALL: 1}

@@ -138,8 +138,8 @@ def loop_tables(
 def _scale(skeleton: Tied, tie: Coupling) -> tuple[float, bool]:
     """Return the scale of a coupling, and whether its scaled closure error is a length; otherwise it is an angle.
 
-    The scale is that of the largest term at angles of one radian and slides of one length scale, so that the scale of
-    an equation and the unit of lengths do not matter.
+    The scale is the largest term if angles are one radian and slides one length scale. So it does not matter by which
+    factor an equation is multiplied, and in which unit its lengths are.
     """
     reach, largest, out = skeleton.size or 1.0, 0.0, (1.0, False)
     for joint, factors in zip(tie.joint_rows(skeleton), tie.terms.values(), strict=True):

@@ -34,7 +34,7 @@ class BodyShapes(NamedTuple):
     covers: Array
 
     def shape_pairs(self, pairs: Ints) -> Ints:
-        """Return the rows of both shapes of each pair of shapes for some pairs of links, (m, 2).
+        """Return all pairs of shapes for some pairs of links: the rows of both shapes, (m, 2).
 
         Args:
             pairs: Joint rows of both links of each pair, (p, 2).

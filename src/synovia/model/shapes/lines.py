@@ -1,6 +1,6 @@
 """Spans of parallel lines inside convex solids, in closed form, each in the solid's own frame.
 
-A line intersects a convex solid in one interval. If the line misses the solid, its begin is above its end, or NaN.
+A line intersects a convex solid in one interval. If a line misses the solid, ``low`` is above ``high``, or NaN.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Spans(NamedTuple):
     """Spans of lines inside a solid.
 
     Args:
-        low: Begin along each line, (n,); NaN, or above the end, if the line misses the solid.
-        high: End along each line, (n,).
+        low: Begin of the span on each line, (n,); NaN, or above ``high``, if the line misses the solid.
+        high: End of the span on each line, (n,).
         normals: Outward normal at each end, (n, 3).
     """
 

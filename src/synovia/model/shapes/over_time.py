@@ -177,10 +177,10 @@ class _Pairs(NamedTuple):
 
     Args:
         rows: Joint rows of the links, (l,).
-        covers: Their bounding spheres, (l, 4).
+        covers: Bounding spheres of the links, (l, 4).
         ends: Indices of both links of each pair, (p, 2).
-        first: Index of the first pair of shapes of each pair, (p + 1,).
-        shapes: Indices of the pairs of shapes, (k, 2).
+        first: For each pair of links, index of its first pair of shapes, (p + 1,).
+        shapes: Indices of both shapes of each pair of shapes, (k, 2).
         own: The shapes.
         owners: Joint rows of the shapes.
     """

@@ -36,7 +36,7 @@ ALWAYS: Final = "touch nearly always"
 REASONS: Final = (RIGID, NEIGHBOURS, EXCLUDED, AT_REST, ALWAYS)
 
 SAMPLES: Final = 2000  # number of random poses; it determines a share of 95 % to within 0.5 %
-NEARLY: Final = 0.95  # share of the random poses in which links touch, from which on they touch "nearly always"
+NEARLY: Final = 0.95  # share of the random poses: links that touch in at least this share touch "nearly always"
 MOST_LINKS: Final = 1000  # largest number of links with shapes; they have half a million pairs
 RARE: Final = 0.1  # share of the random poses: pairs that touch at rest, but in fewer random poses, are reported
 FAR_APART: Final = 0.25  # fraction of the longest chain: two links are distant if the bones between them are longer
@@ -358,8 +358,8 @@ class _Tree:
         base: The joint that is treated as fixed, with all joints above; -1 for none.
 
     Attributes:
-        part: The first joint of the rigid part of each joint; -1 for joints that cannot move.
-        above: The nearest ancestor with shapes of each joint; -1 for none.
+        part: For each joint, the first joint of its rigid part; -1 for joints that cannot move.
+        above: For each joint, its nearest ancestor with shapes; -1 for none.
         spread: For each joint, length of the bones between the first and the last moving joint below ``above``.
         size: Length of the longest chain below the base.
     """

@@ -2,8 +2,8 @@
 
 Each class describes everything about one kind except its support function. The kernels compute it: ``kernels.layout``
 has the number of the kind, and ``kernels.collision.support`` its farthest points. The role of a field defines how the
-field is checked, moved, scaled, read and written. ``word`` names a kind in files of worlds and skeletons, and in URDF,
-have this word.
+field is checked, moved, scaled, read and written. ``word`` is the name of a kind in files of worlds and skeletons, and
+in URDF.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class Solid(Shape):
 
     @abstractmethod
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return ``spans`` in the shape's own frame. A line misses the shape if its begin is not below its end."""
+        """Return ``spans`` in the shape's own frame. Lines that miss have ``low`` above ``high``, or NaN."""
 
     def extent(self) -> float:
         """Return the radius of the bounding sphere about the origin of the shape's own frame."""
@@ -355,7 +355,7 @@ class Sphere(Solid):
         return _about(self.center, np.full(3, self.radius))
 
     def own_triangles(self) -> Iterator[Part]:
-        """Yield the parts of the boundary."""
+        """Yield the triangulated boundary."""
         yield *triangles.ball(np.full(3, self.radius)), False
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
@@ -413,7 +413,7 @@ class Capsule(Solid):
         return np.stack([np.minimum(self.a, self.b) - self.radius, np.maximum(self.a, self.b) + self.radius])
 
     def own_triangles(self) -> Iterator[Part]:
-        """Yield the parts of the boundary."""
+        """Yield the triangulated boundary."""
         yield *triangles.capsule(self.radius, 2.0 * self.sizes()[2]), False
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
@@ -457,7 +457,7 @@ class Box(Solid):
         return _about(self.center, np.abs(self.rotation) @ (0.5 * self.size))
 
     def own_triangles(self) -> Iterator[Part]:
-        """Yield the parts of the boundary."""
+        """Yield the triangulated boundary."""
         yield *triangles.box(self.size), True
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
@@ -575,7 +575,7 @@ class Ellipsoid(Solid):
         return self.radii * stretched / np.maximum(length, 1e-300)
 
     def own_triangles(self) -> Iterator[Part]:
-        """Yield the parts of the boundary."""
+        """Yield the triangulated boundary."""
         yield *triangles.ball(self.radii), False
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
@@ -681,7 +681,7 @@ class ConvexHull(Solid):
         return np.stack([self.points.min(0), self.points.max(0)])
 
     def own_triangles(self) -> Iterator[Part]:
-        """Yield the parts of the boundary."""
+        """Yield the triangulated boundary."""
         points = self.corners()
         faces = triangles.hull_faces(points)
         if len(faces):

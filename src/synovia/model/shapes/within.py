@@ -25,7 +25,7 @@ _known: WeakKeyDictionary[Skeleton, dict[float, Bools]] = WeakKeyDictionary()
 
 
 class ClosePairs(NamedTuple):
-    """Pairs of links that cannot keep a distance, and therefore only must not touch.
+    """Pairs of links that cannot keep a distance; clearance only keeps them from touching.
 
     Args:
         distance: The distance, length units.

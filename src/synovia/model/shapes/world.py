@@ -114,7 +114,7 @@ class Obstacle(ChecksArguments):
         return self.standing(as_place(transform, what))
 
     def standing(self, transform: Array) -> Obstacle:
-        """Return the obstacle in another place, as ``placed`` does; the transform must be rigid and read-only."""
+        """Return the obstacle in another place, without checks; the transform must be rigid and read-only."""
         return self._with(transform=transform)
 
     def scaled(self, factor: float) -> Obstacle:
@@ -346,10 +346,10 @@ class World(ChecksArguments):
         )
 
     def standing(self, transforms: Mapping[int, Array]) -> World:
-        """Return the world with obstacles in other places, as ``moved`` does.
+        """Return the world with obstacles in other places, like ``moved``, but without checks.
 
         Args:
-            transforms: The new frame of each obstacle that moves, (4, 4), read-only, by its row; rigid.
+            transforms: The new frame of each obstacle that moves, (4, 4), rigid and read-only, by row of the obstacle.
         """
         obstacles, table = list(self.obstacles), self.transforms.copy()
         for row, transform in transforms.items():
@@ -395,7 +395,7 @@ class World(ChecksArguments):
         return self._with(tuple(obstacle for row, obstacle in enumerate(self.obstacles) if row not in gone))
 
     def scaled(self, factor: float) -> World:
-        """Return the world with all values of lengths times a factor above 0, about the origin.
+        """Return the world with all lengths multiplied by a factor above 0, about the origin.
 
         The unit is divided by the factor, so that the physical size does not change.
         """
@@ -505,7 +505,7 @@ class World(ChecksArguments):
         """Return the plane that separates each point from its nearest obstacle, as frames (n, 4, 4).
 
         The origin of a frame is the point of the obstacle's surface nearest to the point. The z axis points outwards:
-        to a point outside, or along the shortest way out from inside. On a flat face, the plane is that of the face.
+        to a point outside, or from a point inside to the surface. On a flat face, the plane is that of the face.
         Shapes are convex, so everything in front of the plane is outside the shape. Such frames are targets of a
         ``PlaneGoal``, one for each frame of a track.
 
@@ -581,7 +581,7 @@ _FIELDS: Final = tuple(each.name for each in fields(World))
 
 
 def unlike(names: Iterable[str | None]) -> list[str | None]:
-    """Return names of obstacles for a file, in which repeated names have numbers appended; None stays None."""
+    """Return names of obstacles for a file: numbers are appended to repeated names; None stays None."""
     used: set[str] = set()
     found: list[str | None] = []
     count: dict[str, int] = {}

@@ -35,6 +35,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from synovia.clips.resting import Rest
 from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
@@ -48,7 +49,7 @@ from synovia.retargeting.body import Body
 from synovia.retargeting.feet import points_of
 from synovia.retargeting.follower import PoseFollower
 from synovia.retargeting.pairing import Pairing, alike_pairing, paired, turning
-from synovia.retargeting.rest_pose import Rest, RestPose, Stance, standing_target
+from synovia.retargeting.rest_pose import RestPose, Stance, standing_target
 from synovia.text import parse_toml, toml_key, toml_text
 
 SCHEMA: Final = "synovia.calibration/1"

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from synovia.clips.landmarks import HANDS, PRESETS
-from synovia.clips.seen import still_seen
+from synovia.clips.seen import LIMBS, still_seen
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.anatomy.hands.landmarks import FINGER_POINTS, KNUCKLES, WRIST, palm_of
@@ -33,6 +33,10 @@ _SHOULDERS: Final = [_AT[f"{side}_shoulder"] for side in SIDES]
 _TURN: Final = np.array([1.0, -1.0, -1.0])  # images have y down and z away from the camera
 _LEFT, _UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
+_LIMBS: Final = {  # landmarks by limb
+    f"{side}_{limb}": [_AT[f"{side}_{part}"] for part in parts] for limb, parts in LIMBS.items() for side in SIDES
+}
+ALL_LIMBS: Final = frozenset(_LIMBS)
 _SHORT: Final = 1e-6
 _RETURN: Final = 8  # frames in which a part that is seen again moves over to its new pose
 _ADULT: Final = (0.18, 0.495, 0.35, 0.22, 0.283, 0.27, 0.09, 0.425, 0.435, 0.2)  # metres: defaults, see ``_lengths``
@@ -60,6 +64,8 @@ class LandmarkBody:
         skeleton: The body; None until enough frames have come.
         count: Number of its landmarks, 33 or 75; None before the first ones.
         unseen: Share of the poses in which a part was not seen, by its name; parts that were always seen are left out.
+        hidden: Arms and legs that are not seen in the last pose.
+        new: Those that have never been seen.
 
     Example:
         >>> import numpy as np
@@ -80,6 +86,7 @@ class LandmarkBody:
         self._up = _UP  # last direction of the trunk
         self._left: dict[str, int] = {}  # remaining frames in which a part moves over to its new pose, by name
         self._hips_seen = True
+        self.hidden, self.new = frozenset[str](), ALL_LIMBS
 
     @property
     def unseen(self) -> dict[str, float]:
@@ -221,6 +228,8 @@ class LandmarkBody:
                         turn(f"{side}_{name}_{k + 1}", fingers.get(f"{name}_{k + 1}"))
         for at, quat in zip(turned, matrix_to_quat(np.array(list(turned.values()))), strict=True):
             q[at : at + 4] = quat
+        self.hidden = frozenset(name for name, at in _LIMBS.items() if not np.isfinite(p[at, 0]).any())
+        self.new &= self.hidden
         self._poses += 1
         self._missed.update(part for part, fine in seen.items() if not fine)
         return q

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Unpack
+from typing import Any, Final, Unpack, cast
 
 import numpy as np
 
 from synovia.arguments import ChecksArguments, check_kind, completed, takes
+from synovia.clips.resting import UnseenLimbs, kept_values
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import PositionGoal
@@ -25,9 +25,10 @@ from synovia.model.shapes.body import unchecked_links
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import checked_idle
 from synovia.retargeting.follower import PoseFollower
+from synovia.retargeting.live.ahead import Ahead, Known
 from synovia.retargeting.live.apart import LiveApart
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
-from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
+from synovia.retargeting.live.landmarks import ALL_LIMBS, COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import Meter, report_of
 from synovia.retargeting.live.stand import Stand
@@ -43,6 +44,8 @@ from synovia.text import Report
 _TRUNK: Final = ("hips", "spine", "chest", "neck", "left_upper_arm", "right_upper_arm")
 _MANY: Final = "LiveRetarget(None, target, rate=...) takes landmarks: 33, or 33 + 21 + 21 with both hands"
 _NO_FEET: Final = np.zeros(0, bool)
+_NO_FRAMES: Final = np.zeros((0, 12))
+_NOTHING: Final = frozenset[str]()
 _HINTS: Final = {  # by shape of points
     (ONE_HAND, 3): "LiveHand(skeleton, rate=...) follows 21 points of one hand; with the body, 33 + 21 + 21 are taken",
     (COUNT, 3): _MANY,
@@ -140,7 +143,9 @@ class LiveRetarget(ChecksArguments):
         target: The body that follows; a free joint is added above its root if it has none and its base moves.
         rate: Ticks per second.
         joint_map: As in ``retarget``.
-        rest: As in ``retarget``; frames are those of the poses from which the source is learned.
+        rest: As in ``retarget``; frames are those of the poses from which the source is learned. With landmarks, what
+            arms and legs do that are not seen: ``"keep"`` or None to stay where they were seen, ``"rest"``, a pose of
+            the target or its file to take that pose. Limbs that have never been seen are at rest.
         velocity: Highest velocity of the joints, as in ``Servo``; None for those of the file. A joint without one has
             no limit. For a free root, a number is the limit of rotation in rad/s and of translation in legs/s; or a
             pair of both.
@@ -155,6 +160,9 @@ class LiveRetarget(ChecksArguments):
         up: Axis of the source that points up, for example ``"z"``; None to find it.
         calibration: A calibration or its file, which has joint map, rest pose and upward axis; None to learn one.
         learn: Seconds for which the source is learned; 0 to learn it from its first pose.
+        look_ahead: Seconds by which poses are late, so that each knows those of at least half this time after it: feet,
+            limbs of hinges and clearance are then as in ``retarget``. None to wait for ``finish()``: the source is
+            learned from all its poses, and the answer is that of ``retarget`` with the same options.
         timeout: Seconds without a sample after which the source is lost.
 
     Attributes:
@@ -192,7 +200,7 @@ class LiveRetarget(ChecksArguments):
             refuse_loops(source_skeleton, "LiveRetarget")
         _refuse_hand(target)
         chosen = completed(LiveOptions, options, "LiveRetarget")
-        root, learn = chosen.root, chosen.learn
+        root, learn, ahead = chosen.root, chosen.learn, chosen.look_ahead
         calibration: LiveCalibration | str | os.PathLike[str] | None = chosen.calibration
         if root not in ("free", "fixed"):
             raise InputError("root", value=root, expected="'free' or 'fixed'")
@@ -202,8 +210,17 @@ class LiveRetarget(ChecksArguments):
         self.timeout = _seconds("timeout", chosen.timeout, "seconds")
         if not is_number(learn) or not 0.0 <= learn < math.inf:
             raise InputError("learn", value=learn, expected="seconds, 0 or more")
-        self._learning = max(1, round(learn * self.rate))
+        if ahead is not None and (not is_number(ahead) or not 0.0 <= ahead < math.inf):
+            raise InputError("look_ahead", value=ahead, expected="seconds, 0 or more, or None")
+        self._waits = math.inf if ahead is None else float(ahead)
+        self._learning = max(1, round(learn * self.rate)) if self._waits < math.inf else math.inf
         self._how = {name: getattr(chosen, name) for name in ("joint_map", "rest", "up", "root")}
+        self._stays = True
+        self._unseen = self._how.pop("rest") if source_skeleton is None else None
+        if source_skeleton is None:
+            _, self._stays = kept_values(self._unseen, target, target)
+        elif chosen.rest in ("keep", "rest"):
+            raise InputError("rest", value=chosen.rest, expected="a pose of the source", hint="those are for landmarks")
         self._limits = {name: getattr(chosen, name) for name in ("velocity", "acceleration", "jerk")}
         self._hold_feet, self._distance = chosen.hold_feet, checked_clearance(chosen.clearance)
         if self._distance is not None and not target.shapes:
@@ -215,6 +232,8 @@ class LiveRetarget(ChecksArguments):
         self._relaxed = checked_idle(chosen.idle_hands) == "relaxed"
         self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
+        self._resting: UnseenLimbs | None = None
+        self._ahead: Ahead | None = None
         self._whole = self.skeleton = target.with_root("free") if root == "free" else target
         self._body = LimitedBody(self.skeleton, self.skeleton.size or 1.0, self.rate, self._limits)
         self._mover: RootMover | None = None
@@ -225,7 +244,7 @@ class LiveRetarget(ChecksArguments):
             raise InputError(
                 "calibration", value=calibration, expected="none for landmarks, whose body is built again each time"
             )
-        twice = [name for name in ("joint_map", "rest", "up") if self._how[name] is not None]
+        twice = [name for name in ("joint_map", "rest", "up") if self._how.get(name) is not None]
         if calibration is not None and twice:
             raise InputError(
                 twice[0], value=self._how[twice[0]], expected="none with calibration=, which has it",
@@ -284,9 +303,22 @@ class LiveRetarget(ChecksArguments):
         self._follower.know(calibration.floor, calibration.bends)
         self._body = LimitedBody(skeleton, target.leg, self.rate, self._limits)
         self._meter = Meter(pair, self.rate)
-        feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
+        if self._waits:
+            self._feet = {
+                role: row for role, row in target.roles.items() if role.endswith("_foot") and role in pair.roles
+            }
+            self._ahead = Ahead(
+                calibration, self.rate, self._waits, hold_feet=self._hold_feet, clearance=self._distance,
+                idle_hands="relaxed" if self._relaxed else "rest",
+            )  # fmt: skip
+        feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles) and not self._waits
         self._stand = Stand(pair, calibration.grounds, self.rate) if feet else None
-        if self._distance is not None and skeleton.shapes:
+        if self._landmarks is not None:
+            upper = {limb: "{}_upper_{}".format(*limb.split("_")) for limb in ALL_LIMBS}
+            first = {limb: target.first_row(role) for limb, role in upper.items() if role in pair.roles}
+            kept, _ = kept_values(self._unseen, self._target, skeleton)
+            self._resting = UnseenLimbs(skeleton, first, kept, self.rate)
+        if self._distance is not None and skeleton.shapes and not self._waits:
             ankles: list[int] = [] if self._stand is None else self._stand.ankles.tolist()
             self._apart = LiveApart(target, pair.roles, self._distance, self._body.axes, ankles, self.rate)
 
@@ -307,7 +339,7 @@ class LiveRetarget(ChecksArguments):
         """
         self._playout.reset()
         self._playout.counts.clear()
-        self._heard: list[Array] = []  # poses from which the source is learned
+        self._heard: list[tuple[Array, frozenset[str]]] = []  # poses from which it is learned, and hidden limbs
         self._sample: Array | None = None
         self._poses: Array | None = None  # world frames (1, n, 12) of the last source
         self._age = math.inf  # seconds since the last sample
@@ -319,7 +351,8 @@ class LiveRetarget(ChecksArguments):
         self._forced, self._too_fast = 0.0, dict[str, float]()
         self._behind = 0.0
         self._timed = 0
-        self._began = pose is not None  # whether the body has a pose from which it moves over to its source
+        self._given = pose is not None
+        self._began = self._given  # whether the body has a pose from which it moves over to its source
         start = self._whole.rest_pose().inside[0]
         if self._mover is not None:
             self._mover.reset()
@@ -331,6 +364,10 @@ class LiveRetarget(ChecksArguments):
         self._body.reset(start)
         if self._calibration is not None:
             self._follower.reset()
+            if self._ahead is not None:
+                self._ahead.reset()
+            if self._resting is not None:
+                self._resting.reset()
             if self._stand is not None:
                 self._stand.reset()
             self._meter = Meter(self._calibration.pairing, self.rate)
@@ -381,14 +418,25 @@ class LiveRetarget(ChecksArguments):
             self._behind += self._playout.behind
             self._timed += 1
         if self._calibration is None:
-            self._heard.append(q)
-            if len(self._heard) < self._learning:
-                self._taught += 1
-                return self._tick(self._body.go(None), Status.HOLDING)[0]
-            if not self._learn():
+            self._heard.append((q, self._hidden()))
+            if len(self._heard) < self._learning or not self._learn():
                 self._taught += 1
                 return self._tick(self._body.go(None), Status.HOLDING)[0]
         return self._follow(q, restarted)
+
+    def finish(self) -> list[Tick]:
+        """Return the ticks of the poses that wait for later ones, because the source has ended; see ``look_ahead``."""
+        out, heard = list[Tick](), list(self._heard)
+        learns = self._calibration is None and self._waits == math.inf and heard
+        if learns and self._learn() and self._ahead is not None:
+            self._began = self._given
+            for q, gone in heard:
+                self._ahead.add(q, gone)
+        while self._ahead is not None and self._ahead.waiting:
+            self._ticks += 1
+            out.append(self._follow(None, restarted=False))
+        self._lost = True
+        return out
 
     def _played(self) -> tuple[Array | None, bool]:
         """Return the joint values of the source for this tick (None without any), and whether its clock was reset."""
@@ -397,10 +445,12 @@ class LiveRetarget(ChecksArguments):
         return self._playout.advance()
 
     def _hold(self) -> Tick:
-        """Take a tick without a source."""
+        """Take a tick without a source; poses that wait for later ones are followed before the body holds."""
         if not self._lost:
             self._lost = True
             self._losses += 1
+        if self._ahead is not None and self._ahead.waiting and self._waits < math.inf:
+            return self._follow(None, restarted=False)
         self._held += 1
         return self._tick(self._body.go(None), Status.HOLDING)[0]
 
@@ -411,7 +461,7 @@ class LiveRetarget(ChecksArguments):
             InputError: If the bodies do not fit each other.
             UnknownNameError: If the map names a part or a joint that does not exist.
         """
-        clip = Motion(self.source, np.array(self._heard), self.rate, name=self.source.name)
+        clip = Motion(self.source, np.array([q for q, _ in self._heard]), self.rate, name=self.source.name)
         began = self._body.q
         self._heard.clear()
         try:
@@ -426,38 +476,67 @@ class LiveRetarget(ChecksArguments):
             self._body.reset(began)
         return True
 
-    def _follow(self, q: Array, restarted: bool) -> Tick:
-        """Take a tick in which the target follows joint values (nq,) of the source."""
-        poses = world_frames(self.source, q[None])
-        self._poses = poses
-        (wanted,), (found,) = self._follower.follow(poses)
-        frames = poses[0]
-        jumps, stand = self._lost or restarted, self._stand
+    def _hidden(self) -> frozenset[str]:
+        """Return the arms and legs that do not follow the last pose, because they are not seen."""
+        body = self._landmarks
+        return _NOTHING if body is None else body.new if self._stays else body.hidden
+
+    def _follow(self, q: Array | None, restarted: bool) -> Tick:
+        """Take a tick in which the target follows joint values (nq,) of the source, None if no more come."""
+        jumps, stand, ahead = q is not None and (self._lost or restarted), self._stand, self._ahead
+        gone = self._hidden()
+        self._lost = q is None
         if jumps:
             self._meter.pause()
+        known: Known | None = None
+        found = _NO_FRAMES
+        if ahead is not None:
+            if jumps and self._waits < math.inf:
+                ahead.reset()
+            if q is not None:
+                ahead.add(q, gone)
+            known = ahead.next(ended=q is None)
+            if known is None:
+                return self._tick(self._body.go(None), Status.HOLDING)[0]
+            wanted, gone, jumps = known.q.copy(), known.gone, known.first
+            poses = world_frames(self.source, known.source[None])
+        else:
+            poses = world_frames(self.source, cast("Array", q)[None])
+            (wanted,), (found,) = self._follower.follow(poses)
+        self._poses, frames = poses, poses[0]
+        if self._resting is not None and self._resting.step(wanted, gone):
+            found = world_frames(self._whole, wanted[None])[0]
         if stand is not None:
             if jumps:
                 stand.reset()
-            wanted = stand.step(frames, found, wanted)
+            wanted = stand.step(frames, found, wanted, gone)
         if self._apart is not None:
             if jumps:
                 self._apart.reset()
             wanted = self._apart.step(wanted, _NO_FEET if stand is None else stand.stands)
         body = self._body
         if jumps:
-            self._lost = False
             if self._began:
                 body.leave(wanted)
             else:
                 body.reset(wanted)
-        tick, details, own = self._tick(body.go(wanted), Status.REACHED)
+        led = body.go(wanted)
+        if ahead is not None and not body.behind:
+            led = wanted  # without the rounding of the limits
+        tick, details, own = self._tick(led, Status.REACHED)
         if body.going_over:  # limbs and feet cannot be compared with the source yet
             self._meter.pause()
             details.status = Status.LATE
             return tick
         if self._apart is not None:
             self._near += self._apart.is_near(own)
-        self._meter.compare(self._ticks, frames, own)
+        self._meter.compare(self._ticks, frames, own, gone)
+        if known is not None:
+            details.standing = known.stands
+            stands = np.array([role in known.stands for role in self._feet], bool)
+            self._meter.stand(own[list(self._feet.values()), 9:], stands, missed=known.missed)
+            if known.missed:
+                details.status, details.missing = Status.STALLED, known.stands
         if stand is not None:
             stand.judge(own)
             self._meter.stand(own[stand.ankles, 9:], stand.stands[: len(stand.ankles)], missed=bool(stand.missing))
@@ -509,11 +588,8 @@ class LiveRetarget(ChecksArguments):
         self._shut_before = out
         return out
 
-    def report(self, unseen: Mapping[str, float] | None = None) -> Report:
+    def report(self) -> Report:
         """Return verdict, findings and figures since the last reset; this takes microseconds and constant memory.
-
-        Args:
-            unseen: Share of the poses in which landmarks of a part were not seen, by part, if only the source knows it.
 
         Returns:
             The text, and as ``facts`` the ``verdict``, the ``findings``, and these figures: number of ``ticks``,
@@ -535,8 +611,6 @@ class LiveRetarget(ChecksArguments):
             figures = self._meter.figures(
                 self._ticks - self._taught, self._body.axes.joints, self.skeleton.joint_names
             )  # fmt: skip
-        if self._landmarks is not None:
-            unseen = self._landmarks.unseen
         return report_of({
             "ticks": self._ticks, "seconds": self._ticks / self.rate, "learning": self._taught, "held": self._held,
             "samples": self._samples, "samples_left_out": dropped, "losses": self._losses, **figures,
@@ -545,7 +619,7 @@ class LiveRetarget(ChecksArguments):
             "near": self._near / max(self._ticks - self._taught - self._held, 1),
             "unchecked": unchecked_links(self.skeleton) if self._distance is not None else [],
             "turned_by_loops": self._forced, "too_fast": dict(self._too_fast),
-            "unseen": dict(unseen or {}),
+            "unseen": {} if self._landmarks is None else self._landmarks.unseen,
         })  # fmt: skip
 
     def _values(self, pose: Pose | Array | None) -> Array | None:

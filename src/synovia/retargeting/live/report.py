@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -118,6 +119,7 @@ class Meter:
         if all(role in body.roles for role in ("hips", "neck") for body in bodies):
             limbs.append(("hips", "neck"))
         self._names = [a if a != "hips" else "trunk" for a, _ in limbs]
+        self._limbs = [re.sub("_(upper|lower)_", "_", name) for name in self._names]
         self._rows = [
             np.array([[body.roles[a], body.roles[b]] for a, b in limbs], np.int64).reshape(-1, 2) for body in bodies
         ]
@@ -126,14 +128,17 @@ class Meter:
 
     def _clear(self) -> None:
         """Reset all sums."""
-        self._off = np.zeros(len(self._names))
-        self._compared = self._moved = self._stood = self._missed = 0
+        self._off, self._compared = np.zeros(len(self._names)), np.zeros(len(self._names))
+        self._moved = self._stood = self._missed = 0
         self._way = 0.0
         self._limited: Counter[int] = Counter()
         self._feet: tuple[Array, Bools] | None = None
 
-    def compare(self, tick: int, source: Array, target: Array) -> None:
-        """Compare the directions of limbs in world frames (n, 12) of both bodies, about 15 times a second."""
+    def compare(self, tick: int, source: Array, target: Array, gone: Collection[str] = ()) -> None:
+        """Compare the directions of limbs in world frames (n, 12) of both bodies, about 15 times a second.
+
+        Limbs that are ``gone``, such as ``"left_leg"``, are left out.
+        """
         if tick % self._each or not self._names:
             return
         a, b = (
@@ -143,8 +148,9 @@ class Meter:
         a = a @ self._across.T
         size = np.sqrt(np.sum(a * a, axis=1) * np.sum(b * b, axis=1))
         cosine = np.sum(a * b, axis=1) / np.maximum(size, 1e-12)
-        self._off += np.arccos(np.clip(cosine, -1.0, 1.0))
-        self._compared += 1
+        fine = np.array([limb not in gone for limb in self._limbs])
+        self._off += fine * np.arccos(np.clip(cosine, -1.0, 1.0))
+        self._compared += fine
 
     def stand(self, ankles: Array, stands: Bools, *, missed: bool) -> None:
         """Add the positions of ankles (feet, 3), which of them stand, and whether one misses its place."""
@@ -180,9 +186,10 @@ class Meter:
         for axis, count in self._limited.items():
             name = names[int(joints[axis])]
             shares[name] = max(shares.get(name, 0.0), count / max(ticks, 1))
+        off = np.degrees(self._off / np.maximum(self._compared, 1))
         return {
             "limited": dict(sorted(shares.items(), key=lambda item: -item[1])),
-            "off_deg": dict(zip(self._names, np.degrees(self._off / max(self._compared, 1)).tolist(), strict=True)),
+            "off_deg": dict(zip(self._names, off.tolist(), strict=True)),
             "slide": self._way * self._rate / self._moved / self._leg if self._moved else 0.0,
             "standing": self._stood / max(ticks, 1),
             "missed": self._missed / max(self._stood, 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import numpy as np
@@ -76,15 +76,19 @@ class Stand:
         """Return the roles of some of the first points."""
         return tuple(point.role for point, on in zip(self.points, which.tolist(), strict=False) if on)
 
-    def step(self, frames: Array, own: Array, q: Array) -> Array:
+    def step(self, frames: Array, own: Array, q: Array, gone: Collection[str] = ()) -> Array:
         """Advance by one tick; return joint values (nq,) with standing feet at their places and soles above the floor.
 
         Args:
             frames: World frames of the source, (n, 12).
             own: World frames of the target at q, (m, 12).
             q: Joint values that follow the source, (nq,).
+            gone: Limbs whose feet are not placed, such as ``"left_leg"``.
         """
         self.stands = stands = self._contacts.look(frames[self._seen, 9:])
+        if gone:
+            sides = [point.role.partition("_")[0] for point in self.points]
+            self.stands = stands = stands & [f"{side}_leg" not in gone for side in sides]
         corrections, soles = self._corrections, self._soles
         if soles:
             q, own = soles[0].raised(q, own)

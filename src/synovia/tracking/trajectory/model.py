@@ -58,7 +58,7 @@ class Variables:
         return out
 
     def angles(self, steps: Array) -> Array:
-        """Return the rotation angles in steps (T, columns), of hinges and then of balls: (T, joints without slides)."""
+        """Return the rotation angles in steps (T, columns): first of hinges, then of balls, (T, hinges and balls)."""
         return np.hstack([np.abs(steps[:, self._angles]), np.linalg.norm(steps[:, self._turns], axis=2)])
 
 

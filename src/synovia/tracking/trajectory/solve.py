@@ -327,7 +327,7 @@ def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
 
 
 def _solved(band: Array, right: Array, damping: float) -> Array:
-    """Return damped steps (T, columns, ...) for right-hand sides of that shape."""
+    """Return damped steps, (T, columns, ...), for right-hand sides of the same shape."""
     band[0] *= 1.0 + damping  # damping of Marquardt, relative to the curvature of each variable
     try:
         return solve_banded(band, right)

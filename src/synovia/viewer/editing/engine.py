@@ -33,7 +33,6 @@ from synovia.viewer.editing.clip.play import LayerDrag, Play
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.limits import SpeedLimits
-from synovia.viewer.editing.standin import follow
 from synovia.viewer.editing.state import State
 
 _EASE: Final = 0.035  # time constant of eased targets, seconds
@@ -58,7 +57,7 @@ class Frame:
         solution: The last solution; None if no editor is enabled.
         milliseconds: Median time of the last solves.
         trouble: Reason why the problem cannot be solved; empty if it can.
-        busy: Whether the solver is not ready yet; a simple stand-in then moves the limbs.
+        busy: Whether the solver is not ready yet.
         compiling: Description of the current compilation, seconds since it began, and its estimated seconds (0 if
             unknown).
         time: Time of the clip, seconds.
@@ -281,18 +280,6 @@ class Engine:
             if state.play.drag is drag and drag.layer is layer and drag.ended:
                 state.finish(solved)
 
-    def stand_in(self, seconds: float) -> Frame:
-        """Advance the page by some seconds while the solver is not ready: only limbs follow their targets."""
-        state = self.state
-        if state.play.motion is not None:
-            return self.unsolved()
-        with state.lock:
-            start, editors, _ = self._advance(seconds)
-            version, before, clock, added = state.version, state.pose, state.play.time, state.rooted.added
-        pose = follow(start, editors, added)
-        self._keep(pose, before, version)
-        return self._frame(pose, editors, None, clock)
-
     def _advance(self, seconds: float) -> tuple[Pose, tuple[GoalEditor, ...], bool]:
         """Advance the clip and ease the targets; the caller holds the session's lock.
 
@@ -319,12 +306,15 @@ class Engine:
             return solution.pose
         return Pose.trusted(self._skeleton, solution.pose.q)
 
-    def unsolved(self) -> Frame:
-        """Return the frame before the first solve."""
+    def unsolved(self, seconds: float = 0.0) -> Frame:
+        """Return the frame while the solver is not ready, in which targets have been eased for some seconds."""
         state = self.state
         with state.lock:
-            start = state.start(state.play.time) if state.play.motion is not None else state.start()
-            return self._frame(start, tuple(editor.copy() for editor in state.editors), None, state.play.time)
+            if state.play.motion is None:
+                start, editors, _ = self._advance(seconds)
+            else:
+                start, editors = state.start(state.play.time), tuple(editor.copy() for editor in state.editors)
+            return self._frame(start, editors, None, state.play.time)
 
     @property
     def _nudged(self) -> bool:

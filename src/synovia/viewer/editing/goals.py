@@ -10,6 +10,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.model import Kind, Skeleton
 from synovia.model.geometry import as_numbers
 from synovia.model.tree import ancestors
 from synovia.text import short_names
@@ -17,7 +18,6 @@ from synovia.viewer.editing.clip.drag import drag_goal
 from synovia.viewer.editing.editor import GoalEditor, kind_of
 from synovia.viewer.editing.editor_values import edited, editor_from, free_label, set_defaults
 from synovia.viewer.editing.history import History
-from synovia.viewer.editing.standin import limb_of
 from synovia.viewer.editing.state import DRAGGED, State
 
 _MOST: Final = 64
@@ -214,3 +214,18 @@ class Goals:
         at, parents = editor.row + self._state.rooted.added, skeleton.parents
         below = (row for row in range(at, len(parents)) if at in ancestors(parents, row))
         return frozenset((*limb_of(skeleton, at), *below))
+
+
+def limb_of(skeleton: Skeleton, row: int) -> list[int]:
+    """Return the hinge and ball joints of the limb that ends at a joint, from the tip upwards."""
+    moves = [joint.kind is not Kind.FIXED for joint in skeleton.joints]  # whether a joint or any below it moves
+    for child, above in reversed(list(enumerate(skeleton.parents))):
+        if moves[child] and above >= 0:
+            moves[above] = True
+    out: list[int] = []
+    below, row = row, skeleton.parents[row]
+    while row >= 0 and sum(moves[child] for child in skeleton.children[row]) <= 1:
+        if skeleton.joints[row].kind in (Kind.HINGE, Kind.BALL) and skeleton.lengths[below] > 0.0:
+            out.append(row)
+        below, row = row, skeleton.parents[row]
+    return out

@@ -18,7 +18,7 @@ from synovia.viewer.editing.state import State
 SESSION: Final = "synovia-session"  # name of the threads that solve
 RATE: Final = 60.0  # largest number of steps per second
 _PAUSE: Final = 0.2  # seconds without a change after which a frame is still
-_PROMPT: Final = 0.25  # seconds; a solver that is ready sooner needs no stand-in
+_PROMPT: Final = 0.25  # seconds; a solver that is ready sooner is not shown as busy
 _LONGEST: Final = 0.1  # longest time step, seconds, even after a pause
 
 
@@ -168,7 +168,7 @@ class Worker:
                 self._stopped.wait(rest)
 
     def _prepare(self) -> None:
-        """Prepare the solver in another thread; if this takes long, a simple stand-in moves the limbs meanwhile."""
+        """Prepare the solver in another thread; if this takes long, frames show what is compiled."""
         ready = threading.Event()
 
         def prepare() -> None:
@@ -179,11 +179,9 @@ class Worker:
 
         with Compiling() as compiling:
             self._background.start("synovia-prepare", prepare)
-            last = time.perf_counter()
             patience = _PROMPT
             while not ready.wait(patience) and not (self._stopped.is_set() or self._background.stopped.is_set()):
-                now = time.perf_counter()
-                frame = self.engine.stand_in(min(now - last, _LONGEST))
                 progress = compiling.words, compiling.spent, compiling.seconds
+                frame = self.engine.unsolved(patience)
                 self._listener(dataclasses.replace(frame, busy=True, compiling=progress))
-                last, patience = now, 1.0 / RATE
+                patience = 1.0 / RATE

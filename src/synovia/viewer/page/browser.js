@@ -3,21 +3,7 @@
 (() => {
   if (window.synovia) return;
 
-  // viser's table of the nodes of the scene, which it keeps to itself: three.js objects by name.
-  const findNodes = () => {
-    const root = document.getElementById("root");
-    const key = root && Object.keys(root).find((name) => name.startsWith("__reactContainer"));
-    const open = key ? [root[key]] : [];
-    while (open.length) {
-      const fiber = open.pop();
-      const shared = fiber.memoizedProps?.value?.mutable?.current;
-      if (shared?.nodeRefFromName) return shared;
-      if (fiber.sibling) open.push(fiber.sibling);
-      if (fiber.child) open.push(fiber.child);
-    }
-    return null;
-  };
-  const shared = findNodes();
+  const shared = window.synoviaShared; // found by serving/tab.js
 
   // viser 1.1 leaves null in this table when a mesh goes, and then calls the mesh's parent: the whole page breaks when a
   // skinned mesh is removed. A table that says undefined where it has null is what it expects.
@@ -243,6 +229,49 @@
     const uuid = fields.split(" ")[slow.split(" ").includes(name) ? 1 : 0];
     shared?.sendMessage({ type: "GuiUpdateMessage", uuid, updates: { value: JSON.stringify([++choices, name, ...given]) } });
   });
+  // The camera is moved with the body by displacements from its first place, which are 0 at first on each page.
+  let [followed, place] = ["", [0, 0, 0]];
+  const followBody = (text = "") => {
+    const [control, body] = [shared?.cameraControl, shared?.nodeRefFromName["/body"]];
+    if (!text || !control || !body) return;
+    const [page, ...next] = text.split(" ");
+    if (page !== followed) [followed, place] = [page, [0, 0, 0]];
+    if (next.every((value, k) => Number(value) === place[k])) return;
+    const Vector = body.position.constructor;
+    const [from, to] = [place, next.map(Number)].map((one) => body.localToWorld(new Vector(...one)));
+    const target = control.getTarget(new Vector()).add(to).sub(from);
+    control.moveTo(target.x, target.y, target.z, false);
+    shared.requestRender?.();
+    place = next.map(Number);
+  };
+  // The name of the joint under the pointer. Balls of joints are one mesh with many instances.
+  const hint = Object.assign(document.createElement("div"), { className: "synovia-hint", hidden: true });
+  hint.setAttribute("aria-hidden", "true"); // the tree of joints has the names
+  document.body.append(hint);
+  const NEAR = 14; // pixels
+  const jointAt = (e) => {
+    let mesh;
+    shared?.nodeRefFromName["/body/joints"]?.traverse((one) => (mesh ??= one.matricesTexture && one));
+    const values = mesh?.visible && mesh.matricesTexture._data;
+    if (!values || !shared.camera) return -1;
+    const box = e.target.getBoundingClientRect();
+    const at = new mesh.position.constructor();
+    let [found, nearest] = [-1, Infinity];
+    for (let i = 0; i < mesh.count; i++) {
+      at.fromArray(values, 16 * i + 12).applyMatrix4(mesh.matrixWorld).project(shared.camera);
+      const away = Math.hypot(box.left + (box.width * (1 + at.x)) / 2 - e.clientX, box.top + (box.height * (1 - at.y)) / 2 - e.clientY);
+      if (away < NEAR && at.z < 1 && away < nearest) [found, nearest] = [i, away];
+    }
+    return found;
+  };
+  window.addEventListener("pointermove", (e) => {
+    const names = document.querySelector(".synovia-joints")?.dataset.names;
+    const joint = names && !e.buttons && e.target.matches?.("canvas") ? jointAt(e) : -1;
+    hint.hidden = joint < 0;
+    if (joint < 0) return;
+    hint.textContent = JSON.parse(names)[joint];
+    hint.style.translate = `${e.clientX + 14}px ${e.clientY - 10}px`;
+  }, { passive: true });
   let [clip, moment] = ["null", ""];
   const followClip = () => {
     const next = document.querySelector(".synovia-time")?.dataset.content ?? "null";
@@ -250,7 +279,9 @@
       timeline.show(JSON.parse((clip = next)));
       moment = "";
     }
-    const now = document.querySelector(".synovia-now")?.dataset.now ?? "";
+    const state = document.querySelector(".synovia-now")?.dataset;
+    followBody(state?.at);
+    const now = state?.now ?? "";
     if (now === moment || !now) return;
     moment = now;
     const [frame, playing] = now.split(" ").map(Number);

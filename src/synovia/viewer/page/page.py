@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -101,6 +102,9 @@ class Page:
         self._tabs: list[Tab] = []
         self.actions = Actions(self, session.history, session.body, session.animation, session.poses)
         self._panel(tabs(self))
+        labels = list(self.joint_labels)
+        names = safe(json.dumps([labels[row] for row in self.scene.balls]))
+        client.gui.add_html(f'<div hidden class="synovia-joints" data-names="{names}"></div>')
         self.keys = keys(self)
         self.worker = Worker(session.state, self._show, host.background, self._next_update)
 
@@ -286,7 +290,7 @@ def _compiling_note(words: str, spent: float, usual: float) -> str:
     if not words:
         return note("Preparing the solver.", WARN)
     share = min(spent / usual, 1.0) if usual else 0.0
-    text = f"Compiling {safe(words)}, once: {spent:.0f} s of about {usual:.0f} s. Limbs can be dragged already."
+    text = f"Compiling {safe(words)}, once: {spent:.0f} s of about {usual:.0f} s."
     return note(text, WARN) + f'<div class="synovia-bar"><div style="width:{100.0 * share:.0f}%"></div></div>'
 
 

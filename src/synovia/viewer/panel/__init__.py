@@ -19,13 +19,14 @@ def tabs(page: Page) -> list[tuple[str, Tab]]:
     """Return the titles and the tabs of a page; the time line has no title, because it is below the scene."""
     actions, session = page.actions, page.session
     body, goals, animation, poses, hand = session.body, session.goals, session.animation, session.poses, session.hand
+    files = Files(session.state, page.command, page.loops)
     return [
         ("", ClipTimeLine(page, actions, session)),
         ("Targets", GoalsTab(page, goals, body, hand)),
         ("Pose", BodyTab(page, actions, body, poses, hand)),
-        ("Animation", ClipTab(page, actions, animation, session.layers, goals)),
+        ("Animation", ClipTab(page, actions, animation, session.layers, goals, files)),
         ("Solver", SolverTab(page, session.solving, body.given)),
         ("Why", Why(page, session.solving)),
-        ("Export", Keep(page, Files(session.state, page.command, page.loops), body)),
+        ("Export", Keep(page, files, body)),
         ("Open", Open(page, poses, session.layers, animation)),
     ]

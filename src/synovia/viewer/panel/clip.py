@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from synovia.model.motion import Motion
 from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.editing.clip.drag import REACHES, WHOLE
 from synovia.viewer.editing.clip.layers import ClipLayers
@@ -12,6 +14,7 @@ from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.page.actions import Actions
+from synovia.viewer.page.saving import Files
 from synovia.viewer.page.style import PRIMARY, WARN, note, safe
 from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.panel.controls import Field, above_zero, whole
@@ -19,6 +22,9 @@ from synovia.viewer.panel.layers import Layers
 from synovia.viewer.scene.ghosts import ONION
 
 _NONE = "(none)"
+_TOOLS: Final[Mapping[str, Callable[[Motion], Motion]]] = {
+    "Mirrored": Motion.mirrored, "Looped": Motion.looped, "In place": Motion.in_place
+}  # fmt: skip
 _PATIENCE: Final = 1.0  # seconds of solving before the page shows the progress
 _SECONDS = 2.0  # length of a new clip
 _EMPTY = "This model has no clip. Drop one on the page, or begin one here: pose the body, key it, go to another frame."
@@ -33,12 +39,16 @@ class ClipTab(Tab):
         animation: The clip.
         layers: The layers between the clip and its keys.
         goals: The goals, which may become layers.
+        files: Exports of the page.
     """
 
-    def __init__(self, page: Desk, actions: Actions, animation: Animation, layers: ClipLayers, goals: Goals) -> None:
+    def __init__(
+        self, page: Desk, actions: Actions, animation: Animation, layers: ClipLayers, goals: Goals, files: Files
+    ) -> None:
         """Store the arguments."""
         super().__init__(page)
         self._actions, self._animation, self._layers, self._goals = actions, animation, layers, goals
+        self._files = files
         layers.progress = self._show_progress
 
     def build(self) -> None:
@@ -51,6 +61,11 @@ class ClipTab(Tab):
         self._names = self._labels()
         self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
         self._notes: Any = gui.add_html("", visible=False)
+        hint = (
+            "Make a clip of what plays, from In to Out, with its layers: its mirror image, a loop, or without its path."
+        )
+        self._tools: Any = gui.add_button_group("Make a clip", tuple(_TOOLS), hint=hint)
+        self.connect(self._tools, self._make, click=True, slow=True)
         self._key = gui.add_button(
             "Key the pose",
             color=PRIMARY,
@@ -79,6 +94,10 @@ class ClipTab(Tab):
         scene = self.page.scene
         path = gui.add_checkbox("Path", False, hint="Show where the selected joint goes in the clip, and its keys.")
         self._path = self._sets(path, scene.path, "shown")
+        contacts = gui.add_checkbox("Foot contacts", False, hint="Show where feet stand in the clip.")
+        self._contacts = self._sets(contacts, scene.path, "contacts")
+        follow = gui.add_checkbox("Camera follows", True, hint="The camera goes along when the body leaves its place.")
+        self._follow = self._sets(follow, scene.leash, "on")
         original = gui.add_checkbox("Original", False, hint="Show the clip without layers and keys, as a ghost.")
         self._original = self._sets(original, scene.original, "shown")
         hint = "Show two poses before (orange) and after (blue), some frames away or keyed (H)."
@@ -100,6 +119,16 @@ class ClipTab(Tab):
                 " then goes smoothly from key to key. On a new clip, the first and the last key hold."
             )
         )
+
+    def _make(self, tool: str) -> None:
+        """Make a clip from the present one with a tool, and play it."""
+        self._animation.required()
+        before = self._files.solved_clip([])
+        made = _TOOLS[tool](before)
+        name = f"{before.name}, {tool.lower()}"
+        self._animation.add_clip(Motion(made.skeleton, made.q, made.fps, name=name, notes=made.notes))
+        self.page.notify(f"This is a new clip, {tool.lower()}; the former one is in the list.")
+        self.page.refresh()
 
     def _labels(self) -> list[str]:
         """Return the options of the dropdown."""
@@ -155,8 +184,8 @@ class ClipTab(Tab):
         self._every.show((float(onion.every),))
         self._every.visible = chosen and onion.mode == "frames"
         for control in (
-            self._speed, self._weight, self._key, self._auto, self._path, self._reach, self._onion, self._help,
-            self._original,
+            self._tools, self._speed, self._weight, self._key, self._auto, self._path, self._reach, self._onion,
+            self._help, self._original, self._contacts, self._follow,
         ):  # fmt: skip
             control.visible = chosen
         self._speed.value, self._weight.value = play.speed, play.weight

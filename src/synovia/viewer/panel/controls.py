@@ -10,8 +10,6 @@ import math
 import re
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -21,11 +19,11 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, as_numbers, fixed_xyz
 from synovia.viewer.editing.editor import GoalEditor, bounds_of, kind_of
 from synovia.viewer.page.tab import Tab
+from synovia.viewer.serving.kept import uuid_of
 
 PAUSE: Final = 5.0  # seconds after the last key stroke before a field shows the value of the model again
 _PARTS: Final = 1000  # steps of the slider of a slide joint
 _DIGITS: Final = 16  # numbers from the browser must have fewer digits than this
-_UUID: Final = attrgetter("_impl.uuid")  # identifier of a control; viser has no public name for it
 
 
 def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any], *, slow: bool = False) -> str:
@@ -45,9 +43,7 @@ def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any], *, sl
 
     field: Any = tab.gui.add_text(label, "", visible=False)
     tab.connect(field, read, slow=slow)
-    with suppress(AttributeError):
-        return str(_UUID(field))
-    return ""
+    return uuid_of(field)
 
 
 def written(values: Sequence[float], digits: int | None) -> str:

@@ -86,14 +86,14 @@ class Keep(Tab):
     def _motion(self, _: Any) -> None:
         """Send the motion in the chosen format, and say what the file does not keep."""
         ending = self._endings[self._format.value]
-        name = f"{_file_name(self._body.given.name)}{ending}"
+        motion = self._files.solved_clip(self._kept())
+        name = f"{_file_name(self._body.given.name if self._files.clip is None else motion.name)}{ending}"
         if ending == ".mp4":
             check_film(Path(name), force=True)  # reports a missing package before the work begins
             self.page.notify("Drawing the film. This takes a moment.")
-            clip, look = self._files.solved_clip(self._kept()), self.page.scene.look
-            self._send(name, film_file(clip, look, dark=self.page.dark))
+            self._send(name, film_file(motion, self.page.scene.look, dark=self.page.dark))
             return
-        content, said = motion_file(self._files.solved_clip(self._kept()), ending)
+        content, said = motion_file(motion, ending)
         self._send(name, content)
         if said:
             self.page.notify(" ".join(said))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from synovia.errors import InputError
 from synovia.layers import is_movable
+from synovia.text import length_text
 from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.editing.clip.drag import REACHES, WHOLE
 from synovia.viewer.editing.clip.layers import ClipLayers
@@ -19,6 +22,7 @@ _HELP: Final = (
     " this frame. Then drag the bar of the layer, its ends, or its fades."
 )
 _OTHER: Final = "other joints"
+_AWAY: Final = 0.05  # distance that the body goes during a layer and that is reported, fraction of its size
 _SHOWN: Final = 3  # largest number of shown findings
 
 
@@ -134,9 +138,15 @@ class Layers:
         """Return the effects and findings of the selected layer as HTML."""
         if not self._layers.all:
             return note(_HELP)
-        label = self._layers.all[self._layers.chosen].label
+        layer, motion = self._layers.all[self._layers.chosen], self._animation.required()[1]
+        label = layer.label
         edited = self._layers.edited
         lines = [] if edited is None else edited.moved(label)
         found = [finding.text for finding in self._layers.findings(self._layers.chosen)][:_SHOWN]
+        places = [motion.pose(frame).positions.mean(axis=0) for frame in layer.bounds(len(motion))]
+        away = float(np.linalg.norm(places[1] - places[0]))
+        if not layer.relative and is_movable(layer) and away > _AWAY * motion.skeleton.size:
+            far = length_text(away, motion.skeleton.meters_per_unit)
+            found.insert(0, f"Its target stays in place while the body goes {far}. Goes along takes it with the body.")
         out = note("<br>".join(map(safe, lines)), DIM) if lines else ""
         return out + (note("<br>".join(map(safe, found)), WARN) if found else "")

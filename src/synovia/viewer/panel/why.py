@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.draw.causes import Cause, causes_of
 from synovia.errors import SynoviaError
 from synovia.goals import Goal
 from synovia.model import Pose
@@ -132,10 +133,14 @@ class Why(Tab):
         """Add the controls."""
         gui = self.gui
         self._text = gui.add_html("")
+        hint = "Limits, lengths, other goals and proofs that stand against a missed goal."
+        self._marks: Any = gui.add_checkbox("Causes in the scene", True, hint=hint)
+        self.connect(self._marks, lambda _: self._mark())
         self._busy, self._racing = threading.Lock(), threading.Lock()
         self._explained: Any = None  # problem and pose of the last explanation, shown or in progress
         self._due: Frame | None = None  # the next frame to explain
         self._raced: Any = None  # problem of the shown race
+        self._causes: list[Cause] = []
         gui.add_html(note("<b>Error by iteration</b>, from the rest pose, in one attempt"))
         self._plot: Any = None
         self._place = gui.add_folder(None)  # placeholder for the plot, which other threads replace
@@ -154,6 +159,7 @@ class Why(Tab):
             self._clear()
         if frame.solution is None:
             self._explained = None
+            self._mark([])
             idle = "On a clip, each layer in Animation says what it misses." if self._solving.on_clip else _NO_GOAL
             waits = "The solver is not ready yet." if frame.busy else idle
             self._show_lines([frame.trouble or waits])
@@ -162,6 +168,7 @@ class Why(Tab):
         if now == self._explained:
             return
         self._explained = None
+        self._mark([])
         self._show_lines([frame.solution.status.meaning])
         if frame.still:
             self._explained, self._due = now, frame
@@ -178,9 +185,13 @@ class Why(Tab):
             frame, self._due = self._due, None
             try:
                 if frame.solution is not None and not frame.late:
+                    causes = causes_of(
+                        frame.solution, frame.pose.skeleton.size
+                    )  # before the words, which use its proof
                     lines = frame.solution.explain()
                     if frame is self.page.frame:  # the frame is still current
                         self._show_lines(lines)
+                        self._mark(causes)
                 goals = self._solving.goals()
                 if goals and self._raced is None:
                     start = self._solving.rest()
@@ -190,6 +201,11 @@ class Why(Tab):
                 return
             finally:
                 self._busy.release()
+
+    def _mark(self, causes: list[Cause] | None = None) -> None:
+        """Show causes in the scene, if the checkbox is set; None for the present ones."""
+        self._causes = self._causes if causes is None else causes
+        self.page.scene.causes.show(self._causes if self._marks.value else [])
 
     def _show_lines(self, lines: Sequence[str]) -> None:
         """Show sentences."""

@@ -21,9 +21,10 @@ from synovia.surface.base import joined
 from synovia.surface.solids import body_surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
-from synovia.viewer.editing.state import State
 from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build
+from synovia.viewer.scene.camera import Leash, facing, scene_scale, seen_from, viewpoint
 from synovia.viewer.scene.canvas import Canvas
+from synovia.viewer.scene.causes import Causes
 from synovia.viewer.scene.ghosts import Ghost, Onion, Original
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
@@ -34,7 +35,6 @@ from synovia.viewer.scene.rings import Rings
 from synovia.viewer.scene.sketches import Sketches
 from synovia.viewer.scene.skin import Look, Skin
 from synovia.viewer.scene.targets import SNAPS, Ranges, Targets
-from synovia.viewer.serving.view import Aim
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -44,15 +44,8 @@ _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # planes perpendicular to x, y, z
 _SEGMENTS: Final = 4000  # largest number of line segments for limits, because each frame sends all of them
 
+_AIDS: Final = ("targets", "ghosts", "sketches", "ranges")
 _RUNNER: Final = 0.45  # opacity of the result of another solver
-_SIZE: Final = 1.7  # size of a body with an unknown or unusual unit, scene units
-_HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body with a size in this range is shown in metres
-_VIEW: Final = 0.8  # vertical field of view, radians; a wider field would distort near parts
-_GLANCES: Final = 12  # number of poses of a clip that the first view must show
-_NEAR: Final = 5.0  # body sizes; the first view ignores poses that are farther away
-_TILT: Final = 1e-3  # tilt of the view from above, so that the front of the body is at the bottom
-_FILLED: Final = 0.9  # largest fraction of the width and height (on a phone, of the upper half) that joints fill
-_PHONE: Final = 0.7  # ratio of width to height; a page with a smaller ratio is treated as a phone
 
 
 class Scene:
@@ -89,10 +82,13 @@ class Scene:
         self._rims: dict[int, Array] = {}
         self.handles = Handles(first_length(session.body.size, session.body.given.meters_per_unit))
         canvas = Canvas(client, self.theme, self.scale, self.size, self._up, session.state.touch)
+        # parents of all that is not part of the body, and is hidden while the clip plays
+        self._aids = [client.scene.add_frame(f"/{name}", show_axes=False) for name in _AIDS]
         self.targets = Targets(canvas, session.goals, session.hand, self.handles, on_select)
         self.rings = Rings(canvas, session.body, session.hand, self.handles)
         self.ranges = Ranges(canvas, session.body.given)
         self.sketches = Sketches(canvas, session.goals)
+        self.causes = Causes(canvas)
         positions = session.animation.start().positions[session.body.rooted.added :] * self.scale
         self._obstacles = None
         if look.world is not None:
@@ -114,6 +110,7 @@ class Scene:
         self.onion = Onion(canvas, session.animation, self._build)
         self.original = Original(canvas, session.animation, self._build)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
+        self.leash = Leash(self.size)
         self._aspect, self._viewpoint = 1.0, viewpoint(session.state, 1.0)
         client.camera.on_update(self._look)
         world = session.animation.start().frames[session.body.rooted.added :]
@@ -168,6 +165,7 @@ class Scene:
         self.look = shown
         self._skin.choose(shown)
         self._bones.visible = shown != "surface"
+        self._joints.visible = True
         if self._loops is not None:
             self._loops.show(shown != "surface")
         # below an opaque surface, joints are small and invisible, but the mouse can still grab the joints
@@ -200,8 +198,13 @@ class Scene:
     def show(self, frame: Frame) -> None:
         """Show a frame; called 60 times a second."""
         world = frame.pose.frames[frame.added :]
+        play = self._state.play
+        playing = play.playing and play.motion is not None
         with self.client.atomic():
-            self._meshes.move(world[:, 9:] * self.scale)
+            for node in (*self._aids, *([self._joints] if self.look == "surface" else [])):
+                node.visible = not playing
+            if not (playing and self.look == "surface"):
+                self._meshes.move(world[:, 9:] * self.scale)
             if self._loops is not None:
                 self._loops.move(world)
             self._skin.show(world)
@@ -209,7 +212,7 @@ class Scene:
                 self._obstacles.show(self._state.world)
             if self._cover is not None:
                 self._cover.show(world)
-            self.targets.show(frame)
+            self.targets.show(frame, hidden=playing)
             self.rings.show(frame, self.joint if self.targets.selected is None else None)
             self.ranges.show(frame)
             self.sketches.show(frame)
@@ -217,7 +220,14 @@ class Scene:
             self.path.show(self.joint)
             self.onion.show()
             self.original.show(world[:, 9:] * self.scale)
+        if play.motion is not None:
+            self.leash.pull(world[:, 9:] * self.scale)
         self.client.flush()
+
+    @property
+    def balls(self) -> list[int]:
+        """Rows of the joints that are drawn as balls, in order."""
+        return self._build.joints.tolist()
 
     def _show_limits(self, world: Array) -> None:
         """Show the limits of the selected joint and its nearest ancestors, or of all joints."""
@@ -258,12 +268,13 @@ class Scene:
         positions = self._body.pose.positions[self._body.rooted.added :] * self.scale
         way = np.asarray(camera.position) - np.asarray(camera.look_at)
         if side is not None:
-            ahead = ahead_of(self._body.given)
-            sides = {"front": ahead, "left": np.cross(self._up, ahead), "top": self._up + _TILT * ahead}
+            ahead = facing(self._body.given, positions)
+            sides = {"front": ahead, "left": np.cross(self._up, ahead), "top": self._up + 1e-3 * ahead}
             way = sides[side]
         far = float(np.linalg.norm(way))
+        self.leash.begin()
         aspect = camera.image_width / max(camera.image_height, 1)
-        camera.position, camera.look_at = _seen_from(positions, self._up, aspect, way / far if far > 0.0 else self._up)
+        camera.position, camera.look_at = seen_from(positions, self._up, aspect, way / far if far > 0.0 else self._up)
 
     def view_axes(self) -> tuple[Array, Array, Array]:
         """Return the world axes, (3,) each, nearest to right, up, and away from the viewer."""
@@ -279,9 +290,11 @@ class Scene:
     async def _look(self, camera: Any) -> None:
         """Show the whole body again when the aspect ratio changes, unless the user has moved the camera."""
         aspect = camera.image_width / max(camera.image_height, 1)
-        there = np.abs(np.asarray(camera.position) - self._viewpoint[0]).max() < 1e-3 * self.size
+        way = np.asarray(camera.position) - np.asarray(camera.look_at)  # the camera may have followed the body
+        there = np.abs(way - (self._viewpoint[0] - self._viewpoint[1])).max() < 1e-3 * self.size
         if there and abs(aspect - self._aspect) > 0.02:
             self._aspect, self._viewpoint = aspect, viewpoint(self._state, aspect)
+            self.leash.begin()
             camera.position, camera.look_at = self._viewpoint
 
     def _row(self, index: Any) -> int | None:
@@ -333,70 +346,3 @@ def first_look(skeleton: Skeleton, surface: Surface) -> str:
     if not surface.parts:
         return "bones"
     return "surface" if surface.covers(bone_lengths(skeleton)) else "both"
-
-
-def scene_scale(state: State) -> float:
-    """Return scene units per length unit: metres for a known unit and usual size, else a scale to human size."""
-    extent = float(np.linalg.norm(np.ptp(state.given.rest_pose().positions, axis=0))) or state.size
-    unit = state.given.meters_per_unit
-    if unit is not None and _HUMAN_SCALE[0] <= extent * unit <= _HUMAN_SCALE[1]:
-        return unit
-    return _SIZE / extent
-
-
-def first_aim(session: Session) -> Aim:
-    """Return a camera in front of the body, a little above and to the side of it."""
-    state = session.state
-    up = find_up(state.given).vector
-    size = float(np.linalg.norm(np.ptp(state.start().positions * scene_scale(state), axis=0))) or 1.0
-    return Aim(up, *viewpoint(state, 1.0), fov=_VIEW, near=0.01 * size, far=100.0 * size)
-
-
-def viewpoint(state: State, aspect: float) -> tuple[Array, Array]:
-    """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
-
-    The camera also shows the body along its clip, except for poses so far away that the body would be too small.
-
-    Args:
-        state: The state.
-        aspect: Width of the scene over its height.
-    """
-    up = find_up(state.given).vector
-    times = [state.play.time, *np.linspace(*state.play.span, _GLANCES).tolist()]
-    poses = np.array([state.start(time).positions[state.rooted.added :] for time in times])
-    away = np.linalg.norm((poses - poses[0]).mean(axis=1), axis=1)
-    seen = poses[away <= _NEAR * state.size] * scene_scale(state)
-    ahead = ahead_of(state.given)
-    way = 0.89 * ahead + 0.39 * np.cross(up, ahead) + 0.23 * up
-    return _seen_from(np.concatenate(seen), up, aspect, way, seen[0])
-
-
-def _seen_from(
-    positions: Array, up: Array, aspect: float, way: Array, body: Array | None = None
-) -> tuple[Array, Array]:
-    """Return the position (3,) and the target (3,) of a camera that sees all joints.
-
-    Args:
-        positions: Positions of the joints, (n, 3), scene units.
-        up: Upward direction, (3,).
-        aspect: Width of the scene over its height. On a phone, the panel covers the lower part.
-        way: Direction from the body to the camera, (3,).
-        body: Joint positions of one pose, (m, 3), that determine a comfortable distance; None to use ``positions``.
-    """
-    middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
-    one = positions if body is None else body
-    size = float(np.linalg.norm(np.ptp(one, axis=0))) or 1.0
-    high = float(np.ptp(one @ up))
-    wide = float(np.linalg.norm(np.ptp(one - np.outer(one @ up, up), axis=0)))
-    phone = aspect < _PHONE
-    share = 0.35 if phone else 0.7  # fraction of the height for the body
-    half = math.tan(0.5 * _VIEW)
-    away = max(0.5 * high / share, 0.57 * wide / min(aspect, 1.15), 0.3 * size) / half + 0.25 * wide
-    ends = positions - middle  # joints nearer to the camera than the middle need more distance
-    right = np.cross(up, way)
-    if np.linalg.norm(right) > _TILT:
-        right /= np.linalg.norm(right)
-        sideways, above = np.abs(ends @ right) / aspect, np.abs(ends @ np.cross(way, right)) * (2.0 if phone else 1.0)
-        away = max(away, float((ends @ way + np.maximum(sideways, above) / (_FILLED * half)).max()))
-    at = middle - (0.5 * away * half if phone else 0.0) * up
-    return at + away * way, at

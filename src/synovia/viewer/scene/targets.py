@@ -24,7 +24,7 @@ from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, dragged_to, move_node
 from synovia.viewer.scene.lines import STATES, StateLines, add_lines
 
-_BALL: Final = 0.024  # radius of a target, as a fraction of the body's size
+_BALL: Final = 0.018  # radius of a target, as a fraction of the body's size
 _RADIUS: Final = 0.1  # radius of a range's arc, as a fraction of the body's size; outside the arcs of limits
 _ARC_OFFSET: Final = (
     1.1  # distance of the arc from the bone's axis, in radii of the joint, so that the bone does not hide it
@@ -70,8 +70,12 @@ class Targets:
         self._late = False  # whether the body is still moving to its targets
         self._label = self._nodes.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
-    def show(self, frame: Frame) -> None:
-        """Show the targets of a frame."""
+    def show(self, frame: Frame, *, hidden: bool = False) -> None:
+        """Show the targets of a frame, or hide what is not below their parent in the scene."""
+        if hidden:
+            for node in (self._misses, self._label, *([] if self._gizmo is None else [self._gizmo])):
+                node.visible = False
+            return
         self._show_editors(frame)
         self._show_gizmo(frame)
 
@@ -113,7 +117,7 @@ class Targets:
         """Make the ball of a target and the marker of its tip."""
         key, radius = editor.key, _BALL * self._size
         handle = self._nodes.add_icosphere(
-            f"/targets/{key}", radius=radius, color=colour, opacity=0.8, position=tuple(place), cast_shadow=False
+            f"/targets/{key}", radius=radius, color=colour, opacity=0.55, position=tuple(place), cast_shadow=False
         )
 
         async def on_click(_: Any) -> None:
@@ -158,6 +162,7 @@ class Targets:
         place = editor.position if editor.has_position else tip_of(frame.pose, editor, frame.added)[0]
         if self._gizmo is not None and self._held is None:
             move_node(self._gizmo, place * self.scale, wxyz(self._axes))
+            self._gizmo.visible = True
         move_node(self._label, place * self.scale + 2.2 * _BALL * self._size * self._up)
         text = editor.label
         if editor.key in frame.missed:

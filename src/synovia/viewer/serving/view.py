@@ -11,7 +11,7 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from synovia.model.geometry import Array
 from synovia.viewer.editing.worker import SESSION, Background
+from synovia.viewer.serving.kept import Kept, Visitor
 from synovia.viewer.serving.lights import add_lights, add_shadows, add_sky
 from synovia.viewer.serving.server import Rules, check_address, guarded_server, is_local
 
@@ -99,12 +100,14 @@ class Opening:
         give: Creates the page of a browser from its client, session and host.
         aim: Returns the initial camera of a session.
         notes: Sentences about ignored parts of the model's file, missing parts of the surface, and the clip's ends.
+        dark: Whether the pages start dark; None as chosen for the view.
     """
 
     make: Callable[[], Any]
     give: Callable[[Any, Any, Host], AnyPage]
     aim: Callable[[Any], Aim]
     notes: tuple[str, ...] = ()
+    dark: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,9 +151,12 @@ class View:
         self.notes = opening.notes
         self.rules = rules
         self.pages: dict[int, Any] = {}
-        self._here: set[int] = set()  # connected browsers, with or without a page
+        self._here: dict[int, Visitor] = {}  # connected browsers, with or without a page
         self._lock = threading.Lock()  # held to change ``pages`` or ``_here``
-        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()  # browsers and their openings; None ends the thread
+        self._work: dict[int, Opening] = {}  # openings that show the work of connected browsers again
+        self._kept = Kept[Opening]()  # those of browsers that have disconnected
+        # browsers, and their openings or None for the first page; None ends the thread
+        self._waiting: queue.SimpleQueue[tuple[Any, Opening | None] | None] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._background = Background()
         self._folder = tempfile.TemporaryDirectory(prefix="synovia-view-", ignore_cleanup_errors=True)
@@ -183,26 +189,36 @@ class View:
         viser awaits this and ``_gone`` in order on its own thread, so both must be quick.
         """
         with self._lock:
-            self._here.add(client.client_id)
+            self._here[client.client_id] = Visitor(client, partial(self._resume, client))
         if self._shadows:
             add_shadows(client)
-        self._waiting.put((client, self._opening))
+        self._waiting.put((client, None))
+
+    def _resume(self, client: Any, name: str) -> None:
+        """Show the work of a tab, whose browser has reported its name after it got a page."""
+        if (work := self._kept.take(name)) is not None:
+            self._waiting.put((client, work))
 
     async def _gone(self, client: Any) -> None:
-        """Close the page of a disconnected browser; ``_give_page`` closes a page that is not finished."""
+        """Close the page of a disconnected browser, and keep its work in case the browser only loads the page again.
+
+        ``_give_page`` closes a page that is not finished.
+        """
         with self._lock:
-            self._here.discard(client.client_id)
-            page = self.pages.pop(client.client_id, None)
+            visitor = self._here.pop(client.client_id, None)
+            page, work = self.pages.pop(client.client_id, None), self._work.pop(client.client_id, None)
         if page is not None:
             page.close()
+            if work is not None and visitor is not None:
+                self._kept.put(visitor.name, replace(work, dark=getattr(page, "dark", work.dark)))
 
     def _make_pages(self) -> None:
         """Create the pages of queued browsers that are still connected, one after the other."""
         while (waiting := self._waiting.get()) is not None:
             client, opening = waiting
-            if client.client_id in self._here:
+            if (visitor := self._here.get(client.client_id)) is not None:
                 try:
-                    self._give_page(client, opening)
+                    self._give_page(client, opening or self._kept.returned(visitor) or self._opening)
                 except Exception:  # continue with the next browser
                     logging.getLogger("synovia.view").exception("cannot make a page")
 
@@ -226,7 +242,7 @@ class View:
                 client.scene.set_up_direction(aim.up)  # viser then moves the browser to its first camera
         host = Host(
             self._background,
-            self._dark,
+            self._dark if opening.dark is None else opening.dark,
             self._shadows,
             Path(self._folder.name),
             lambda other: self._waiting.put((client, other)),
@@ -236,6 +252,7 @@ class View:
             here = client.client_id in self._here
             if here:
                 self.pages[client.client_id] = page
+                self._work[client.client_id] = replace(opening, make=lambda: session)
         if not here:
             page.close()
 

@@ -111,7 +111,7 @@ class ClipTimeLine(Tab):
         del now
         play = self._animation.play
         if play.motion is not None:
-            self._line.at(frame.time * play.motion.fps, playing=play.playing)
+            self._line.at(frame.time * play.motion.fps, playing=play.playing, moved=self.page.scene.leash.moved)
 
     def show(self, frame: Frame) -> None:
         """Show the clip and its rows, if they have changed."""

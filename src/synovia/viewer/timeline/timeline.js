@@ -98,8 +98,8 @@ class TimeLine {
     for (const one of TimeLine.SPEEDS) this.speed.append(make("option", { value: one }, `${one}×`));
     this.speed.onchange = () => this.act("speed", Number(this.speed.value));
     this.range = [
-      this.button("In", "Playback begins at this frame", () => this.key({ key: "i" }), { key: "I" }),
-      this.button("Out", "Playback ends at this frame", () => this.key({ key: "o" }), { key: "O" }),
+      this.button("In", "In: playback begins at this frame", () => this.key({ key: "i" }), { key: "I" }),
+      this.button("Out", "Out: playback ends at this frame", () => this.key({ key: "o" }), { key: "O" }),
       this.button("All", "Play all frames", () => this.act("range", 0, this.data.last)),
     ];
     this.curving = this.button("Curves", "Curves of the selected joint", () => this.act("curves", this.data.curving ? 0 : 1));

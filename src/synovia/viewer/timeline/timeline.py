@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from operator import attrgetter
+from itertools import count
 from typing import Any, Final
 
 from synovia.errors import InputError
 from synovia.model.anatomy.feet import runs
 from synovia.model.finding import Finding
-from synovia.model.geometry import Bools
+from synovia.model.geometry import Array, Bools
 from synovia.viewer.page.control import Message, connect
 from synovia.viewer.page.style import safe
+from synovia.viewer.serving.kept import uuid_of
 
 _LONGEST: Final = 400  # largest number of characters of an action
+_NUMBERS: Final = count()  # a number for each time line, so that a browser notices another page
 _MOST: Final = 200  # largest number of marks of one finding
-_UUID: Final = attrgetter("_impl.uuid")  # identifier of a control; viser has no public name for it
 
 Actions = Mapping[str, Callable[..., Any]]
 
@@ -34,12 +34,12 @@ class TimeLine:
 
     def __init__(self, gui: Any, message: Message, quick: Actions, slow: Actions | None = None) -> None:
         """Add the hidden elements."""
+        self._number = next(_NUMBERS)
         uuids: list[str] = []
         for label, actions in (("Time line", quick), ("Layers of the time line", slow or {})):
             field = gui.add_text(label, "", visible=False)
             connect(field, lambda text, actions=actions: _act(actions, text), message, slow=actions is slow)
-            with suppress(AttributeError):
-                uuids.append(str(_UUID(field)))
+            uuids.append(uuid_of(field))
         self._fields, self._slow = " ".join(uuids), " ".join(slow or {})
         self._data: Any = gui.add_html("")
         self._now: Any = gui.add_html("")
@@ -52,9 +52,10 @@ class TimeLine:
             f' data-content="{text}"></div>'
         )
 
-    def at(self, frame: float, *, playing: bool) -> None:
-        """Show the current frame."""
-        text = f'<div hidden class="synovia-now" data-now="{frame:.3f} {int(playing)}"></div>'
+    def at(self, frame: float, *, playing: bool, moved: Array | None = None) -> None:
+        """Show the current frame, and move the camera by a displacement from its first place, (3,), scene units."""
+        place = "" if moved is None else " ".join([str(self._number), *(f"{value:.4f}" for value in moved.tolist())])
+        text = f'<div hidden class="synovia-now" data-now="{frame:.3f} {int(playing)}" data-at="{place}"></div>'
         if self._now.content != text:
             self._now.content = text
 

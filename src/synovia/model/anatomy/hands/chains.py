@@ -18,7 +18,7 @@ MOST: Final = 8  # largest number of chains of a palm
 # largest number of chains that share their first joints, for example two fingers on one bone of the palm
 _PER_BRANCH: Final = 2
 _TIP_WORDS: Final = frozenset({"tip", "end", "nub", "site", "head"})
-# distance of the bases of two chains relative to other distances; chains with a smaller one belong to one finger
+# fraction of the largest distance between bases: chains that begin nearer may belong to one finger
 _NEAR: Final = 0.65
 _LAST: Final = 0.8  # assumed length of a last segment that has no tip frame, relative to the segment before
 _PARALLEL: Final = 0.95  # smallest cosine between axes of a linkage that count as parallel
@@ -117,7 +117,7 @@ class Chains:
         return all(self.axis(row) is not None for chain in self.below(palm) for row in chain.rows)
 
     def whole(self, rows: Sequence[int], palm: int, all_rows: Iterable[Sequence[int]]) -> list[int]:
-        """Return all joints of a finger from some named ones, including hinges between these and the palm, and beyond.
+        """Return all joints of a finger, given some named ones: also hinges between these and the palm, and beyond.
 
         Args:
             rows: The named joints, base to tip.
@@ -196,7 +196,7 @@ class Chains:
         return self.frames[row, :3, :3] @ joint.axis if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
 
     def without_linkages(self, chains: list[Chain]) -> tuple[list[Chain], list[Chain]]:
-        """Separate the chains from bars of linkages and drives of fingers; return both.
+        """Return the chains without bars of linkages and drives of fingers, and then these bars and drives.
 
         A gripper may have a bar next to each finger: a chain that begins near a longer one, with parallel axes, or that
         a loop ties to a longer one. Some hands have a joint that represents a motor and moves no finger directly.

@@ -32,7 +32,7 @@ _OTHER_WORDS: Final = {"pinky": "little", "pinkie": "little", "medium": "middle"
 _LEGS: Final = frozenset({"thigh", "femur", "shin", "shank", "calf", "tibia", "foot"})
 _CURLED: Final = 1.0  # radians: for fingers that are bent more at rest, directions do not determine the palm
 _ALONG: Final = 0.7  # smallest cosine between axes that count as parallel
-# share of a joint's range: by this much the range must extend farther to one side to show how a finger bends
+# share of a joint's range: least excess of one side over the other that shows to which side a finger bends
 _LOPSIDED: Final = 0.2
 _CLEAR: Final = (
     0.75  # the thumb is clear if the cost of the other fingers without it is below this factor of the next lowest cost

@@ -50,8 +50,8 @@ class Hand:
     Attributes:
         side: ``"left"``, ``"right"``, or None if neither names nor shape show it.
         palm: The joint or link that carries the fingers, as ``Skeleton.joint_keys``.
-        frame: The palm in its frame, (4, 4). The origin is between the knuckles, y points along the fingers, z out of
-            the palm, the side to which the fingers bend, and x = y × z, which is on the thumb's side of a right hand.
+        frame: The palm in its frame, (4, 4). The origin is between the knuckles. y points along the fingers, z out of
+            the palm (to the side to which the fingers bend), and x = y × z to the thumb's side of a right hand.
             In the hand of a body, whose fingers may be bent at rest, y points from the wrist to the knuckles.
         fingers: The fingers, thumb first.
         coupled: The leader of each mimic joint of the fingers.

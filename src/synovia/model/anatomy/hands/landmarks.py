@@ -32,7 +32,7 @@ _STRAIGHT: Final = 0.1  # radians, summed over the four fingers: fingers that be
 
 
 def palm_of(points: Any, side: str | None = None) -> Array:
-    """Return the frame of the palm of 21 landmarks in each frame, with the axes of ``Hand.frame``.
+    """Return the palm's frame for 21 landmarks at each time, with the axes of ``Hand.frame``.
 
     The origin is the mean of the four knuckles, y points from the wrist to the origin, and z out of the palm: normal to
     y and to the line of the knuckles. x = y × z, which is on the thumb's side of a right hand.
@@ -70,7 +70,7 @@ class Palms(NamedTuple):
 
 
 def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
-    """Return the palms of landmarks (T, 21, 3) as ``hand_points`` returns them, for a side as in ``palm_of``."""
+    """Return the palms and the side of landmarks from ``hand_points``, (T, 21, 3); ``side`` is as in ``palm_of``."""
     palm = _plane(places)
     bends = _bends(places, *palm[:2])
     found = _bent_to(places, bends, *palm)
@@ -81,7 +81,7 @@ def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
 
 
 def side_of(points: Any) -> str:
-    """Return whether 21 landmarks are those of a left or a right hand, since fingers bend to the side of the palm.
+    """Return which hand 21 landmarks show, left or right: fingers bend to the side of the palm.
 
     The sum over all frames of the sines of bends of the four fingers determines the side. For straight fingers, it is
     determined by the thumb's tip, which is on the palm's side as well.
@@ -112,7 +112,7 @@ def _bends(places: Array, along: Array, out: Array) -> Array:
 
 
 def _bent_to(places: Array, bends: Array, along: Array, out: Array, origin: Array) -> str:
-    """Return the side of a hand, as ``side_of``, from bends (T, 2) of ``_bends`` and the results of ``_plane``."""
+    """Return the side of a hand (see ``side_of``) from the results of ``_bends``, (T, 2), and of ``_plane``."""
     total = float(bends.sum())
     if abs(total) < _STRAIGHT * max(int(np.isfinite(along[:, 0]).sum()), 1):
         tips = places[:, FINGER_POINTS["thumb"][-1]] - origin
@@ -151,7 +151,7 @@ def palm_axes(wrist: Array, knuckles: Array) -> tuple[Array, Array]:
 
 
 def _plane(places: Array) -> tuple[Array, Array, Array]:
-    """Return the axes of the palm in each frame, as ``palm_axes``, and the mean of the knuckles, (T, 3) each."""
+    """Return the axes of the palm (see ``palm_axes``) and the mean of the knuckles in each frame, (T, 3) each."""
     knuckles = places[:, _knuckles(places)]
     return *palm_axes(places[:, WRIST], knuckles), knuckles.mean(1)
 

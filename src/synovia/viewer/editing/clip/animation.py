@@ -23,6 +23,7 @@ from synovia.viewer.editing.clip.curves import Curves, curves_of
 from synovia.viewer.editing.clip.drag import REACHES
 from synovia.viewer.editing.clip.play import Play, layer_of, sample, still_clip
 from synovia.viewer.editing.clip.transport import Transport
+from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.root import Rooted, rooted, without_root_values
 from synovia.viewer.editing.state import State
@@ -150,6 +151,18 @@ class Animation:
                 self.set_clip(len(self.clips) - 1)
                 self.play.layer = layer_of(clip, holds=True)
                 self.key(q)
+
+    def add_clip(self, motion: Motion) -> None:
+        """Add a clip that was made from the present one, and play it.
+
+        Args:
+            motion: A motion of the given skeleton; root joints that the page has added in front of it are left out.
+        """
+        with self._state.lock:
+            q = without_root_values(motion.q, self.given)
+            name = free_label(motion.name, [clip.name for clip in self.clips])
+            self._state.clips = [*self.clips, Motion(self.given, q, motion.fps, name=name, notes=motion.notes)]
+            self.set_clip(len(self.clips) - 1)
 
     def set_span(self, first: int | None = None, last: int | None = None) -> None:
         """Set the first or the last frame of the clip that plays.

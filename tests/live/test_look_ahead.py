@@ -1,0 +1,115 @@
+"""Live bodies that know what comes: with all of it the answer of the clip, with some of it one that is near."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.errors import InputError
+from synovia.streams import ClipSource, play
+
+REPO = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return sy.load_motion(REPO / "examples" / "walk.bvh").resample(30.0)
+
+
+@pytest.fixture(scope="module")
+def bodies():
+    humanoid = sy.bundled("humanoid")
+    return {
+        "character": sy.load_skeleton(REPO / "examples" / "character.glb"),
+        "humanoid": humanoid,
+        "shapes": sy.with_shapes(humanoid),
+    }
+
+
+def fed(walk, target, **options):
+    """Return a live body, its ticks while the clip comes, and those at the end."""
+    live = sy.LiveRetarget(walk.skeleton, target, rate=walk.fps, **options)
+    return live, [live.step(pose) for pose in walk], live.finish()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("character", {}),
+        ("humanoid", {"hold_feet": False, "idle_hands": "relaxed", "rest": "first"}),
+        ("shapes", {"clearance": 0.01}),
+    ],
+)
+def test_a_clip_that_is_known_as_a_whole_has_the_answer_of_retarget(walk, bodies, name, options):
+    """Bit for bit; ticks before the end hold, and the report is that of a body that follows."""
+    live, ticks, ends = fed(walk, bodies[name], look_ahead=None, **options)
+    answer = sy.retarget(walk, bodies[name], **{"clearance": None, **options})
+    assert {tick.status.name for tick in ticks} == {"HOLDING"}
+    np.testing.assert_array_equal([tick.q for tick in ends], answer.motion.q)
+    facts = live.report().facts
+    assert facts["verdict"] == "good"
+    if options.get("hold_feet", True):
+        stands = {role for tick in ends for role in tick.standing}
+        assert stands == {role for role, spans in answer.contacts.items() if spans}
+        assert facts["standing"] > 0.5
+    assert live.finish() == []
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["character", "humanoid"])
+def test_a_body_that_knows_some_poses_ahead_is_nearer_to_the_clip(walk, bodies, name):
+    """It is late by this time, drains its poses at the end, and has no steps between its windows."""
+    target, count = bodies[name], 12
+    whole = np.array(sy.retarget(walk, target, clearance=None).motion.q)
+    off = {}
+    for seconds in (0.0, count / walk.fps):
+        _, ticks, ends = fed(walk, target, look_ahead=seconds, learn=0)
+        assert len(ends) == (count if seconds else 0)
+        q = np.array([tick.q for tick in [*ticks, *ends]])[round(seconds * walk.fps) :]
+        assert q.shape == whole.shape
+        off[seconds] = np.abs(q - whole)[25:].max()  # the body moves over to the source at first
+        steps = [np.abs(np.diff(one[25:], axis=0)).max() for one in (q, whole)]
+        assert steps[0] < 1.1 * steps[1]
+    assert off[count / walk.fps] < 0.5 * off[0.0]
+
+
+@pytest.mark.compiled
+def test_a_source_that_is_lost_is_followed_to_its_last_pose(walk, bodies):
+    live = sy.LiveRetarget(walk.skeleton, bodies["humanoid"], rate=walk.fps, learn=0, look_ahead=0.2, timeout=0.1)
+    for pose in walk[:40]:
+        live.step(pose)
+    after = [live.step().status.name for _ in range(20)]
+    followed = after.index("HOLDING")
+    assert 3 <= followed <= 9
+    assert set(after[followed:]) == {"HOLDING"}
+    ticks = [live.step(pose) for pose in walk[40:60]]
+    assert [tick.status.name for tick in ticks[:6]] == ["HOLDING"] * 6
+    assert ticks[6].status.name == "LATE"  # moves over from where it held
+    assert live.report().facts["losses"] == 1
+
+
+@pytest.mark.compiled
+def test_a_loop_sends_the_poses_that_wait_at_the_end(walk, bodies):
+    sent = []
+
+    class Sink:
+        def send(self, pose, time):
+            sent.append((pose.q, time))
+
+        def close(self):
+            pass
+
+    def make(body):
+        return sy.LiveRetarget(body, bodies["humanoid"], rate=walk.fps, learn=0, look_ahead=0.5)
+
+    run = play(ClipSource(walk, clock=None), make, lambda _: [Sink()], paced=False)
+    assert run.ticks == len(sent) == len(walk) + 15
+    assert [time for _, time in sent] == sorted(time for _, time in sent)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.inf, "all", True])
+def test_a_look_ahead_is_a_time(walk, bodies, wrong):
+    with pytest.raises(InputError, match="look_ahead"):
+        sy.LiveRetarget(walk.skeleton, bodies["humanoid"], rate=30, look_ahead=wrong)
