@@ -881,6 +881,8 @@ def tools_keep(held, variables, stop, jerk, q, h):
     if not limits_tools(held):
         return True
     problem, work, tick, tools = held[0], held[1], held[3], held[8]
+    update_frames(problem, q, work.frames)  # targets on a path have replaced the places
+    note_places(problem, tick, work.frames, tools)
     update_frames(problem, stop.start, work.frames)
     keeps = most_used(problem, tick, work.frames, tools, h) <= F(1)
     T, last = stop.clock[ENDS_IN], F(0)
@@ -1101,7 +1103,7 @@ def slow_tools(held, axes, q, h):
 
 
 @apart
-def fits_along(held, axes, stop, h):
+def fits_along(held, variables, axes, stop, q, h):
     """Return whether a stop without bends after the chosen velocities keeps its limits and the end of the path."""
     for i in range(axes.shape[0]):
         stop.curve[i] = F(0)
@@ -1112,7 +1114,10 @@ def fits_along(held, axes, stop, h):
         return True
     begin_ways(stop, axes, h)
     worst, keeps = excess_of(stop, axes, h)
-    return keeps and worst <= F(1) + ROUNDING
+    if not keeps or worst > F(1) + ROUNDING:
+        return False
+    move(variables, axes, q, stop.start, h)
+    return tools_keep(held, variables, stop, axes[0, TOP_JERK] < NO_LIMIT, q, h)
 
 
 @device
@@ -1151,12 +1156,12 @@ def go_along(held, body, axes, together, levels, stops, q, h):
         tick.chosen[i] = axes[i, NEXT]
     slow_tools(held, axes, q, h)
     share = F(1)
-    if not fits_along(held, axes, found, h):
+    if not fits_along(held, variables, axes, found, q, h):
         low, high = F(0), F(1)
         for _ in range(FITS):
             share = F(0.5) * (low + high)
             take_part(axes, tick.plan, tick.chosen, share)
-            if fits_along(held, axes, found, h):
+            if fits_along(held, variables, axes, found, q, h):
                 low = share
             else:
                 high = share
