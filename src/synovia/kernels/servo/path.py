@@ -80,9 +80,8 @@ def write_path(path, s, out):
         for i in range(TRANSFORM_WIDTH):
             out[g, i] = path[segment, at + i]
         way, cut = path_vector(path, at + PATH_WAY, segment, past, s)
-        out[g, 3] += way[0] + cut[0]
-        out[g, 7] += way[1] + cut[1]
-        out[g, 11] += way[2] + cut[2]
+        for i in range(3):
+            out[g, 4 * i + 3] += way[i] + cut[i]
         turn, bend = path_vector(path, at + PATH_TURN, segment, past, s)
         if turn[0] == F(0) and turn[1] == F(0) and turn[2] == F(0):
             if bend[0] == F(0) and bend[1] == F(0) and bend[2] == F(0):
