@@ -144,7 +144,7 @@ class Drift:
             self._line[part], self._moved[part] = line if line is not None else np.zeros(3), size > 0.0
 
     def _advance(self, frame: Array, part: int, line: Array, size: float, most: float, stop: Array) -> None:
-        """Move the position (part 0) or rotation (part 1) of a target along a line, by ``most`` ahead of a stop."""
+        """Move a target's position (part 0) or rotation (part 1) along a line, at most ``most`` ahead of a stop."""
         ahead = frame[:3, 3] - stop[:3, 3] if part == 0 else log_turn(frame[:3, :3] @ stop[:3, :3].T)
         along = float(ahead @ line)
         if not size:
