@@ -364,7 +364,7 @@ MONOMIAL_WIDTH = 2
 
 # --- Learned starts, see ``proposals.propose`` ------------------------------------------------------------------------
 FREE_TURN, FREE_TWIST = 1, 2  # bits of PROPOSAL_FORM: the target determines the first joint, or the last joint
-DIVIDES_BY, FIRST_PROPOSAL = 0, 1  # feature by which node i divides; first proposal of leaf i
+DIVIDES_BY, FIRST_PROPOSAL = 0, 1  # in row i: feature by which node i divides; first proposal of leaf i
 NODE_NUMBERS = 2
 SEEN_ROTATION = 0  # x and y axes of the last row's rotation without its own joint, see ``proposals.propose.seen``
 PROPOSED_Q = 6  # values of all variables; for an arm, the slope of each joint over each feature follows

@@ -65,7 +65,7 @@ _UNTIMED: Final = nullcontext()
 
 
 class Answers:
-    """The solution of each tick.
+    """Solves the goals in each tick, and keeps the solution. A kernel writes a row of results (``layout.ANSWER``).
 
     Args:
         ik: The problem.
@@ -323,9 +323,7 @@ class Answers:
         return bool((errors <= _HELPS * before)[before > self._ik.tolerance].any())
 
     def _beside(self, q: Array, far: float) -> Array:
-        """Return random joint values (nq,) near q, inside limits; ``far`` is their standard deviation, radians or
-        lengths.
-        """
+        """Draw joint values (nq,) near q, within limits; standard deviation ``far`` (radians, length units)."""
         offset = np.random.default_rng(self._misses).normal(scale=far, size=len(self._axes.joints))
         return inside_limits(self._ik.skeleton, self._axes.shifted(q, offset)[None])[0]
 

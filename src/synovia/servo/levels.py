@@ -44,6 +44,8 @@ _SPEED = "speed of "  # prefix of the names of goals that measure end effectors
 class TickLevels:
     """The goals of a tick by priority, solved within the velocity bounds of all axes.
 
+    The known stop is a stop of the whole body that an earlier tick found; it keeps all limits.
+
     Args:
         ik: The problem.
         axes: The axes of the body.

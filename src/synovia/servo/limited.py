@@ -1,4 +1,4 @@
-"""A body that is led from outside, within the limits of all joints: the last step of a live tick."""
+"""A body that follows given joint values within the limits of all joints: the last step of a live tick."""
 
 from __future__ import annotations
 

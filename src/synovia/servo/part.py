@@ -268,7 +268,7 @@ class Part:
         return self.ik.problem
 
     def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
-        """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
+        """Return three kernels for a table of axes: of a tick, of a reset, and of the pose where the body stops."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.tick import servo_rest
 
@@ -281,7 +281,7 @@ class Part:
 
     @staticmethod
     def _path_kernels(variables: Ints, limits: Array, axes: Array) -> tuple[Any, Any]:
-        """Return the kernels of a tick and of a reset for other variables without followers."""
+        """Return the kernels of a tick and of a reset for these variables, without mimic joints."""
         return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
 
     def reset(
@@ -611,7 +611,7 @@ class Part:
         return np.where(self.places, q, self.body)
 
     def stop(self, why: str) -> None:
-        """Hold because the measurement of a joint of any part is too far from its command."""
+        """Hold for the reason ``why``: a joint of any part is measured too far from its command."""
         self._feedback.far = why
         self._hold(why)
 
@@ -1046,7 +1046,7 @@ class Part:
 
     @property
     def _led_levels(self) -> int:
-        """Number of priority levels down to the highest one with a target."""
+        """Number of priority levels, from the first to that of the most important goal with a target."""
         ranks = np.array([goal.rank for goal in self.ik.goals])
         led = ranks[self._live.seen > -np.inf].min(initial=int(ranks.max(initial=0)))
         return self._levels.above + len({rank for rank in ranks.tolist() if 0 <= rank <= led})

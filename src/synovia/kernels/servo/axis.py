@@ -73,7 +73,7 @@ def stopping_speed(d, A, h):
 
 @inline
 def plan_of(row):
-    """Return the profile of the known stop of an axis."""
+    """Return the profile (see ``stop_profile``) of the known stop of an axis."""
     return (
         row[PLAN_VELOCITY],
         row[PLAN_ACCELERATION],

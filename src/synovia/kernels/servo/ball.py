@@ -1,8 +1,8 @@
 """The law of one ball: velocities of its three axes from which its rotation stops inside its limits.
 
 The axes keep their own limits (``axis``). Limits of the rotation, an ellipse and an interval (``math.swing_twist``),
-hold for the three axes together: the velocities are reduced towards those of the known stop until the stop after them
-stays inside.
+hold for the three axes together: the velocities are reduced towards those of the known stop, which the last tick has
+found, until the stop after them stays inside.
 
 Along a curved limit no straight stop stays inside, so that a ball at its limit could only creep. So, with a limit of
 the jerk, a ball that goes to a rotation on its limits reaches it from inside. Where the direct rotation leaves the

@@ -121,7 +121,7 @@ open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "res
 
 @device
 def relative_motion(row, h, w):
-    """Return the velocity and acceleration, relative to its target, with which an axis begins to stop after w."""
+    """Return the velocity and acceleration, relative to its target, with which an axis begins its stop after w."""
     a = acceleration_of(row, w, h) - row[FEED_ACCELERATION]
     u = w - row[FEED]
     return (u, F(0)) if row[TOP_JERK] >= NO_LIMIT else (u + F(0.5) * h * a, a)
@@ -255,7 +255,7 @@ def write_units(problem, tick):
 
 @device
 def add_lead(h, J, tick, together, goal_of_row, states, j):
-    """Add to column j its effect on the other columns of its part, whose stop takes longer as its velocity grows."""
+    """Add to column j how its velocity lengthens the stop of its part, and so moves the stops of all columns there."""
     m, n = J.shape
     per = tick.lead[j] * tick.unit[j] / tick.slope[j]
     for i in range(m):

@@ -316,7 +316,7 @@ def curved_extremes(stop, i, count):
 
 @device
 def share_jerk(axes, h):
-    """Return the part of the last jerks with which all axes continue until the next sample, and the time of that.
+    """Return the fraction of the last jerks with which all axes continue, and for how many seconds.
 
     Any part from 0 to 1 is allowed, as later samples see only the last three (see ``axis``).
     """
