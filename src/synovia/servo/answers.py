@@ -53,7 +53,7 @@ _WIDER: Final = 1.25  # factor from one seed to the next
 _FAR: Final = 1.0  # radians, length units: a solution farther from the last one may be on another branch
 _NEARER: Final = 0.5  # another solution is taken if it is nearer to the body by this factor
 _PRECISION: Final = 0.1  # fraction of the tolerance that a tick's solve meets, to follow slow targets smoothly
-_PARTS: Final = 8  # steps between the old and the new targets, solved one after the other
+_PARTS: Final = 8  # number of steps from the old to the new targets, solved one after the other
 _FEW_STEPS: Final = 20  # largest number of full-body solver steps in a tick; the next tick continues
 _STRIDE: Final = 0.05  # radians, length scales: longest step of a solution towards the reference of rest goals
 _SHORTEST: Final = 1e-4  # radians, length scales: with a shorter step, the solution no longer drifts
@@ -70,7 +70,7 @@ class Answers:
     Args:
         ik: The problem.
         axes: The axes of the body.
-        deadline: Seconds after which all solves of a tick end with the best pose so far; None for no end.
+        deadline: Seconds after which all solves of a tick end with the best pose so far; None for no deadline.
 
     Attributes:
         q: Joint values of the solution, (nq,).
@@ -83,7 +83,7 @@ class Answers:
     def __init__(self, ik: CompiledProblem, axes: Axes, deadline: float | None) -> None:
         """Copy the packed problem, with a finer tolerance."""
         self._ik, self._axes, self._deadline = ik, axes, deadline
-        self._ends = 0.0  # when the solves of this tick end
+        self._ends = 0.0  # deadline of this tick's solves, seconds of ``perf_counter``
         self._scratch = new_scratch(ik.scratch_size)
         self._strict = ik.method.supports_priorities
         self._stays = ik.skeleton.mechanism is not None  # solutions of bodies with loops stay in their assembly branch

@@ -60,7 +60,7 @@ class Curve:
         self._samples = samples
 
     def replace(self, samples: Sequence[tuple[float, Array]], now: float, there: float, *, stops: bool) -> None:
-        """Go through other samples from now on.
+        """Replace the trajectory from now on by one through other samples.
 
         Args:
             samples: Times and frames, sorted by time; the last time is in the future. Past samples only determine the
@@ -156,7 +156,7 @@ def _between(a: Array, b: Array, before: float, after: float) -> Array:
 
 
 def _no_steeper(v: Array, limit: Array) -> Array:
-    """Clamp a velocity to a multiple of another one; return zero if it points backwards."""
+    """Clamp a velocity to ``_STEEP`` times the size of another one; return zero if it points backwards."""
     if float(v @ limit) <= 0.0:
         return np.zeros(3)
     size, most = math.sqrt(float(v @ v)), _STEEP * math.sqrt(float(limit @ limit))

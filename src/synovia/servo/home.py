@@ -42,7 +42,7 @@ class Home:
         return self._weights * self._axes.way(q, self._q)
 
     def size(self, way: Array) -> float:
-        """Return the largest displacement of an axis, radians or length scales."""
+        """Return the largest component of a displacement of all axes, radians or length scales."""
         return float((np.abs(way) / self._units).max(initial=0.0))
 
     def distance(self, q: Array) -> float:

@@ -23,7 +23,7 @@ from synovia.servo.slips import FARTHEST, question_place, question_twist
 from synovia.servo.twist import Drift, Twist
 
 _FARTHEST: Final = 60.0  # seconds ahead of the servo's clock: a later time stamp must come from another clock
-_SOON: Final = 0.5  # fraction of the lag in which a late target is reached
+_SOON: Final = 0.5  # a late target is reached within this fraction of the lag
 _NEAR: Final = 1e-6  # largest component: smaller directions count as zero
 LATE: Final = "late"
 TOO_LATE: Final = "too late"
@@ -147,7 +147,7 @@ class Inputs:
         """Return a new, released clutch for a goal.
 
         Raises:
-            InputError: If the factors cannot be used, or the goal takes no target that moves.
+            InputError: If the factors cannot be used, or the target of the goal cannot move.
             UnknownNameError: If there is no such goal.
         """
         g = self._goal(goal, "clutch")
@@ -162,7 +162,7 @@ class Inputs:
         """Return the index of a goal whose target may move.
 
         Raises:
-            InputError: If it may not.
+            InputError: If the target may not move.
             UnknownNameError: If there is no such goal.
         """
         g = self._ik.writer.goal_of(key, POSITION | ROTATION)
@@ -173,7 +173,7 @@ class Inputs:
         """Check that the target of goal g may move.
 
         Raises:
-            InputError: If it may not.
+            InputError: If the target may not move.
         """
         goal = self._ik.goals[g]
         if not goal.takes or goal.vector != "position":

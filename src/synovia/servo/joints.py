@@ -92,9 +92,9 @@ class Order:
     """The value or velocity that a user asks of one axis.
 
     Args:
-        row: The joint that was named, a row of the skeleton.
-        value: Where the axis goes, radians or length units; None for a velocity.
-        speed: Its velocity, per second.
+        row: Row of the skeleton of the joint that the user named.
+        value: Value to go to, radians or length units; None for a velocity.
+        speed: Velocity to move with, per second.
     """
 
     row: int
@@ -220,7 +220,7 @@ class Drives:
     def lead_straight(self, q: Array, before: Array) -> None:
         """Replace references by ordered values, in q (nq,) of this tick and in ``before`` (nq,) of the last tick.
 
-        A joint that moves alone goes there by itself, and does not overshoot as it might behind a reference.
+        Joints that no goal needs go straight to their values; behind a reference they might overshoot.
         """
         for axis, drive in self._drives.items():
             value = drive.order.value

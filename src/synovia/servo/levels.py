@@ -35,7 +35,7 @@ from synovia.servo.limits import Axes
 from synovia.servo.probe import goals_of_rows
 from synovia.solver import FullBody
 
-NO_PATH = np.zeros((0, 0)), np.zeros(ALONG_WIDTH)  # no waypoints; coordinates
+NO_PATH = np.zeros((0, 0)), np.zeros(ALONG_WIDTH)  # no path: no waypoints, coordinates of 0
 
 _ENDLESS = 1e30  # jerk limits from this value on mean no limit
 _SPEED = "speed of "  # prefix of the names of goals that measure end effectors
@@ -191,7 +191,8 @@ class TickLevels:
             places: Joint values of the robot, (nq,), and commanded joint values, (nq,).
             aim: Wanted joint values, (nq,), of this tick and of the tick before.
             out: Joint values after the tick, (nq,); written.
-            tick: Seconds; PROPOSE, ADVANCE, STOP and MEETS. Without PROPOSE, propose the tick before.
+            tick: Duration, seconds, and flags (PROPOSE, ADVANCE, STOP, MEETS). Without PROPOSE, propose it before the
+                call.
             count: Number of priority levels that apply; None for all.
 
         Returns:

@@ -20,7 +20,7 @@ _NO_LIMIT: Final = 1e12  # per second, per second²: stands for no limit
 _SHORTEST: Final = 0.3  # seconds: least duration of a transition to the source
 _TURNS: Final = 3.0  # radians per second, and ``reach`` per second: approximate top speed of a transition
 _STEEPEST: Final = 1.875  # largest slope of the quintic blend from 0 to 1
-_AT_WANTED: Final = 1e-9  # radians, length units
+_AT_WANTED: Final = 1e-9  # radians, length units: closer to the wanted joint values, the body is not behind
 
 
 class LimitedBody:

@@ -110,7 +110,7 @@ class Axes:
         scalar = t.variables[self.variable, BLOCK] == SCALAR
         self._norm: Bools = ~scalar | free[self.joints]  # the limit bounds the norm of three axes
         self.lengths: Bools = scalar & (t.limits[self.variable, IS_ANGLE] == 0.0)
-        self.axis = np.zeros(len(skeleton.dof_names), np.int64)  # of each velocity of the skeleton
+        self.axis = np.zeros(len(skeleton.dof_names), np.int64)  # axis of each velocity of the skeleton
         self.factor = np.ones(len(self.axis))
         self.axis[column] = np.arange(len(column))
         row_at = {
@@ -233,7 +233,7 @@ class Axes:
         self._moves[axis] = True
 
     def _check_complete(self, name: str, rows: Array, there: Sequence[int] | None = None) -> None:
-        """Check that every joint that moves, or each of some joints, has a limit.
+        """Check that the joints ``there``, or all joints that move, have a limit.
 
         Raises:
             InputError: If one has none; the message names it.

@@ -196,7 +196,7 @@ class Part:
         self._places: Places | None = None
         self._obstacles = self.problem.obstacles
         self._path: Path | None = None  # the path of the targets, while the body follows it
-        self._leaves_path = False  # whether the body could not follow it, and goes to the targets
+        self._leaves_path = False  # whether the body could not follow the path, and goes to the targets
         self._guard = self._new_guard()
         self._choose_tick()
 
@@ -502,10 +502,10 @@ class Part:
         """Advance the reference values of driven joints by a tick of time h.
 
         Args:
-            orders: Values and velocities of joints that the tick passes.
-            now: Time at its end, seconds.
+            orders: Values and velocities of joints that the user passes in this tick.
+            now: Time at the end of the tick, seconds.
             h: Seconds.
-            fresh: Which goals get targets in it.
+            fresh: Which goals get targets in this tick.
         """
         drives, answers = self._drives, self._answers
         drives.unseen = () if orders is None else orders.unseen
@@ -616,7 +616,7 @@ class Part:
         self._hold(why)
 
     def release(self, why: str) -> None:
-        """Go on if the part holds for this reason."""
+        """Resume if the part holds for the reason ``why``."""
         if self._held == why:
             self._held = ""
 
@@ -735,7 +735,7 @@ class Part:
         """Refuse targets (1, goals, 17) that cannot be used.
 
         Raises:
-            InputError: If one cannot.
+            InputError: If a target cannot be used.
         """
         try:
             self.probe.row(self._q, table)
@@ -1149,7 +1149,7 @@ def _positive(name: str, value: Any, unit: str) -> float:
     """Return a positive number.
 
     Raises:
-        InputError: If it is none.
+        InputError: If it is not positive.
     """
     if not is_number(value) or not 0.0 < value < math.inf:
         raise InputError(name, value=value, expected=f"a number above 0, {unit}")

@@ -30,7 +30,7 @@ from synovia.model.geometry import Array
 from synovia.servo.curve import exp_turn, log_turn
 
 _ARM: Final = 0.004  # length scales, radians: longest arm of a rounded corner
-_NEAR: Final = 1e-6  # length scales, radians: closer than this to its end, a body at rest has arrived
+_NEAR: Final = 1e-6  # length scales, radians: closer than this to the end of the path, a body at rest has arrived
 _PATIENCE: Final = 1  # ticks at rest without progress, after which the body counts as blocked
 _HOP: Final = 0.01  # length scales, radians: piece of the path that a blocked body skips at first
 _LONGEST: Final = 4096  # largest number of waypoints; beyond it, the last one moves instead
@@ -63,7 +63,7 @@ class Path:
 
     @property
     def arrived(self) -> bool:
-        """Whether a body at rest is at the end."""
+        """Whether the body rests at the end of the path."""
         return bool(self._rests and self.table[-1, PATH_PLACE] - self.along[ALONG_NOW] <= _NEAR)
 
     @property

@@ -210,7 +210,7 @@ class Servo(ChecksArguments):
         Args:
             pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
             velocity: The velocity of the body, (nv,) or by joint; None for a body at rest. If it breaks the limits, the
-                first ticks are a recovery.
+                body recovers in the first ticks.
             acceleration: Its acceleration, likewise; used only with a jerk limit. None for zero.
             time: Time of the servo's clock now, seconds. Pass the time of your own clock to use its time stamps.
 

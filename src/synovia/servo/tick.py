@@ -259,7 +259,7 @@ class ServoDetails:
     """The values of a servo's ``Tick``, computed from copies of the servo's state.
 
     Args:
-        view: The parts of the servo.
+        view: The objects of the servo that the tick uses.
         q: Joint values, (nq,).
         velocity: Velocity, (nv,).
         acceleration: Acceleration, (nv,).

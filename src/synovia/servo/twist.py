@@ -32,7 +32,8 @@ class Twist(ChecksArguments):
     Args:
         linear: Velocity of the goal's point, (3,), length units/s.
         angular: Angular velocity, (3,), rad/s.
-        frame: Axes of both: ``"world"``, ``"local"`` for those of the end effector itself, or the name of a joint.
+        frame: Axes of both velocities: ``"world"``, ``"local"`` for those of the end effector itself, or the name of a
+            joint.
 
     Raises:
         InputError: If a value cannot be used.
@@ -85,7 +86,7 @@ class Drift:
         axes: Returns the present rotation (3, 3) of a named frame.
 
     Attributes:
-        waits: Whether the target did not move as the twist asks in the last tick, because the body is late.
+        waits: Whether the target moved less in the last tick than the twist asks, because the body is late.
     """
 
     def __init__(self, reach: float, axes: Callable[[Any], Array]) -> None:

@@ -82,7 +82,7 @@ def newton_step(problem, work, targets, q, h, count, max_move, at_bounds):
     ``at_bounds``, the recorded bounds stay active.
 
     Returns:
-        The longest part of the step.
+        The largest component of the step.
     """
     copy(work.e, h.e)
     assemble_levels(problem, work, targets, q, h)

@@ -67,7 +67,7 @@ WITHIN = F(1e-10)  # radians, length units: smaller excesses of a position limit
 
 @inline
 def stopping_speed(d, A, h):
-    """Return the largest velocity of a tick of time h from which an axis, d >= 0 before a place, can stop there."""
+    """Return the largest velocity of a tick of time h from which an axis can stop within the distance d >= 0."""
     return d / h if d <= F(0.5) * A * h * h else math.sqrt(F(2) * A * d) - F(0.5) * A * h
 
 

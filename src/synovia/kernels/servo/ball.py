@@ -210,7 +210,7 @@ def way_inside(limits, k, q, end):
 def way_to(limits, k, q, end):
     """Return the rotation vector from q to ``end``, or around the limits of ball k if the direct rotation leaves them.
 
-    The vector around leads to a rotation ahead on a path inside, and is as long as the direct one.
+    The vector around points to a rotation ahead on a path inside the limits, and is as long as the direct one.
     """
     way = quat_log(quat_mul(quat_conj(q), end))
     left = norm(way)

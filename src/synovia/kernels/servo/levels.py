@@ -284,7 +284,7 @@ def write_row(h, J, tick, rates, i, mode, jerk, time):
         ahead += J[i, j] * way / tick.unit[j]
     if mode == FAR:
         h.e[i] = ahead
-    elif mode == HELD_STILL and jerk:  # corrected where the body stops, as it would go on from the next sample
+    elif mode == HELD_STILL and jerk:  # corrected where the body stops, as a correction goes on after the next sample
         h.e[i] -= (F(1) - time / tick.slope[0]) * rates[2, i]
     elif mode == FOLLOWED:
         h.e[i] += ahead + (tick.slope[0] - time) * rates[0, i]
@@ -600,7 +600,7 @@ def is_worth_leaving(state, mode, errors, same, answer, h):
     """Return whether the joints should go to an answer on another branch, where the only goal does not come nearer.
 
     They go at once if the target stands still, and always arrive. On its way there the goal is worse for a while. So if
-    the target moves, they go only after an error that is worth it (``LAG``), which is written.
+    the target moves, they go only after an error over time (``LAG``, written) that is worth the move.
 
     Args:
         state: The state of the goal.

@@ -74,7 +74,7 @@ STOP_OF_BODY = (  # memory of a stop of the whole body
     Table("end", ("nq",)),  # pose at the end
     Table("moves", (2, "axes")),  # velocities and accelerations at a sample
 )
-FREE_SPEED, FREE_ACCELERATION, FREE_JERK = F(1e9), F(1e12), F(1e15)  # limits of the path coordinate: no limits
+FREE_SPEED, FREE_ACCELERATION, FREE_JERK = F(1e9), F(1e12), F(1e15)  # limits of the path coordinate, too high to apply
 BINDS = F(0.98)  # fraction of the speed of a course from which on end effectors count as limiting it
 Whole = record("Whole", STOP_OF_BODY)
 _open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))

@@ -223,9 +223,9 @@ def advance(body, axes, q, wanted, out, h, stopping, proven):
 def brake(row):
     """Choose the velocity of the known stop, if that stop stays inside the position limits.
 
-    The interval may exclude it, as it holds the velocities from which a new stop keeps the limits. Braking by a new
-    stop in every tick might never end. A stop that was planned again after a change of limits may leave the position
-    limits; then the interval applies.
+    The interval may exclude this velocity, as it only has velocities from which a new stop keeps the limits. Braking by
+    a new stop in every tick might never end. A stop that was planned again after a change of limits may leave the
+    position limits; then the interval applies.
     """
     w = row[PLAN_NEXT]
     _, lowest, highest, _, _ = extremes(plan_of(row))

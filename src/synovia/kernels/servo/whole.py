@@ -106,7 +106,7 @@ NODES_AT = (
     (F(0.3106), F(0.5449), F(0.7512), F(0.9134), F(1)),
 )
 OFF_ONE = F(0.667), F(0.88)  # r at which the error is largest with one node
-MOST_OFF = (  # the same with all nodes of a set; the last ones count only with a limit of the jerk
+MOST_OFF = (  # r at which it is largest with all nodes of a set; the last ones count only with a jerk limit
     (F(0.617), F(0.9155), F(1)),
     (F(0.337), F(0.689), F(0.934)),
     (F(0.191), F(0.427), F(0.6525)),
@@ -148,7 +148,7 @@ UNMOVED = F(1e-12)  # rates of axes along a path below this count as zero
 FITS = 10  # bisection steps for the fastest motion along a path
 AT_END = F(1e-7)  # length scales, radians: a stop that ends so near to the end of the path ends there
 MORE_SHARES = 8  # number of tried blends (see SHARES) after the known stop's end, where the body else would rest
-SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
+SAMPLES = 16  # number of poses of a stop at which the speed of end effectors is measured
 AHEAD = F(0.995)  # fraction of tool speed limits that these samples may use
 
 
@@ -724,7 +724,7 @@ def worst_sample(held, variables, axes, stop, q, h):
 def find_stop(held, body, axes, q, off, stop, h):
     """Find a stop of the whole body after the chosen velocities (``NEXT``); return whether one is found.
 
-    Its nodes need not be nearer to the held rows than its begin is, as no short stop could correct that.
+    Its nodes need not be nearer to the held rows than its start is, as no short stop could correct that.
 
     Args:
         held: See ``open_held``.
@@ -875,7 +875,7 @@ def put_back(held, variables, axes, q, h):
 def tools_keep(held, variables, stop, jerk, q, h):
     """Return whether end effectors keep their limits in a tick from q, and at samples of the stop after it.
 
-    Samples are denser at the begin of the stop, as most stops are fastest there. If the speed rises between two
+    Samples are denser at the start of the stop, as most stops are fastest there. If the speed rises between two
     samples, the same rise is added as a margin.
     """
     if not limits_tools(held):
