@@ -106,7 +106,7 @@ NODES_AT = (
     (F(0.3106), F(0.5449), F(0.7512), F(0.9134), F(1)),
 )
 OFF_ONE = F(0.667), F(0.88)  # r at which the error is largest with one node
-MOST_OFF = (  # r at which it is largest with all nodes of a set; the last ones count only with a jerk limit
+MOST_OFF = (  # r at which the error is largest with all nodes of a set; the last ones count only with a jerk limit
     (F(0.617), F(0.9155), F(1)),
     (F(0.337), F(0.689), F(0.934)),
     (F(0.191), F(0.427), F(0.6525)),
