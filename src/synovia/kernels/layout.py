@@ -28,7 +28,7 @@ N_CLEARANCES, N_LINKS, N_LINK_PAIRS, N_SHAPES, N_HULL_POINTS, N_NODES = 23, 24, 
 N_SLOTS, N_FOUND = 29, 30  # rows for the stored contacts of all clearance goals; rows to find the contacts of one goal
 N_PLACED, N_CORNERS, N_FACES, N_EDGES = 31, 32, 33, 34  # rows of scratch memory for a pair of shapes
 N_LOOPS, N_MONOMIALS, N_TIED, N_TIED_ROWS, N_TIED_COLUMNS, N_TIED_Q = 35, 36, 37, 38, 39, 40  # for loops
-N_TIED_VARIABLES, N_CLOSING = 41, 42  # for loops: variables; size of the scratch memory of the step that closes them
+N_TIED_VARIABLES, N_CLOSING = 41, 42  # loops: number of variables; size of the scratch memory of the closing step
 N_LEAVES, N_PROPOSALS, N_PROPOSAL = 43, 44, 45  # learned starts: leaves, proposals of all leaves, values of a proposal
 # Learned starts: bits FREE_TURN and FREE_TWIST, see below; 1 if the first attempt begins at a learned start
 PROPOSAL_FORM, PROPOSED_FIRST = 46, 47
@@ -210,7 +210,7 @@ LARGEST_STEP, LARGEST_MOVE, REST_STEP, SOFT = 3, 4, 5, 6  # LARGEST_MOVE: the sm
 SMALLEST_TURN, STIFFNESS_FACTOR = 1, 2  # parameters of CCD
 ROUNDS = 1  # number of rounds of the particle solver; 0 chooses it by the length of the chains
 # Closed forms
-BLEND, TWIST = 0, 1  # weight of the answer against the start, and rotation (radians) about the aimed axis
+BLEND, TWIST = 0, 1  # weight of the answer relative to the start, and rotation (radians) about the aimed axis
 SOFTEN, PACE = 2, 3  # parameters of two-bone solvers
 COUNT, UP, TOP_AXIS = 2, 3, 6  # aim solvers: number of joints, up direction in the world, top direction of the joint
 SHARES = 9  # aim solvers: share of each joint; the goal's own joint comes first
@@ -331,12 +331,12 @@ CONTACT_FEATURE = 15  # 0 for the nearest points of both shapes, else a number t
 CONTACT_CARRIER = 16  # for a flat contact: the shape that carries the point, 0 or 1 (the other has the normal), else -1
 CARRIED_POINT, CARRIED_NORMAL = 17, 20  # the point and the normal, each in the frame of the row that carries it
 KEPT_CONTACT_WIDTH = 23
-# Moving obstacles: frame in the world, index of the obstacle, distance of its farthest point from its origin
+# Moving obstacles. Columns: frame in the world, index of the obstacle, distance of its farthest point from its origin
 MOVED_OBSTACLE, MOVED_RADIUS = 12, 13
 MOVED_WIDTH = 14
-# Pieces of moving obstacles: their shapes, and the spheres around them. Frame in that of the obstacle; index of the
-# obstacle; row of the shape (for a sphere, of the link); first node of the tree that has the shape; leaf of the shape
-# in that tree (0: none; -1: a sphere)
+# Pieces of moving obstacles: their shapes, and the spheres around them. Columns: frame, in the obstacle's frame; index
+# of the obstacle; row of the shape (for a sphere, of the link); first node of the tree that has the shape; leaf of the
+# shape in that tree (0: none; -1: a sphere)
 PIECE_OBSTACLE, PIECE_ROW, PIECE_TOP, PIECE_NODE = 12, 13, 14, 15
 PIECE_WIDTH = 16
 # Settings of paths: clearance up to which a pair is measured; length below which a path is not divided; distance by
@@ -364,7 +364,7 @@ MONOMIAL_WIDTH = 2
 
 # --- Learned starts, see ``proposals.propose`` ------------------------------------------------------------------------
 FREE_TURN, FREE_TWIST = 1, 2  # bits of PROPOSAL_FORM: the target determines the first joint, or the last joint
-DIVIDES_BY, FIRST_PROPOSAL = 0, 1  # feature by which node i divides; first proposal of leaf i
+DIVIDES_BY, FIRST_PROPOSAL = 0, 1  # in row i: feature by which node i divides; first proposal of leaf i
 NODE_NUMBERS = 2
 SEEN_ROTATION = 0  # x and y axes of the last row's rotation without its own joint, see ``proposals.propose.seen``
 PROPOSED_Q = 6  # values of all variables; for an arm, the slope of each joint over each feature follows
@@ -462,7 +462,7 @@ PROBLEM: Final = (
     # clearance goals, see ``goals.clearance``
     Table("clear.ints", ("clearances", CLEAR_WIDTH), integers=True),
     Table("clear.data", ("clearances", CLEAR_DATA_WIDTH)),
-    Table("clear.links", ("links", LINK_WIDTH), integers=True),  # links of the body, then obstacles of named pairs
+    Table("clear.links", ("links", LINK_WIDTH), integers=True),  # links of the body, then obstacles named in pairs
     Table("clear.balls", ("links", BALL_WIDTH)),  # sphere around the shapes of each link, in the frame of its row
     Table("clear.pairs", ("link_pairs", PAIR_WIDTH), integers=True),  # pairs of links
     Table("clear.shapes", ("shapes", SHAPE_WIDTH)),  # shapes in the frames of their rows, ordered by link
@@ -626,8 +626,8 @@ WHOLE: Final = (
     Table("start", ("nq",)),
     Table("way", ("axes",)),
     Table("push", ("axes",)),
-    Table("bends", (3, "axes")),  # coefficients b₀, b₁, b₂
-    Table("clock", (3,)),  # see ``servo.whole``
+    Table("bends", (3, "axes")),  # coefficients b₀, b₁, b₂ of the bends
+    Table("clock", (3,)),  # see ``servo.places``
 )
 # A row of the answer
 ANSWER: Final = (

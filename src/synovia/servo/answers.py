@@ -47,30 +47,30 @@ from synovia.servo.path import between
 
 _SEARCHES: Final = frozenset(4**k for k in range(16))  # numbers of missed ticks after which a search begins
 _ELSEWHERE: Final = 0.1  # length scales, rotation-matrix entries: a larger change of the targets restarts the search
-_BESIDE: Final = 12  # ticks of a search with seeds near the present pose, farther and farther away
+_BESIDE: Final = 12  # ticks of a search with seeds near the present pose, each farther away
 _NEAREST: Final = 0.1  # radians, length units: standard deviation of the first seed
 _WIDER: Final = 1.25  # factor from one seed to the next
 _FAR: Final = 1.0  # radians, length units: a solution farther from the last one may be on another branch
-_NEARER: Final = 0.5  # part of the displacement to the last solution below which one near the body replaces it
-_PRECISION: Final = 0.1  # fraction of the tolerance for the solve of a tick, to follow slow targets smoothly
-_PARTS: Final = 8  # steps between the old and the new targets, solved one after the other
-_FEW_STEPS: Final = 20  # solver steps of a full body in a tick; the next tick continues
-_STRIDE: Final = 0.05  # radians, length scales: longest step of an answer towards home
-_SHORTEST: Final = 1e-4  # the last one
-_LEAD: Final = 0.1  # radians, length scales: the answer waits for a body that is farther behind on its way home
-_GAIN: Final = 1e-4  # part of its step by which an answer has to come nearer to home
-_MOST_WORK: Final = 2e5  # visits of a joint in one solve, about 10 ms (see ``kernels.compiler.watch``)
-_HELPS: Final = 0.5  # part of an error that a polish leaves at most if the next miss is polished, too
+_NEARER: Final = 0.5  # another solution is taken if it is nearer to the body by this factor
+_PRECISION: Final = 0.1  # fraction of the tolerance that a tick's solve meets, to follow slow targets smoothly
+_PARTS: Final = 8  # number of steps from the old to the new targets, solved one after the other
+_FEW_STEPS: Final = 20  # largest number of full-body solver steps in a tick; the next tick continues
+_STRIDE: Final = 0.05  # radians, length scales: longest step of a solution towards the reference of rest goals
+_SHORTEST: Final = 1e-4  # radians, length scales: with a shorter step, the solution no longer drifts
+_LEAD: Final = 0.1  # radians, length scales: a drifting solution waits for a body that is farther behind
+_GAIN: Final = 1e-4  # fraction of a step by which the distance to the reference has to fall
+_MOST_WORK: Final = 2e5  # largest number of joint visits in one solve, about 10 ms (see ``kernels.compiler.watch``)
+_HELPS: Final = 0.5  # if a polish cuts an error to this fraction or less, the next miss is polished, too
 _UNTIMED: Final = nullcontext()
 
 
 class Answers:
-    """The solution of each tick.
+    """Solves the goals in each tick, and keeps the solution. A kernel writes a row of results (``layout.ANSWER``).
 
     Args:
         ik: The problem.
         axes: The axes of the body.
-        deadline: Seconds after which all solves of a tick end with the best pose so far; None for no end.
+        deadline: Seconds after which all solves of a tick end with the best pose so far; None for no deadline.
 
     Attributes:
         q: Joint values of the solution, (nq,).
@@ -83,7 +83,7 @@ class Answers:
     def __init__(self, ik: CompiledProblem, axes: Axes, deadline: float | None) -> None:
         """Copy the packed problem, with a finer tolerance."""
         self._ik, self._axes, self._deadline = ik, axes, deadline
-        self._ends = 0.0  # when the solves of this tick end
+        self._ends = 0.0  # deadline of this tick's solves, seconds of ``perf_counter``
         self._scratch = new_scratch(ik.scratch_size)
         self._strict = ik.method.supports_priorities
         self._stays = ik.skeleton.mechanism is not None  # solutions of bodies with loops stay in their assembly branch
@@ -92,9 +92,9 @@ class Answers:
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= _PRECISION if self._strict else _PRECISION**2
         for floats in (self._floats, self._exact):
             floats[MOST_WORK] = min(float(floats[MOST_WORK]), _MOST_WORK)
-        self._starts = int(ik.ints[ATTEMPTS])  # of a search
+        self._starts = int(ik.ints[ATTEMPTS])  # number of starts of a search
         self._few, self._again = ik.one_attempt.copy(), ik.ints.copy()
-        self._again[ATTEMPTS] = min(2, self._starts)  # the first one, from a solution, ends at once
+        self._again[ATTEMPTS] = min(2, self._starts)  # the first attempt starts at a solution and ends at once
         if self._strict:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self.home = Home(ik, axes)
@@ -132,7 +132,7 @@ class Answers:
         self._lock(held)
 
     def _lock(self, held: tuple[Ints, Array] | None) -> None:
-        """Set the limits of held joints to their one value, and those of all others to their own limits."""
+        """Set both limits of held joints to their value, and restore the limits of all other joints."""
         variables = self._ik.reduced.variables
         for floats in (self._floats, self._exact):
             limits = table_of(self._ik.ints, floats, "limits")
@@ -153,11 +153,11 @@ class Answers:
         self.before = self.q
 
     def go_home(self, table: Array, q: Array) -> None:
-        """Take a step towards the reference of rest goals that keeps the goals, while the targets (1, goals, 17) stand.
+        """Step towards the reference of rest goals, with unchanged targets (1, goals, 17) that stay met.
 
-        The step goes straight to the reference, and a solve leads it back to the goals. The solution waits for a body,
-        at joint values q (nq,), that is far behind. A step that brings it no nearer is halved; ``drifts`` ends when no
-        step does.
+        After a straight step towards the reference, a solve meets the goals again. No step is taken while the body, at
+        joint values q (nq,), is far behind. A step without progress is halved; ``drifts`` becomes False when steps are
+        too short.
         """
         self.before = self.q
         if not self.drifts:
@@ -185,7 +185,7 @@ class Answers:
         self._place = q
 
     def solve(self, table: Array, q: Array) -> Array:
-        """Return the row of results for targets (1, goals, 17) from joint values (nq,), without a search."""
+        """Solve targets (1, goals, 17) from joint values (nq,) in one attempt; return the row of results."""
         self._begin()
         return self._solve(table, q, self._few, best=False)
 
@@ -199,12 +199,12 @@ class Answers:
         return row[self._ik.places]
 
     def lead(self, q: Array, row: Array | None) -> None:
-        """Set the solution of this tick to joint values (nq,), with a row of results; None for an intermediate pose."""
+        """Set this tick's solution to joint values (nq,); ``row`` has its results, None for an intermediate pose."""
         self.before, self.q = self.q, q
         self.row, self._misses, self.drifts = row, 0, False
 
     def lead_near(self, table: Array) -> None:
-        """Set the solution of this tick to that near the last one for targets (1, goals, 17), without a search."""
+        """Set this tick's solution: solve targets (1, goals, 17) from the last solution, without a search."""
         self._begin()
         row = self._solve(table, self.q, self._few)
         self.lead(row[self._ik.places], row)
@@ -237,7 +237,7 @@ class Answers:
                 self._good = self.q
                 self._may_drift()
                 return
-            self._held = None  # goals need the held joints and come first
+            self._held = None  # goals need the held joints, and take precedence
             self._lock(None)
         before, place, self._place = self.q, self._place, None
         if place is not None:
@@ -263,7 +263,7 @@ class Answers:
         self._may_drift()
 
     def _may_drift(self) -> None:
-        """Let the solution go home from now on, if it meets the targets; loops stay as they are."""
+        """Let a solution that meets the targets drift to the reference of rest goals; bodies with loops never drift."""
         self.drifts, self._stride = self.home.exists and self.reaches and not self._stays, _STRIDE
 
     def _no_worse(self, row: Array, other: Array) -> bool:
@@ -281,12 +281,12 @@ class Answers:
     def _searched(self, table: Array, row: Array, q: Array) -> Array:
         """Return a better solution than a miss (a row of results), or the miss.
 
-        At first the miss is improved from its own pose, as a straight limb needs. After certain numbers of missed
-        ticks, other branches are searched: each of the next ticks tries one start, so that no tick takes long. If the
-        solution jumps, the body does not.
+        At first the miss is polished from its own pose, which helps if a limb is straight. After certain numbers of
+        missed ticks, other branches are searched: each of the next ticks tries one start, so that no tick takes long.
+        If the solution jumps, the body does not.
         """
         if self._stays:
-            return row  # see ``branch``
+            return row  # ``loops.branch`` searches for such bodies
         if self._misses in _SEARCHES:
             self._searching = 0 if self._misses == 1 else self._starts + 1
             other = self._solve(table, self._good, self._few, best=False)  # targets may return to their old places
@@ -312,8 +312,8 @@ class Answers:
     def _polish(self, row: Array) -> bool:
         """Polish a miss (a row of results) in place; return whether the next miss should be polished, too.
 
-        That is so if the error of a goal has at least halved. Steps of a solve with priorities may end early
-        where a limb is straight, in tick after tick.
+        It should if the error of a goal has at least halved: where a limb is straight, solves with priorities may stop
+        too early in every tick.
         """
         first = self._ik.places.stop
         errors = row[first : first + 2 * len(self._ik.goals)].reshape(-1, 2)
@@ -323,12 +323,12 @@ class Answers:
         return bool((errors <= _HELPS * before)[before > self._ik.tolerance].any())
 
     def _beside(self, q: Array, far: float) -> Array:
-        """Return random joint values (nq,) near q, within the limits; standard deviation ``far`` (radians, lengths)."""
+        """Draw joint values (nq,) near q, within limits; standard deviation ``far`` (radians, length units)."""
         offset = np.random.default_rng(self._misses).normal(scale=far, size=len(self._axes.joints))
         return inside_limits(self._ik.skeleton, self._axes.shifted(q, offset)[None])[0]
 
     def _nearer(self, table: Array, last: Array, row: Array) -> Array:
-        """Return a solution on the branch of the last one, if it is nearer than this row of results.
+        """Return a solution on the last one's branch if it is nearer to the last one than this row of results.
 
         A solve that begins far from its target can end on another branch. Solves along the path of the targets do not.
         """
@@ -344,9 +344,9 @@ class Answers:
         return other if other[STATUS] == REACHED and self._apart(self.q, other) < far else row
 
     def _at_hand(self, table: Array, row: Array, q: Array) -> Array:
-        """Return a solution that is nearer to joint values q (nq,) of the body than this row of results, or the row.
+        """Return a solution much nearer to the body, at joint values q (nq,), than this row of results; else the row.
 
-        A solution stays on its branch, also if the body could meet new targets on another one that is nearer to it.
+        Solves from the last solution stay on its branch, although another branch may be nearer to the body.
         """
         far = self._apart(q, row)
         if far <= _FAR:
@@ -357,13 +357,13 @@ class Answers:
     def _apart(self, q: Array, row: Array) -> float:
         """Return the largest displacement of an axis from q (nq,) to a row of results, radians or length units.
 
-        If all displacements together are at most ``_FAR``, the result is 0.
+        If the norm of all displacements is at most ``_FAR``, the result is 0.
         """
         way = self._axes.way(q, row[self._ik.places])
         return 0.0 if way.dot(way) <= _FAR * _FAR else float(np.abs(way).max())
 
     def _solve(self, table: Array, start: Array, ints: Ints, *, best: bool = True) -> Array:
-        """Return the row of results for these targets from a start (nq,), with these packed integers.
+        """Solve these targets from a start (nq,) with these packed integers; return the row of results.
 
         A miss of a full body stays unpolished, as the next tick continues from it. Other misses are polished to the
         best miss if ``best``. Joints with a range of more than a full rotation end within half a rotation of the last
@@ -386,17 +386,17 @@ class Answers:
         return out[0]
 
     def _begin(self) -> None:
-        """Begin the time of the solves of a tick."""
+        """Start the clock for the deadline of this tick's solves."""
         if self._deadline is not None:
             self._ends = perf_counter() + self._deadline
 
     def _in_time(self) -> AbstractContextManager[None]:
-        """Return a context that ends kernels with the scratch memory when the time of this tick is over."""
+        """Return a context in which solves end at this tick's deadline."""
         return _UNTIMED if self._deadline is None else self._timed()
 
     @contextmanager
     def _timed(self) -> Generator[None]:
-        """End kernels with the scratch memory when the time of this tick is over."""
+        """End solves in this context at the tick's deadline."""
         set_deadline(self._scratch, max(self._ends - perf_counter(), 0.0))
         try:
             yield
@@ -414,7 +414,7 @@ class Answers:
                 q[at] = np.where((near >= low[at]) & (near <= high[at]), near, q[at])
 
     def classified(self, row: Array, places: Places | None = None) -> Array:
-        """Return a solution, a row of results, with the reason for a miss, among obstacles at these places."""
+        """Return a row of results with the reason for a miss, for obstacles at these places."""
         if row[STATUS] == REACHED or not (self._strict or self._stays):
             return row
         out = row[None].copy()

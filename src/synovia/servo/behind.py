@@ -17,7 +17,7 @@ from synovia.model.geometry import Array, Bools
 from synovia.servo.probe import Probe
 
 _LITTLE: Final = 0.1  # fraction of the largest effect of joints on a goal: smaller effects count as none
-_AT_END: Final = 1e-4  # radians, length units: closer than this to the end of its range, a joint counts as there
+_AT_END: Final = 1e-4  # radians, length units: a joint this close to the end of its range counts as being there
 _NONE: Final = 1e-12
 _RANK: Final = 1e-6  # fraction of the largest singular value: smaller singular values count as zero
 
@@ -45,11 +45,11 @@ class Behind:
                 self._names[column] = ik.skeleton.joint_names[int(ik.reduced.owner[k])]
 
     def sentences(self, missed: Sequence[int]) -> list[str]:
-        """Return a sentence for each of these goals that has such a reason."""
+        """Return one sentence for each of these goals whose reason is found."""
         return [line for g in missed for line in (self._of(g),) if line]
 
     def _of(self, g: int) -> str:
-        """Return the reason of one goal, "" for none."""
+        """Return a sentence on why goal g is not reached, "" if no reason is found."""
         label = self._ik.goals[g].label
         own = self._goals == g
         J, e = self._jacobian[own], self._errors[own]

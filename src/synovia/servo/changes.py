@@ -22,7 +22,7 @@ def changed_goals(
 
     Raises:
         InputError: If a value cannot be used.
-        UnknownNameError: If there is no goal of a name.
+        UnknownNameError: If no goal has a given name.
     """
     found = list(before) if goals is None else [goals] if isinstance(goals, Goal) else list(goals)
     for one in found:
@@ -47,7 +47,7 @@ def _place(goals: Sequence[Goal], name: Any) -> int:
 
     Raises:
         InputError: If several goals have this name.
-        UnknownNameError: If none has.
+        UnknownNameError: If no goal has it.
     """
     places = [k for k, goal in enumerate(goals) if goal.label == name]
     if not places:

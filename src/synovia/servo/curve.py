@@ -60,12 +60,13 @@ class Curve:
         self._samples = samples
 
     def replace(self, samples: Sequence[tuple[float, Array]], now: float, there: float, *, stops: bool) -> None:
-        """Go through other samples from now on.
+        """Replace the trajectory from now on by one through other samples.
 
         Args:
-            samples: Times and frames, by time, the last one ahead. Past samples only determine the velocity.
+            samples: Times and frames, sorted by time; the last time is in the future. Past samples only determine the
+                velocity.
             now: Seconds.
-            there: Time at which the target joins the trajectory through these samples, seconds, after a transition.
+            there: Time at which a transition to the trajectory through these samples ends, seconds.
             stops: Whether the velocity at the last sample is zero.
         """
         self._begin = self._state(now)
@@ -126,14 +127,14 @@ def _state(a: Knot, b: Knot, time: float) -> Knot:
     frame[:3, 3], velocity = _cubic((a.frame[:3, 3], T * a.velocity, b.frame[:3, 3], T * b.velocity), s)
     way = log_turn(a.frame[:3, :3].T @ b.frame[:3, :3])
     across = _cross(way, T * b.turning)
-    end = T * b.turning + 0.5 * across + _bend(way) * _cross(way, across)  # its derivative at the second sample
+    end = T * b.turning + 0.5 * across + _bend(way) * _cross(way, across)  # derivative of the rotation vector at b
     turn, rate = _cubic((np.zeros(3), T * a.turning, way, end), s)
     frame[:3, :3] = a.frame[:3, :3] @ exp_turn(turn)
     return Knot(time, frame, velocity / T, _right_jacobian(turn) @ rate / T)
 
 
 def _cubic(ends: tuple[Array, Array, Array, Array], s: float) -> tuple[Array, Array]:
-    """Return value and derivative at s from 0 to 1, for value and derivative at both ends."""
+    """Return value and derivative, at s from 0 to 1, of the cubic with this value and derivative at both ends."""
     p, v, q, w = ends
     c, d = 3.0 * (q - p) - 2.0 * v - w, v + w - 2.0 * (q - p)
     return p + s * (v + s * (c + s * d)), v + s * (2.0 * c + 3.0 * s * d)
@@ -155,7 +156,7 @@ def _between(a: Array, b: Array, before: float, after: float) -> Array:
 
 
 def _no_steeper(v: Array, limit: Array) -> Array:
-    """Clamp a velocity to a multiple of another one; return zero if it points backwards."""
+    """Clamp a velocity to ``_STEEP`` times the size of another one; return zero if it points backwards."""
     if float(v @ limit) <= 0.0:
         return np.zeros(3)
     size, most = math.sqrt(float(v @ v)), _STEEP * math.sqrt(float(limit @ limit))
@@ -170,7 +171,7 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def _bend(turn: Array) -> float:
-    """Return the factor of the second order of the inverse of the right Jacobian of SO(3)."""
+    """Return the coefficient of the second-order term in the inverse right Jacobian of SO(3)."""
     angle = math.sqrt(float(turn @ turn))
     if angle < _SMALL:
         return 1.0 / 12.0

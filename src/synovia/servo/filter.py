@@ -1,4 +1,4 @@
-"""Noise of targets: the One-Euro filter on positions and rotations, with a dead band."""
+"""Filter noisy targets: the One-Euro filter for positions and rotations, with a dead band."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from synovia.model.geometry import Array
 from synovia.servo.limits import Axes
 from synovia.servo.measured import Feedback
 
-_LONGEST: Final = 1.5  # factor of the least time of a stop of the whole body
+_LONGEST: Final = 1.5  # longest stop of the whole body, as a multiple of the shortest one
 _SLACK: Final = 0.5  # fraction of the tolerance: a motion may come nearer by this, or the body would get stuck
 
 
@@ -55,7 +55,7 @@ class Guard:
         self.ways.tables["least"][:] = np.minimum(self.left, 0.0) - self._slack
 
     def begin_tick(self, q: Array, h: float, feedback: Feedback, *, commands: bool) -> None:
-        """Prepare a tick of time h from joint values q (nq,); ``commands`` is whether it leads commands."""
+        """Prepare a tick of time h from joint values q (nq,); ``commands``: whether it moves the commanded pose."""
         here, ways = feedback.body(q), self.ways
         ways.tables["offset"][:] = feedback.offset if commands and feedback.offset is not None else 0.0
         if feedback.found is not None:  # the measured offset may have changed since the last tick

@@ -11,7 +11,7 @@ from synovia.model.geometry import Array
 from synovia.problem.goals import posture_of
 from synovia.servo.limits import Axes
 
-_NEAR: Final = 1e-3  # radians, length scales: joints that are nearer to their reference are there
+_NEAR: Final = 1e-3  # radians, length scales: joints nearer to their reference count as being there
 
 
 class Home:
@@ -38,11 +38,11 @@ class Home:
         self._units = np.where(axes.lengths, ik.reach, 1.0)
 
     def way(self, q: Array) -> Array:
-        """Return the displacement of each axis from joint values q (nq,) along which it comes home fastest, (n,)."""
+        """Return the weighted displacement of each axis, (n,), from joint values q (nq,) to the reference."""
         return self._weights * self._axes.way(q, self._q)
 
     def size(self, way: Array) -> float:
-        """Return the largest displacement of an axis, radians or length scales."""
+        """Return the largest component of a displacement of all axes, radians or length scales."""
         return float((np.abs(way) / self._units).max(initial=0.0))
 
     def distance(self, q: Array) -> float:
@@ -50,6 +50,6 @@ class Home:
         return float(np.linalg.norm(np.sqrt(self._weights) * self._axes.way(q, self._q) / self._units))
 
     def reached(self, q: Array) -> dict[int, bool]:
-        """Return whether the joints of each rest goal are at their reference at joint values q (nq,), by its index."""
+        """Return, by index of each rest goal, whether its joints are at their reference at joint values q (nq,)."""
         way = self._axes.way(q, self._q)
         return {i: self.size(way * own) <= _NEAR for i, own in self._of.items()}

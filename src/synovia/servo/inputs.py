@@ -23,7 +23,7 @@ from synovia.servo.slips import FARTHEST, question_place, question_twist
 from synovia.servo.twist import Drift, Twist
 
 _FARTHEST: Final = 60.0  # seconds ahead of the servo's clock: a later time stamp must come from another clock
-_SOON: Final = 0.5  # fraction of the lag in which a late target is reached
+_SOON: Final = 0.5  # a late target is reached within this fraction of the lag
 _NEAR: Final = 1e-6  # largest component: smaller directions count as zero
 LATE: Final = "late"
 TOO_LATE: Final = "too late"
@@ -89,7 +89,7 @@ class Inputs:
         self._keys = [goal.label for goal in ik.goals]
         takes = [i for i, goal in enumerate(ik.goals) if goal.takes]
         self._only = takes[0] if len(takes) == 1 else None
-        self._far = (FARTHEST * ik.reach) ** 2  # square of a table of targets above which they are questioned
+        self._far = (FARTHEST * ik.reach) ** 2  # squared norm of a table of targets: above it, jumps are checked
         self.reset()
 
     def reset(self) -> None:
@@ -100,7 +100,7 @@ class Inputs:
         self._curves: dict[int, Curve] = {}
         self._drifts: dict[int, Drift] = {}
         self._stamps = np.full(n, -np.inf)
-        self._scheduled: dict[int, float] = {}  # goals with new targets ahead, and when the last one is
+        self._scheduled: dict[int, float] = {}  # by goal: time of the last future target, of goals with new ones
         self._filter = None if self._noise is None else TargetFilter(self._noise, n, self._ik.reach)
         self._told: dict[str, str] = {}
         self.told: dict[str, str] = {}
@@ -144,10 +144,10 @@ class Inputs:
             self._scheduled.pop(g, None)
 
     def clutch(self, goal: Any, scale: Any) -> Clutch:
-        """Return a new clutch for a goal, released.
+        """Return a new, released clutch for a goal.
 
         Raises:
-            InputError: If the factors cannot be used, or the goal takes no target that moves.
+            InputError: If the factors cannot be used, or the target of the goal cannot move.
             UnknownNameError: If there is no such goal.
         """
         g = self._goal(goal, "clutch")
@@ -162,7 +162,7 @@ class Inputs:
         """Return the index of a goal whose target may move.
 
         Raises:
-            InputError: If it may not.
+            InputError: If the target may not move.
             UnknownNameError: If there is no such goal.
         """
         g = self._ik.writer.goal_of(key, POSITION | ROTATION)
@@ -173,14 +173,14 @@ class Inputs:
         """Check that the target of goal g may move.
 
         Raises:
-            InputError: If it may not.
+            InputError: If the target may not move.
         """
         goal = self._ik.goals[g]
         if not goal.takes or goal.vector != "position":
             raise InputError(f"{what} of {goal.label!r}", value=goal, expected="a goal with a position or a rotation")
 
     def read(self, targets: Any, at: Any, now: float) -> News | None:
-        """Read and check the targets of a tick, without a change of the servo.
+        """Read and check the targets of a tick, without changing the servo.
 
         Raises:
             InputError: If a target or its time cannot be used.
@@ -223,7 +223,7 @@ class Inputs:
         return News(table, given, twists, at, unseen)
 
     def _question(self, table: Array, given: Bools) -> None:
-        """Question targets that jump far beyond the reach of the body; a clutch reads places of another device."""
+        """Warn of targets that jump far beyond the body's reach, except of goals with a clutch."""
         for g in np.flatnonzero(given).tolist():
             if g in self._clutches:
                 continue
@@ -275,7 +275,7 @@ class Inputs:
         twists[g] = twist
 
     def schedule(self, targets: Any, times: Any, fade: Any, now: float) -> None:
-        """Replace the targets ahead, see ``Servo.schedule``.
+        """Replace future targets, see ``Servo.schedule``.
 
         Raises:
             InputError: If a target or a time cannot be used.
@@ -315,8 +315,8 @@ class Inputs:
 
         Args:
             news: Targets that the tick passes.
-            now: Time at its end, seconds.
-            h: How long it takes, seconds.
+            now: Time at the end of the tick, seconds.
+            h: Duration of the tick, seconds.
         """
         self.unseen = self._none if news is None else news.unseen
         late, self._told = self._told, {}
@@ -358,11 +358,11 @@ class Inputs:
         return out
 
     def waiting(self) -> tuple[int, ...]:
-        """Return the goals whose targets wait for the body."""
+        """Return goals whose twist waits for a late body."""
         return tuple(g for g, drift in self._drifts.items() if drift.waits)
 
     def due(self, now: float) -> dict[int, float]:
-        """Return the seconds until targets are due to which the servo interpolates, by goal, unless it is there."""
+        """Return, by goal, the seconds until its interpolated target is due; goals already there are left out."""
         out: dict[int, float] = {}
         most, most_angle = self._ik.tolerance
         for g, curve in self._curves.items() if self._lag else ():

@@ -41,15 +41,15 @@ from synovia.model.tables import Ints
 from synovia.servo.limits import Axes
 from synovia.servo.slips import question_jogs, question_values
 
-_AHEAD: Final = 1e6  # radians, length units: distance of the target of a velocity without a position limit
+_AHEAD: Final = 1e6  # radians, length units: distance to the target of a jogged joint without limits
 _MOST: Final = 1e6  # largest value and velocity
 _AT: Final = 1e-9  # radians, length units, and per second: smaller differences count as zero
-_KEEPS_UP: Final = 1e-6  # fraction of its velocity by which a joint may be slower
+_KEEPS_UP: Final = 1e-6  # fraction of the ordered velocity by which a joint may be off
 _BLOCKED: Final = 0.2  # seconds for which a joint counts as blocked by goals
-_LAG: Final = 0.25  # with a limit of the jerk, part of the time to top speed by which a joint may be late
+_LAG: Final = 0.25  # fraction of the time from rest to top speed by which a joint may be late, with a jerk limit
 _BEHIND: Final = 1.0  # ticks at top speed: with this lag of the body, the look-ahead runs at half pace
-_SLOWEST: Final = 0.02  # least pace
-_SLEW: Final = 0.2  # fraction of the joint acceleration limits for a change of the pace
+_SLOWEST: Final = 0.02  # least pace: seconds of the look-ahead per second
+_SLEW: Final = 0.2  # change of the pace, as a fraction of what acceleration limits allow
 _WAITS: Final = 0.5  # seconds at top speed: a reference that is farther ahead of its joint waits
 
 
@@ -58,7 +58,7 @@ class Pace:
 
     Args:
         table: The axes of the body, see ``kernels.layout``.
-        lag: With a limit of the jerk, part of the time from rest to top speed by which a body that follows may be late.
+        lag: Fraction of the time from rest to top speed by which the body may be late; used with a jerk limit.
             If the pace reacted sooner, the body and its look-ahead would oscillate.
 
     Attributes:
@@ -92,9 +92,9 @@ class Order:
     """The value or velocity that a user asks of one axis.
 
     Args:
-        row: The joint that was named, a row of the skeleton.
-        value: Where the axis goes, radians or length units; None for a velocity.
-        speed: Its velocity, per second.
+        row: Row of the skeleton of the joint that the user named.
+        value: Value to go to, radians or length units; None for a velocity.
+        speed: Velocity to move with, per second.
     """
 
     row: int
@@ -104,7 +104,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Orders:
-    """Orders of one tick: for some axes, axes that are released to the goals, and joints whose value is NaN."""
+    """Orders of one tick: an order by axis, axes that are released to the goals, and joints whose value is NaN."""
 
     given: Mapping[int, Order]
     free: tuple[int, ...] = ()
@@ -147,7 +147,7 @@ class Drives:
 
     Args:
         axes: The axes of the body.
-        kernels: Returns the kernels of a tick and of a reset for other variables.
+        kernels: Returns the kernels of a tick and of a reset, for given variables, limits and states of axes.
         timeout: Seconds for which an order applies.
         tolerance: Errors within which a joint has reached its value: length units, radians.
 
@@ -169,7 +169,7 @@ class Drives:
         scalar = t.variables[:, BLOCK] == SCALAR
         self._limits = dict(zip(axes.numbers.tolist(), t.limits[scalar][:, [LOWER, UPPER]].tolist(), strict=True))
         self._q = dict(zip(axes.numbers.tolist(), axes.number_q.tolist(), strict=True))
-        self._leaders: dict[int, tuple[int, float, float]] = {}  # of a joint: its axis, and its ratio and offset
+        self._leaders: dict[int, tuple[int, float, float]] = {}  # by joint: its axis, ratio and offset
         for axis in axes.numbers.tolist():
             self._leaders[int(axes.joints[axis])] = axis, 1.0, 0.0
         for (row, axis, _), (ratio, offset) in zip(
@@ -218,9 +218,9 @@ class Drives:
         return np.array([drive.place[0] for drive in self._drives.values()])
 
     def lead_straight(self, q: Array, before: Array) -> None:
-        """Replace the references of joints that go to a value by that value, in q (nq,) and in that of the tick before.
+        """Replace references by ordered values, in q (nq,) of this tick and in ``before`` (nq,) of the last tick.
 
-        A joint that moves alone goes there by itself, and does not overshoot as it might behind a reference.
+        Joints that no goal needs go straight to their values; behind a reference they might overshoot.
         """
         for axis, drive in self._drives.items():
             value = drive.order.value
@@ -228,7 +228,7 @@ class Drives:
                 q[self._q[axis]] = before[self._q[axis]] = min(max(value, drive.low), drive.high)
 
     def read(self, joints: Any, jog: Any) -> Orders | None:
-        """Read and check the orders of a tick, without a change of the state.
+        """Read and check the orders of a tick, without changing the state.
 
         Raises:
             InputError: If a value cannot be used.
@@ -274,7 +274,7 @@ class Drives:
         return self._axes.skeleton.joint_keys[row]
 
     def _axis(self, row: int, name: str) -> tuple[int, float, float]:
-        """Return the axis of a joint, and the ratio and offset of the joint's value to that of the axis.
+        """Return a joint's axis, and the ratio and offset from the axis's value to the joint's value.
 
         Raises:
             InputError: If the joint cannot be driven.
@@ -295,7 +295,7 @@ class Drives:
         Args:
             orders: The orders, or None.
             q: Joint values of the robot before the tick, (nq,).
-            now: Time at its end, seconds.
+            now: Time at the end of the tick, seconds.
         """
         if orders is not None:
             for axis in orders.free:

@@ -35,14 +35,16 @@ from synovia.servo.limits import Axes
 from synovia.servo.probe import goals_of_rows
 from synovia.solver import FullBody
 
-NO_PATH = np.zeros((0, 0)), np.zeros(ALONG_WIDTH)  # no waypoints; coordinates
+NO_PATH = np.zeros((0, 0)), np.zeros(ALONG_WIDTH)  # no path: no waypoints, coordinates of 0
 
-_ENDLESS = 1e30  # limits of the jerk from this value on mean no limit
+_ENDLESS = 1e30  # jerk limits from this value on mean no limit
 _SPEED = "speed of "  # prefix of the names of goals that measure end effectors
 
 
 class TickLevels:
-    """The goals of a tick by their priorities, in the box of velocities of all axes.
+    """The goals of a tick by priority, solved within the velocity bounds of all axes.
+
+    The known stop is a stop of the whole body that an earlier tick found; it keeps all limits.
 
     Args:
         ik: The problem.
@@ -52,12 +54,12 @@ class TickLevels:
 
     Attributes:
         touches: 1 if distances changed the tick, else 0, (1,).
-        tools: Used fraction of the speed limits, and 1 for end effectors that slowed the body down, (2, tools).
+        tools: Used fraction of each speed limit, and 1 if the end effector slowed the body down, (2, tools).
         states: State of each goal, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
         count: Number of priority levels.
-        above: Number of levels above all goals: of loops, of distances and of end effectors.
+        above: Number of levels above all goals: for loops, distances and tool speeds.
         end: Joint values (nq,) at the end of the known stop.
-        path: Waypoints of the path of the targets, none without a path, and coordinates on it.
+        path: Waypoints of the targets' path (none without a path), and coordinates on it.
         memory: State from the tick before, in addition to states and axes: targets, and the known stop.
     """
 
@@ -153,12 +155,12 @@ class TickLevels:
 
     @property
     def limits_turns(self) -> bool:
-        """Whether only stops of the whole body keep limits of rotations, as with a limit of the jerk."""
+        """Whether limits of rotations need a stop of the whole body, as they do with a jerk limit."""
         return self._axes.limits_turns and bool((self._axes.table[:, TOP_JERK] < _ENDLESS).any())
 
     @property
     def state(self) -> tuple[Array, ...]:
-        """Copies of what a tick changes, without the state of the axes."""
+        """Copies of the arrays that a tick changes, without the state of the axes."""
         return tuple(one.copy() for one in self._changing)
 
     @state.setter
@@ -189,7 +191,8 @@ class TickLevels:
             places: Joint values of the robot, (nq,), and commanded joint values, (nq,).
             aim: Wanted joint values, (nq,), of this tick and of the tick before.
             out: Joint values after the tick, (nq,); written.
-            tick: Seconds; PROPOSE, ADVANCE, STOP and MEETS. Without PROPOSE, propose the tick before.
+            tick: Duration, seconds, and flags (PROPOSE, ADVANCE, STOP, MEETS). Without PROPOSE, propose it before the
+                call.
             count: Number of priority levels that apply; None for all.
 
         Returns:
@@ -212,13 +215,13 @@ def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
 
 
 def tied_rows(problem: CompiledProblem) -> int:
-    """Return the number of residual rows of loops, which are the first ones."""
+    """Return the number of residual rows of loops; these rows come first."""
     loops = table_of(problem.ints, problem.floats, "loops.ints")
     return int(table_of(problem.ints, problem.floats, "levels")[1]) if len(loops) else 0
 
 
 def _aimed_rows(problem: CompiledProblem, aimed: int) -> Ints:
-    """Return the goal of each residual row, -1 unless it is one of the first ``aimed`` goals and takes a target."""
+    """Return the goal of each residual row, -1 if it takes no target or is none of the first ``aimed`` goals."""
     out = goals_of_rows(problem)
     takes = np.array([goal.takes > 0 for goal in problem.goals])
     return np.where((out >= 0) & takes[out] & (out < aimed), out, -1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""A body that is led from outside, within the limits of all joints: the last step of a live tick."""
+"""A body that follows given joint values within the limits of all joints: the last step of a live tick."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from synovia.model.motion_limits import by_joint
 from synovia.model.tables import writable
 from synovia.servo.limits import Axes
 
-_NO_LIMIT: Final = 1e12  # per second, per second²
+_NO_LIMIT: Final = 1e12  # per second, per second²: stands for no limit
 _SHORTEST: Final = 0.3  # seconds: least duration of a transition to the source
 _TURNS: Final = 3.0  # radians per second, and ``reach`` per second: approximate top speed of a transition
 _STEEPEST: Final = 1.875  # largest slope of the quintic blend from 0 to 1
-_AT_WANTED: Final = 1e-9  # radians, length units
+_AT_WANTED: Final = 1e-9  # radians, length units: closer to the wanted joint values, the body is not behind
 
 
 class LimitedBody:
@@ -28,7 +28,7 @@ class LimitedBody:
 
     Args:
         skeleton: The body.
-        reach: Length that a free root may go for each unit of its limit.
+        reach: Length units per unit of a free root's linear limit.
         rate: Ticks per second.
         limits: Velocity, acceleration and jerk, as in ``LiveRetarget``.
 
@@ -80,7 +80,7 @@ class LimitedBody:
         return self._offset is not None
 
     def go(self, q: Array | None) -> Array:
-        """Take a tick towards joint values (nq,), None for the last ones; return those after the tick."""
+        """Take a tick towards joint values (nq,), None for the last ones; return the joint values after it."""
         wanted = self._before if q is None else q
         if q is not None and self._offset is not None:
             self._spent += self._h
@@ -119,7 +119,7 @@ class LimitedBody:
 
 
 def _filled(skeleton: Skeleton, given: Any, name: str) -> Any:
-    """Return a limit as ``Axes`` takes it, with no limit where neither the user nor the file has one."""
+    """Return a limit in the form that ``Axes`` takes, ``_NO_LIMIT`` where neither the user nor the file has one."""
     mine: dict[int, Any] = {}
     if isinstance(given, str):  # a share of the limits of the file, if it has any
         limits = np.where(np.isinf(found := by_joint(skeleton, given, name)), _NO_LIMIT, found).tolist()

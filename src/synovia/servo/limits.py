@@ -47,7 +47,7 @@ _MOST: Final = 1e12  # largest limit
 _SHOWN: Final = 6  # largest number of joints that a message names
 _NEAREST: Final = 3  # number of joints in a report of those nearest to a limit
 _RESTS: Final = 1e-9  # fraction of a limit: a joint that uses less counts as at rest
-_UNUSED: Final = 1.0  # limit of a joint without a limit, which the solver does not move
+_UNUSED: Final = 1.0  # stand-in for the missing limit of a joint that the solver does not move
 _COLUMNS: Final = {"velocity": TOP_SPEED, "acceleration": TOP_ACCELERATION, "jerk": TOP_JERK}
 _REASONS: Final = {
     AT_POSITION: "position",
@@ -68,13 +68,13 @@ class Axes:
 
     Args:
         skeleton: The skeleton that is solved.
-        moving: Rows of it that the solver moves.
+        moving: Rows of the skeleton that the solver moves.
         reach: Length scale of the problem, length units.
 
     Attributes:
         skeleton: The skeleton.
         table: The state of all axes, (n, AXIS_WIDTH); see ``kernels.layout``.
-        whole: The same, and the state of the path coordinate, see ``kernels.servo.path``.
+        whole: ``table`` and one more row, the state of the path coordinate; see ``kernels.servo.path``.
         joints: Joint of each axis, rows of the skeleton.
         firsts: First axis of each variable.
         lengths: Whether the coordinate of each axis is a length, not an angle.
@@ -110,7 +110,7 @@ class Axes:
         scalar = t.variables[self.variable, BLOCK] == SCALAR
         self._norm: Bools = ~scalar | free[self.joints]  # the limit bounds the norm of three axes
         self.lengths: Bools = scalar & (t.limits[self.variable, IS_ANGLE] == 0.0)
-        self.axis = np.zeros(len(skeleton.dof_names), np.int64)  # of each velocity of the skeleton
+        self.axis = np.zeros(len(skeleton.dof_names), np.int64)  # axis of each velocity of the skeleton
         self.factor = np.ones(len(self.axis))
         self.axis[column] = np.arange(len(column))
         row_at = {
@@ -139,7 +139,7 @@ class Axes:
 
     @property
     def top_speeds(self) -> Array:
-        """Velocity limit of each joint, (m,): the last one of a joint of several axes; infinite for other joints."""
+        """Velocity limit of each joint, (joints,): that of its last axis, infinite without an axis."""
         out = np.full(len(self.skeleton), np.inf)
         out[self.joints] = self.table[:, TOP_SPEED]
         return out
@@ -233,7 +233,7 @@ class Axes:
         self._moves[axis] = True
 
     def _check_complete(self, name: str, rows: Array, there: Sequence[int] | None = None) -> None:
-        """Check that every joint that moves, or each of some joints, has a limit.
+        """Check that the joints ``there``, or all joints that move, have a limit.
 
         Raises:
             InputError: If one has none; the message names it.
@@ -276,8 +276,8 @@ class Axes:
     def stop_together(self, *, follows: bool) -> Array:
         """Return the displacement of each axis until all rest at the same time; see ``kernels.servo.levels``.
 
-        With ``follows``, the displacement is relative to the motion of its target. Otherwise it is absolute, and the
-        duration is the one in which the motion of the target can end.
+        With ``follows``, the displacement is relative to the motion of the target. Otherwise it is absolute, and the
+        stop takes as long as the target's motion needs to end.
         """
         v, f, A = (self.table[:, k] for k in (AXIS_VELOCITY, FEED, TOP_ACCELERATION))
         h = float(self.table[:, GAP].max(initial=0.0))
@@ -286,7 +286,7 @@ class Axes:
         return (ends if follows else v) * lasts * lasts / (2.0 * lasts + h)
 
     def by_joint(self, values: Array) -> dict[str, int]:
-        """Return reasons by axis as reasons by joint: the largest of the axes of each joint, without zeros.
+        """Convert reasons by axis to reasons by joint: the largest of each joint's axes; zeros are left out.
 
         Joints that the solver does not move are left out, unless a reset gave them a velocity: then they recover.
         """
@@ -358,7 +358,7 @@ class Axes:
 
 
 def concerned_joints(skeleton: Skeleton, goals: Iterable[Goal]) -> frozenset[str]:
-    """Return the joints, by their keys, whose values change errors of goals; rest goals have no error."""
+    """Return the keys of the joints whose values change a goal's error; rest goals have no error."""
     rows: set[int] = set()
     for goal in goals:
         if goal.preference is not None:

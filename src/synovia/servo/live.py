@@ -13,9 +13,9 @@ from synovia.ik.interrupts import new_scratch
 from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
 from synovia.model.geometry import Array, Bools
 
-_TURNED: Final = np.pad(np.ones((3, 3), bool), ((0, 1), (0, 1)))  # entries of a transform with the rotation
-_MOVED: Final = np.outer((True, True, True, False), (False, False, False, True))  # entries with the position
-# Entries of a transform that a target has, by its parts.
+_TURNED: Final = np.pad(np.ones((3, 3), bool), ((0, 1), (0, 1)))  # entries of a transform: rotation
+_MOVED: Final = np.outer((True, True, True, False), (False, False, False, True))  # entries: position
+# The entries of a transform that a target sets, for each combination of parts.
 _COLUMNS: Final = np.array(
     [_MOVED * bool(k & POSITION) | _TURNED * bool(k & ROTATION) for k in range(POSITION + ROTATION + 1)]
 ).reshape(-1, TRANSFORM_WIDTH)
@@ -42,7 +42,7 @@ class LiveTargets:
         self._own = ik.writer.own
         self._own_given = self._own[0, :, GIVEN].astype(np.int64)
         self._workspace = ik.writer.workspace(new_scratch(0x20))
-        self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep a part of their place
+        self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep their place, or a part of it
         self.own: Bools = self.takes & ~self.anchored  # goals that have a whole target of their own
         self.table = self._own.copy()
         self.seen = np.full(len(ik.goals), _NEVER)

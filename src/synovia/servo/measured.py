@@ -45,7 +45,7 @@ class Feedback:
 
     Attributes:
         far: A sentence about a joint that is too far from its command, or "".
-        offset: The corrected offset, by axis; None for no correction.
+        offset: The offset that commands compensate, by axis; None for no correction.
         beside: A sentence about a joint whose offset is corrected only in part, or "".
     """
 
@@ -129,7 +129,7 @@ class Feedback:
         return self.offset if not self.beside or self.offset is None else self.offset + self._left
 
     def _sentence_of_rest(self) -> str:
-        """Return a sentence about the joint that is corrected least, or "" if all are corrected."""
+        """Return a sentence about the joint that is corrected least, or "" if all are corrected in full."""
         left = np.where(np.abs(self._left) > self._dead, np.abs(self._left), 0.0)
         if not left.any():
             return ""

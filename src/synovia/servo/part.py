@@ -64,15 +64,15 @@ from synovia.servo.slips import question_rate, question_start, question_time, qu
 from synovia.servo.tick import ServoDetails, Tick, View
 from synovia.servo.tool_speed import ToolSpeed
 
-_SLOW_LEAD: Final = 0.3  # fraction of the time that a twist may be ahead, with late="slow"
-_CREEP: Final = 0.25  # length scales, radians per second: speed of a place that no solve reaches, off the path
-_BEHIND: Final = 0.05  # radians, length units: a body that is farther behind that place is waited for
-_STILL: Final = 1e-6  # radians, length units per second: a slower body rests
-_THERE: Final = 1e-6  # radians, length units: nearer to that place, the body is there
-_SMALL_PART: Final = 1e-4  # fraction of the displacement to a stop, over which goals move in a straight line
-_LONGEST_STOP: Final = 2000  # ticks
-_ROUNDING: Final = 1e-9  # fraction of a limit
-_NO_WORSE: Final = 1.01  # factor of the present error of a goal, up to which the error of a solution is accepted
+_SLOW_LEAD: Final = 0.3  # with late="slow", a twist may be ahead by this fraction of the usual time
+_CREEP: Final = 0.25  # length scales, radians per second: speed at which ``Path.aside`` moves on
+_BEHIND: Final = 0.05  # radians, length units: ``Path.aside`` waits for a body that is farther behind
+_STILL: Final = 1e-6  # radians, length units per second: a slower body counts as at rest
+_THERE: Final = 1e-6  # radians, length units: closer to ``Path.aside``, the body counts as arrived
+_SMALL_PART: Final = 1e-4  # fraction of the braking displacement from which the stop is extrapolated
+_LONGEST_STOP: Final = 2000  # largest number of ticks of a stop that is checked
+_ROUNDING: Final = 1e-9  # fraction of a limit: a smaller excess is a rounding error
+_NO_WORSE: Final = 1.01  # a solution's error is accepted up to this multiple of the goal's present error
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
 _UNKNOWN: Final = "Holding: no target has been a number yet; the next one goes on."
 _OFF_PATH: Final = "The body could not go on along its path, and has left it."
@@ -168,18 +168,18 @@ class Part:
         self._driven = False  # whether joints are driven and no goal leads the others
         free = free_root(self.skeleton.joints, self.skeleton.parents)
         self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
-        self._recovers = np.zeros(len(self.axes.joints), bool)  # axes that keep lower limits only later
-        self._braked = False  # whether the body has braked for them
+        self._recovers = np.zeros(len(self.axes.joints), bool)  # axes whose lowered limits apply only later
+        self._braked = False  # whether the body has braked for lowered limits
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
         self._build()
         self.reset()
         self._load()
         self.reset()
-        self._placed = False  # whether the user has said where the body begins
+        self._placed = False  # whether the user has set the start pose
 
     def _build(self) -> None:
-        """Make the parts that depend on the goals."""
+        """Build the objects that depend on the goals."""
         self._live = LiveTargets(self.problem)
         self._relative = np.array([goal.within_other for goal in self.ik.goals], bool)
         self._relates = bool(self._relative.any())
@@ -196,12 +196,12 @@ class Part:
         self._places: Places | None = None
         self._obstacles = self.problem.obstacles
         self._path: Path | None = None  # the path of the targets, while the body follows it
-        self._leaves_path = False  # whether the body could not follow it, and goes to the targets
+        self._leaves_path = False  # whether the body could not follow the path, and goes to the targets
         self._guard = self._new_guard()
         self._choose_tick()
 
     def _choose_tick(self) -> None:
-        """Make the ticks by priority levels."""
+        """Build the kernel of ticks by priority levels."""
         ways = None if self._guard is None else self._guard.ways
         self._levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
@@ -268,7 +268,7 @@ class Part:
         return self.ik.problem
 
     def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
-        """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
+        """Return three kernels for a table of axes: of a tick, of a reset, and of the pose where the body stops."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.tick import servo_rest
 
@@ -281,7 +281,7 @@ class Part:
 
     @staticmethod
     def _path_kernels(variables: Ints, limits: Array, axes: Array) -> tuple[Any, Any]:
-        """Return the kernels of a tick and of a reset for other variables without followers."""
+        """Return the kernels of a tick and of a reset for these variables, without mimic joints."""
         return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
 
     def reset(
@@ -328,7 +328,7 @@ class Part:
 
     @property
     def kept(self) -> Any:
-        """A copy of what a change replaces."""
+        """A copy of the state that a change replaces."""
         return dict(self.__dict__), self.axes.table.copy(), self.axes.rows
 
     @kept.setter
@@ -371,7 +371,7 @@ class Part:
 
     @property
     def state(self) -> State:
-        """What new parts of the body take over after a change of goals."""
+        """The state that new parts of the body take over after a change of goals."""
         return State(
             self.ik.goals, self._q, self._answers.q, self.places, self.axes, self._own_axes, self._coming,
             self._live, self._inputs, self._lost, self._held, self._time,
@@ -433,7 +433,7 @@ class Part:
         Args:
             inputs: Targets, the time of the targets, values of joints and velocities of joints, see ``Servo.step``.
             dt: Seconds since the last tick; None for 1 / ``rate``.
-            strict: Whether ``take`` may not refuse any of them.
+            strict: Whether to check everything now, so that ``take`` refuses no input.
 
         Raises:
             InputError: If a value cannot be used. The part then is as before.
@@ -502,10 +502,10 @@ class Part:
         """Advance the reference values of driven joints by a tick of time h.
 
         Args:
-            orders: Values and velocities of joints that the tick passes.
-            now: Time at its end, seconds.
+            orders: Values and velocities of joints that the user passes in this tick.
+            now: Time at the end of the tick, seconds.
             h: Seconds.
-            fresh: Which goals get targets in it.
+            fresh: Which goals get targets in this tick.
         """
         drives, answers = self._drives, self._answers
         drives.unseen = () if orders is None else orders.unseen
@@ -575,7 +575,7 @@ class Part:
         self._led, self._led_row = None, None
 
     def hold(self, dt: float | None, why: str) -> Tick:
-        """See ``Servo.hold``; ``why`` is what the commands say."""
+        """See ``Servo.hold``; ``why`` is the reason that commands report."""
         h = 1.0 / self.rate if dt is None else seconds("dt", dt)
         if h < 0.0:
             question_time(h, self.rate)
@@ -607,21 +607,21 @@ class Part:
         return self._feedback.body(self._q)
 
     def among(self, q: Array) -> Array:
-        """Return the own joints at joint values q (nq,), and the others where they are expected."""
+        """Return joint values (nq,): ``q`` for the joints of this part, expected values for all others."""
         return np.where(self.places, q, self.body)
 
     def stop(self, why: str) -> None:
-        """Hold because the measurement of a joint of any part is too far from its command."""
+        """Hold for the reason ``why``: a joint of any part is measured too far from its command."""
         self._feedback.far = why
         self._hold(why)
 
     def release(self, why: str) -> None:
-        """Go on if the part holds for this reason."""
+        """Resume if the part holds for the reason ``why``."""
         if self._held == why:
             self._held = ""
 
     def measured(self, q: Array) -> str:
-        """Take measured joint values (nq,) into account; return why the body has to hold, "" if it has not to."""
+        """Take measured joint values (nq,) into account; return why the body has to hold, or ""."""
         self._feedback.read(self._q, q, self._time)
         if self._feedback.far:
             self._hold(self._feedback.far)
@@ -649,11 +649,11 @@ class Part:
     def _begin_path(self, q: Array, ahead: Sequence[Array] = ()) -> Path:
         """Lead the body along the path of its targets, which begins at joint values q (nq,), where the body stops.
 
-        It leads through other targets ahead, (1, goals, 17) each.
+        The path leads through the targets ``ahead``, (1, goals, 17) each, to the present targets.
         """
         takes = self._live.takes
         self._answers.stay(q)
-        self.axes.whole[-1] = 0.0  # the coordinate rests
+        self.axes.whole[-1] = 0.0  # the path coordinate is at rest
         self._path = path = Path(self.ik.reach, self._levels.count)
         path.begin(self._live.placed(takes, self.probe.places(q, self._live.unanchored(takes))))
         for table in (*ahead, self._live.table):
@@ -667,7 +667,7 @@ class Part:
         self._go_on()
 
     def _choose_path(self, table: Array, fresh: Bools) -> None:
-        """Choose whether the body follows a path to new targets, (1, goals, 17); twists move targets by themselves."""
+        """Choose whether the body follows a path to new targets, (1, goals, 17); twists need no path."""
         new = fresh & (table != self._live.table)[0].any(1)
         others = (new & ~self._inputs.twisted()).any()
         if self._path is None and others and not (self._leaves_path and not self._stands_at_goals):
@@ -704,7 +704,7 @@ class Part:
         self._held = why
 
     def _lose(self) -> None:
-        """Let goals whose targets have stopped coming brake."""
+        """Brake goals whose targets have stopped coming."""
         if self._time - self._oldest <= self.timeout:
             return
         seen = self._live.seen
@@ -735,7 +735,7 @@ class Part:
         """Refuse targets (1, goals, 17) that cannot be used.
 
         Raises:
-            InputError: If one cannot.
+            InputError: If a target cannot be used.
         """
         try:
             self.probe.row(self._q, table)
@@ -746,7 +746,7 @@ class Part:
     def stop_places(self, *, goes_on: bool = False) -> Array:
         """Return the places (goals, 16) of all goals where the body stops if it brakes now.
 
-        If ``goes_on``, the targets go on moving: these are the places where the body would stop if they stood still.
+        With ``goes_on``, the targets go on moving, and the stop is computed relative to their motion.
         """
         table = self._live.unanchored(self._live.takes)
         here = self._feedback.body(self._q)  # extrapolate a small part of the displacement to the stop
@@ -762,7 +762,7 @@ class Part:
         return Pose.trusted(self.skeleton, (self._q if self.around is None else self.around).copy()).matrix(frame)
 
     def lead_time(self) -> float:
-        """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or a part."""
+        """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or less."""
         t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
         times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
         share = _SLOW_LEAD if self.late == "slow" else 1.0
@@ -782,9 +782,9 @@ class Part:
 
     @property
     def _leads_commands(self) -> bool:
-        """Whether ticks lead the commands, not the expected robot, although these differ.
+        """Whether ticks move the commanded pose, not the expected pose of the robot, although the two differ.
 
-        Loops and limited rotations keep their limits in commands: an offset would change these there.
+        Commands must keep loops closed and rotations inside their limits; adding an offset would break this.
         """
         tied = self._closed is not None or self._levels.limits_turns
         return self._feedback.offset is not None and tied
@@ -846,8 +846,8 @@ class Part:
         """Take a tick in which joints move independently to joint values, under the limits of the whole body.
 
         Args:
-            there: These joint values, (nq,).
-            before: Those of the tick before, (nq,).
+            there: Joint values to move to, (nq,).
+            before: ``there`` of the tick before, (nq,).
             out: Joint values after the tick, (nq,); written.
             h: Seconds.
         """
@@ -873,7 +873,7 @@ class Part:
         same = (limits == kept[:, _LIMITS]).all(axis=1)  # these axes keep their known stops
         if self._limits_jerk:
             most = limits * (1.0 + _ROUNDING)
-            begin = v + 0.5 * a * kept[:, GAP]  # where a stop by the new limits begins, see ``axis.stop_of``
+            begin = v + 0.5 * a * kept[:, GAP]  # velocity where a stop by the new limits begins, see ``axis.stop_of``
             fastest = np.max(np.abs((v, begin, begin + 0.5 * a * np.abs(a) / most[:, 2])), axis=0)
             able = (fastest <= most[:, 0]) & (np.abs(a) <= most[:, 1])
             able |= same
@@ -925,7 +925,7 @@ class Part:
 
     @property
     def _state(self) -> Any:
-        """A copy of what a tick by levels changes."""
+        """A copy of the state that a tick by levels changes."""
         return self._levels.state, self.axes.table.copy(), None if self._guard is None else self._guard.state
 
     def _put_back(self, kept: Any) -> None:
@@ -947,7 +947,7 @@ class Part:
         return leaves
 
     def _go(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick by levels, or one in which joints move independently to the solution; write ``out`` (nq,)."""
+        """Take a tick towards the solution by priority levels; write ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._aim = there, before
         self._go_by_levels(out, h, stop)
@@ -988,9 +988,9 @@ class Part:
     def _reachable(self) -> Array | None:
         """Return targets (1, goals, 17) in which missed targets are replaced by their places in the solution.
 
-        None if no target is replaced. Where commands are led, all targets are places of commands. A solution that is
-        still being searched may be worse than the present pose in some goal, without a gain at a higher priority; then
-        missed targets from that priority on are kept.
+        None if no target is replaced. If ticks move the commanded pose, all targets are replaced by the places of
+        commands. A solution that is still being searched may be worse than the present pose in some goal, without a
+        gain at a higher priority; then missed targets from that priority on are kept.
         """
         if self._leads_commands:
             goals = self._live.takes
@@ -1046,7 +1046,7 @@ class Part:
 
     @property
     def _led_levels(self) -> int:
-        """Number of priority levels down to the highest one with a target."""
+        """Number of priority levels, from the first to that of the most important goal with a target."""
         ranks = np.array([goal.rank for goal in self.ik.goals])
         led = ranks[self._live.seen > -np.inf].min(initial=int(ranks.max(initial=0)))
         return self._levels.above + len({rank for rank in ranks.tolist() if 0 <= rank <= led})
@@ -1149,7 +1149,7 @@ def _positive(name: str, value: Any, unit: str) -> float:
     """Return a positive number.
 
     Raises:
-        InputError: If it is none.
+        InputError: If it is not positive.
     """
     if not is_number(value) or not 0.0 < value < math.inf:
         raise InputError(name, value=value, expected=f"a number above 0, {unit}")

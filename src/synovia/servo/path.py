@@ -30,9 +30,9 @@ from synovia.model.geometry import Array
 from synovia.servo.curve import exp_turn, log_turn
 
 _ARM: Final = 0.004  # length scales, radians: longest arm of a rounded corner
-_NEAR: Final = 1e-6  # length scales, radians: closer than this to its end, a body at rest has arrived
-_PATIENCE: Final = 1  # ticks at rest without progress, after which the body cannot follow the path
-_HOP: Final = 0.01  # length scales, radians: how far ahead a body goes that cannot go on along the path
+_NEAR: Final = 1e-6  # length scales, radians: closer than this to the end of the path, a body at rest has arrived
+_PATIENCE: Final = 1  # ticks at rest without progress, after which the body counts as blocked
+_HOP: Final = 0.01  # length scales, radians: piece of the path that a blocked body skips at first
 _LONGEST: Final = 4096  # largest number of waypoints; beyond it, the last one moves instead
 
 
@@ -44,9 +44,9 @@ class Path:
         levels: Number of priority levels.
 
     Attributes:
-        levels: Number of priority levels that stay on the path.
+        levels: Number of priority levels whose goals stay on the path.
         along: Coordinates, (ALONG_WIDTH,), see ``kernels.servo``.
-        aside: Coordinate to which the body goes off the path; None on the path.
+        aside: Path coordinate of the place to which a body that has left the path goes; None on the path.
     """
 
     def __init__(self, reach: float, levels: int = 1) -> None:
@@ -63,7 +63,7 @@ class Path:
 
     @property
     def arrived(self) -> bool:
-        """Whether a body at rest is at the end."""
+        """Whether the body rests at the end of the path."""
         return bool(self._rests and self.table[-1, PATH_PLACE] - self.along[ALONG_NOW] <= _NEAR)
 
     @property
@@ -125,12 +125,12 @@ class Path:
         self._append(stop, places[None])
 
     def leave(self, step: float) -> bool:
-        """Move the place off the path on by a step; return False at the end of the path."""
+        """Leave the path for a place ahead, or move that place on by ``step``; return False at the end of the path."""
         self.aside = float(self.along[ALONG_NOW]) + _HOP if self.aside is None else self.aside + step
         return self.aside < float(self.table[-1, PATH_PLACE])
 
     def places(self) -> Array:
-        """Return the targets of all goals at the place off the path, (goals, 16)."""
+        """Return the targets of all goals at the coordinate ``aside``, (goals, 16)."""
         s = self.aside or 0.0
         row = self.table[max(int(np.searchsorted(self.table[:, PATH_PLACE], s)) - 1, 0)]
         goals, past = row[PATH_GOAL:].reshape(-1, PATH_GOAL_WIDTH), s - float(row[PATH_PLACE])
@@ -142,7 +142,7 @@ class Path:
         return out
 
     def ahead(self) -> list[Array]:
-        """Return the targets of all goals at each waypoint beyond that place, (goals, 16)."""
+        """Return the targets of all goals at each waypoint beyond ``aside``, (goals, 16) each."""
         rows = self.table[self.table[:, PATH_PLACE] > (self.aside or 0.0)]
         return [row[PATH_GOAL:].reshape(-1, PATH_GOAL_WIDTH)[:, :TRANSFORM_WIDTH].copy() for row in rows]
 
@@ -164,7 +164,7 @@ class Path:
         self._rows[self._first, PATH_ARM] = _ARM
 
     def _round(self) -> None:
-        """Choose the arms of corners ahead of the known stop, which stays on the path."""
+        """Choose the arms of corners beyond the known stop, which has to stay on the path."""
         corners, stop = self.table[1:-1], self.along[ALONG_END]
         places, arms = corners[:, PATH_PLACE], corners[:, PATH_ARM]
         free = np.minimum(places - stop, self.table[-1, PATH_PLACE] - places)

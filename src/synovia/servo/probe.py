@@ -60,7 +60,7 @@ class Probe:
         return Probe(ik if places is None else ik.with_obstacles_at(places.of(ik.obstacles)))
 
     def row(self, q: Array, table: Array) -> Array:
-        """Return the row of results at joint values (nq,) for targets (1, goals, 17).
+        """Return the row of results (``layout.ANSWER``) at joint values (nq,) for targets (1, goals, 17).
 
         Raises:
             InputError: If a target cannot be used.

@@ -76,13 +76,13 @@ class Servo(ChecksArguments):
             velocity. For a free root, a number means rad/s and length scales/s; or pass a pair (angular, linear).
         acceleration: Highest acceleration, likewise, per s².
         jerk: Highest jerk, likewise, per s³; None for no limit.
-        tool_speed: Highest speed of end effectors, by joint, link or site: linear, length units/s, or a pair of it and
-            the angular one, rad/s; None in a pair for no limit. ``limited`` then says "tool speed" for this name.
+        tool_speed: Highest speed of end effectors, by joint, link or site: linear (length units/s), or a pair (linear,
+            angular in rad/s); None in a pair for no limit. ``limited`` then says "tool speed" for this name.
         root: As in ``IK``.
-        late: What a body does that cannot keep up. ``"deviate"`` stays as near to the targets as its joints can.
-            ``"slow"`` stays on the path of the targets: straight lines and shortest rotations between them. Where it
-            cannot go on, as in a singular pose, it leaves the path for the next place on it that it reaches, and
-            ``explain()`` says so.
+        late: What the body does if it cannot keep up. ``"deviate"`` stays as near to the targets as its joints can.
+            ``"slow"`` stays on the path of the targets: straight lines and shortest rotations between them. Where the
+            body cannot go on, as in a singular pose, it leaves the path, goes to the next place on the path that it can
+            reach, and ``explain()`` says so.
         timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
             stopped.
         filter: ``OneEuro()`` filters noise of the targets; None for no filter.
@@ -160,11 +160,11 @@ class Servo(ChecksArguments):
         self.filter, self.deadline = first.filter, deadline
 
     def _adopt(self, ik: IK, *, goalless: bool = False) -> None:
-        """Make the parts of a problem."""
+        """Build the parts of a problem, which move independently."""
         groups = independent_parts(ik.problem)
         parts = [self._part(ik, groups, k, goalless=goalless) for k in range(len(groups))]
         self.ik, self._groups, self._parts = ik, groups, parts
-        self._part_of: dict[Any, int] = {}  # by key of a target
+        self._part_of: dict[Any, int] = {}  # index of a part, by key of a target
 
     def _part(self, ik: IK, groups: Sequence[Group], k: int, *, goalless: bool = False) -> Part:
         """Return part k of a problem."""
@@ -210,7 +210,7 @@ class Servo(ChecksArguments):
         Args:
             pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
             velocity: The velocity of the body, (nv,) or by joint; None for a body at rest. If it breaks the limits, the
-                first ticks are a recovery.
+                body recovers in the first ticks.
             acceleration: Its acceleration, likewise; used only with a jerk limit. None for zero.
             time: Time of the servo's clock now, seconds. Pass the time of your own clock to use its time stamps.
 
@@ -353,7 +353,7 @@ class Servo(ChecksArguments):
         return self._joined()
 
     def _shared(self, given: Any, find: Any) -> list[Any]:
-        """Return what each part gets of a mapping, None for nothing; ``find`` returns the part of a key and value."""
+        """Split a mapping into one for each part, or None; ``find`` returns the part of a key and value."""
         out: list[Any] = [None] * len(self._parts)
         if given is None:
             return out
@@ -386,7 +386,7 @@ class Servo(ChecksArguments):
             return self._part_of[key]
 
     def _part_of_joint(self, key: Any, _: Any) -> int:
-        """Return the part of a joint; errors of names are left to it."""
+        """Return the part of a joint, the first one if no part has it."""
         row = next(iter(self.skeleton.by_row({key: None}, "joints")), 0)
         return next((k for k, part in enumerate(self._parts) if part.own is not None and row in part.own), 0)
 
@@ -433,7 +433,7 @@ class Servo(ChecksArguments):
         return self._part_of_target(key, value[0])
 
     def clutch(self, goal: str | int, *, scale: float | tuple[float, float] = 1.0) -> Clutch:
-        """Return a clutch, released: from now on, targets of this goal are places of a controller, see ``Clutch``.
+        """Return a released clutch; from now on, targets of this goal are poses of a controller, see ``Clutch``.
 
         Args:
             goal: The goal, as in targets.
@@ -447,7 +447,7 @@ class Servo(ChecksArguments):
         return self._parts[k].clutch(goal, scale=scale)
 
     def measured(self, q: Start) -> None:
-        """Take the joint values into account that the robot reports.
+        """Take joint values that the robot reports into account.
 
         The commands stay continuous and keep all limits. While they stand still, the servo learns within seconds how
         far the robot is off its commands. It corrects the commands by this offset, at most by half of
@@ -475,7 +475,7 @@ class Servo(ChecksArguments):
                 part.stop(far)
 
     def _merged(self, values: Sequence[Array]) -> Array:
-        """Return joint values (nq,) in which each joint has the value in the values of its part."""
+        """Merge the joint values of all parts: each joint takes the value of its own part, (nq,)."""
         out = values[0].copy()
         for part, q in zip(self._parts[1:], values[1:], strict=True):
             out[part.places] = q[part.places]
@@ -504,7 +504,7 @@ def independent_parts(problem: CompiledProblem) -> list[Group]:
     everything = frozenset(with_followers(skeleton, problem.moving))
     rest = [g for g, goal in enumerate(goals) if goal.preference is not None]
     found: list[Group] = []
-    still: list[int] = []  # goals that nothing moves
+    still: list[int] = []  # goals that no joint moves
     for g, (goal, joints) in enumerate(zip(goals, problem.goal_joints, strict=True)):
         if g in rest:
             continue

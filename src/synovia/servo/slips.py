@@ -1,4 +1,4 @@
-"""Questions about inputs of a servo that are probably slips: degrees, milliseconds, millimetres, periods."""
+"""Warnings of inputs of a servo that are probably mistakes: degrees, milliseconds, millimetres, periods."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from synovia.model.geometry import Array
 from synovia.servo.limits import Axes
 from synovia.servo.twist import Twist
 
-_FASTER: Final = 10.0  # multiple of the velocity limit of the file or the servo
+_FASTER: Final = 10.0  # largest plausible velocity, as a multiple of the limit of the file or the servo
 _SLOWEST: Final = 1.0  # smallest plausible rate, ticks per second
 _LONGEST: Final = 1.0  # longest plausible time between ticks, seconds
 _MANY: Final = 20.0  # largest plausible time between ticks, as a multiple of the regular time
-_SPIN: Final = 6.0 * math.pi  # radians per second
-_REACHES: Final = 20.0  # length scales per second
-FARTHEST: Final = 20.0  # length scales from a target to the next
-_SHOWN: Final = 4  # names in one warning
+_SPIN: Final = 6.0 * math.pi  # radians per second: largest plausible angular velocity of a twist
+_REACHES: Final = 20.0  # length scales per second: largest plausible linear velocity of a twist
+FARTHEST: Final = 20.0  # length scales: largest plausible distance from a target to the next
+_SHOWN: Final = 4  # largest number of names in one warning
 
 
 def question_rate(rate: float) -> None:
@@ -36,7 +36,7 @@ def question_rate(rate: float) -> None:
 
 
 def question_time(dt: float, rate: float) -> None:
-    """Warn of a tick so long that its time is probably in milliseconds, and of one that goes back in time."""
+    """Warn of a tick so long that its time is probably in milliseconds, and of one with a negative time."""
     if dt < 0.0:
         warn(f"dt={dt:g}: time does not go back; the tick is left out. Did you mean seconds since the last tick?")
     if dt >= _LONGEST and dt * rate > _MANY:

@@ -45,7 +45,7 @@ _SHOWN: Final = 6  # largest number of joints that a sentence names
 
 @dataclass(frozen=True, eq=False, slots=True)
 class View:
-    """The parts of a servo with its present goals that its ticks use.
+    """The objects of a servo that its ticks use; a change of goals makes new ones.
 
     Args:
         skeleton: The skeleton.
@@ -76,7 +76,7 @@ class Tick(Pose):
     Args:
         skeleton: The skeleton.
         q: Joint values, (nq,); the tick owns the array.
-        details: Computes the other values; a class for each of the three.
+        details: Computes the other values: ``ServoDetails``, or its counterpart for live bodies and hands.
 
     Example:
         >>> import synovia as sy
@@ -123,7 +123,7 @@ class Tick(Pose):
 
         - ``REACHED``: all goals are met; a live body or hand follows as near as its joints permit.
         - ``LATE``: the body is still on its way, or limits hold it back.
-        - ``HOLDING``: the body holds, without a source, a palm, or targets, or while the source is learned.
+        - ``HOLDING``: the body holds, as a source, a palm or targets are missing, or while the source is learned.
         - ``STALLED``: a standing foot of a live body misses its place; a pinch of a live hand does not close, or its
           tips are more than 30 % of the length of the hand from their targets on average.
         - For a servo at rest, why the goals cannot be reached, as in a ``Solution``.
@@ -223,7 +223,7 @@ class Tick(Pose):
 
     @property
     def standing(self) -> tuple[str, ...]:
-        """Roles of the points of a live body's feet that stand."""
+        """Roles of the foot points on which a live body stands."""
         return getattr(self._details, "standing", ())
 
     @property
@@ -256,10 +256,10 @@ class Tick(Pose):
 
 @dataclass(eq=False)
 class ServoDetails:
-    """What a tick of a servo says, see ``Tick``, computed from copies of the state of the servo.
+    """The values of a servo's ``Tick``, computed from copies of the servo's state.
 
     Args:
-        view: The parts of the servo.
+        view: The objects of the servo that the tick uses.
         q: Joint values, (nq,).
         velocity: Velocity, (nv,).
         acceleration: Acceleration, (nv,).
@@ -274,14 +274,14 @@ class ServoDetails:
         lost: Goals whose targets have stopped coming.
         aimed: Goals with a target since the reset.
         off_path: A sentence about a body that rests on the path of its targets or has left it, or "".
-        waiting: Goals whose target waits for the body.
+        waiting: Goals whose twist waits for a late body.
         due: Seconds until the target of a goal is due, by its index, while the servo interpolates to it.
         stamps: As in ``Tick``.
         joints: States of driven joints.
-        tools: Limits that hold end effectors back, by their name.
+        tools: Limits that hold end effectors back, by end effector.
         time: Time on the clock of the servo, seconds.
         blocked: Whether clearance changed the tick.
-        places: Places of obstacles in it.
+        places: Places of obstacles in the tick.
     """
 
     view: View
@@ -309,7 +309,7 @@ class ServoDetails:
     places: Places | None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copy and pickle without the servo, with the obstacles and the reason for a miss of this tick."""
+        """Return the state to copy or pickle: without the servo, with this tick's obstacles and reason for a miss."""
         view, places = self.view, self.places
         problem = view.problem if places is None else view.problem.with_obstacles_at(places)
         known = partial(_known, None if self.row is None else view.classified(self.row, places))
@@ -340,7 +340,7 @@ class ServoDetails:
     def _missed(self) -> tuple[int, ...]:
         """Indices of goals that are not met, whose twist is faster than the body, or whose target is not yet due.
 
-        A goal is not met either as long as all its targets have had NaN.
+        A goal whose targets have all had NaN also counts as not met.
         """
         unknown = {*self.waiting, *self.due}
         if np.count_nonzero(self.lost):

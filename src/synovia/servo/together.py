@@ -13,17 +13,17 @@ from synovia.model.geometry import Array, Bools
 from synovia.servo.probe import Probe
 from synovia.servo.tick import ServoDetails
 
-_WORST: Final = ("late", "missed", "lost", "holding", "waiting", "reached")  # states of a goal that all parts share
+_WORST: Final = ("late", "missed", "lost", "holding", "waiting", "reached")  # states of a shared goal
 
 
 @dataclass(eq=False)
 class Together:
-    """What a tick says of a body with independent parts, see ``Tick``.
+    """The values of a ``Tick`` of a body with independent parts.
 
     Args:
         problem: The whole problem.
         q: Joint values, (nq,).
-        parts: What the tick says of each part.
+        parts: The values of each part.
         goals: Goals of each part, indices.
         places: Which joint values each part has, (nq,) each.
     """
@@ -69,7 +69,7 @@ class Together:
 
     @cached_property
     def status(self) -> Status:
-        """See ``Tick.status``: that of the parts that do not hold, the latest first."""
+        """See ``Tick.status``: LATE if any part is late, else the first part that neither holds nor has reached."""
         found = [status for part in self.parts if (status := part.status) is not Status.HOLDING]
         if Status.LATE in found:
             return Status.LATE

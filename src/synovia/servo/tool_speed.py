@@ -10,8 +10,8 @@ from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.servo.limits import Axes
 
 _MOST: Final = 1e12  # largest limit
-_SLACK: Final = 1e-9  # fraction of a limit: rounding
-_TOLD: Final = 0.9  # fraction of the limit above which it is reported
+_SLACK: Final = 1e-9  # fraction of a limit: a smaller excess is a rounding error
+_TOLD: Final = 0.9  # fraction of a limit: higher speeds are reported
 
 
 class ToolSpeed:

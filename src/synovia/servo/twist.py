@@ -32,7 +32,8 @@ class Twist(ChecksArguments):
     Args:
         linear: Velocity of the goal's point, (3,), length units/s.
         angular: Angular velocity, (3,), rad/s.
-        frame: Axes of both: ``"world"``, ``"local"`` for those of the end effector itself, or the name of a joint.
+        frame: Axes of both velocities: ``"world"``, ``"local"`` for those of the end effector itself, or the name of a
+            joint.
 
     Raises:
         InputError: If a value cannot be used.
@@ -85,7 +86,7 @@ class Drift:
         axes: Returns the present rotation (3, 3) of a named frame.
 
     Attributes:
-        waits: Whether the target did not move as the twist asks in the last tick, because the body is late.
+        waits: Whether the target moved less in the last tick than the twist asks, because the body is late.
     """
 
     def __init__(self, reach: float, axes: Callable[[Any], Array]) -> None:
@@ -144,7 +145,7 @@ class Drift:
             self._line[part], self._moved[part] = line if line is not None else np.zeros(3), size > 0.0
 
     def _advance(self, frame: Array, part: int, line: Array, size: float, most: float, stop: Array) -> None:
-        """Move the position (part 0) or rotation (part 1) of a target along a line, by ``most`` ahead of a stop."""
+        """Move a target's position (part 0) or rotation (part 1) along a line, at most ``most`` ahead of a stop."""
         ahead = frame[:3, 3] - stop[:3, 3] if part == 0 else log_turn(frame[:3, :3] @ stop[:3, :3].T)
         along = float(ahead @ line)
         if not size:

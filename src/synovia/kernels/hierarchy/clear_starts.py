@@ -19,9 +19,9 @@ from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import copy, with_steps
 
 DRAWS = 24  # largest number of random poses in a restart, which ends at the first pose that keeps its distances
-STEPS = 25  # largest number of steps of a descent without clearance; 97 % of those that meet the goals take fewer
+STEPS = 25  # most steps of a descent that ignores clearance; 97 % of the descents that meet the goals take fewer
 HOPELESS = 16  # after this many successive draws that missed other goals, a restart has only one draw
-MISSED_DRAWS = OTHERS + 1  # index in the watch of the number of successive draws that missed other goals
+MISSED_DRAWS = OTHERS + 1  # index in ``work.watch``: number of successive draws that missed other goals
 MISSED = F(1e30)  # clearance error (tolerances) of a pose that misses another goal
 GIVEN, CLEAREST = 1, 2  # rows of the stored poses, unused until misses are finished: start, best pose
 

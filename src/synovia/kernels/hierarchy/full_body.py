@@ -1,8 +1,8 @@
 """The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
 One entry point solves and another finishes misses, each for goals of all kinds and for loops. Entry points for
-positions and rotations only were at most 5 % faster. The two are separate because a solve needs only the first one,
-and because two processes can compile them at the same time.
+positions and rotations only were at most 5 % faster. Solving and finishing are separate because a solve needs only the
+first one, and because two processes can compile them at the same time.
 
 Loops are the first level, so a step corrects their closure error and keeps them closed to first order. Every pose that
 an attempt returns is closed exactly (see ``descent``).

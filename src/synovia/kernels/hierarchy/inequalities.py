@@ -127,7 +127,7 @@ def choose_edges(general, problem, frames, edges):
 
 @device
 def slack_bounds(problem, q, frames, targets, i, side, edge):
-    """Return the bounds of a slack of general goal i, and whether it is used; not if only one value is allowed."""
+    """Return the bounds of a slack of general goal i, and whether it is in use: not if only one value is allowed."""
     general = problem.general
     if is_bounded(general.ints[i, KIND]):
         low, high = bounds(problem, q, frames, targets, i)

@@ -25,7 +25,7 @@ CLOSE_POSE = F(1.5)  # radians, or length scales: largest move of a variable in 
 RESTARTS = 4  # number of restarts near the start
 MOVE = F(0.1)  # radians, or length scales: in restart k each variable moves by at most k times this value
 LONG = F(1e30)  # a slide with a longer range has no limits
-# index in the watch of the number of the next restart (1 for the first); poses are stored there only to finish misses
+# index in ``work.watch``: number of the next restart (1 for the first); poses are stored there only to finish misses
 NEXT = OTHERS
 
 

@@ -39,7 +39,7 @@ MIN_GAIN, MAX_LOSS = (
 UPPER_LOSS = F(1e-11)  # smaller losses of the levels above, over all steps, are rounding
 MAX_RESTORATIONS = 5  # largest number of restoration steps of the levels above after one step of the last level
 RESTORATIONS_AT_BOUNDS = 3  # number of restoration steps, from the first on, that keep the active bounds
-AT_BOUND = F(1e-5)  # distance (radians, length scales) at which a bound is active; swings end nearer to π than this
+AT_BOUND = F(1e-5)  # distance (radians, length scales) at which a bound is active; more than swings keep from π
 MIN_DAMPING, MAX_DAMPING = F(1e-4), F(1e7)  # if the short step with the largest damping does not help, no step does
 INCREASE, DECREASE = F(10), F(0.2)
 SHRINK, EXPAND = F(0.3), F(3)  # factors of the largest move after a rejected and an accepted step
@@ -60,7 +60,7 @@ def record_active_bounds(h):
 
 @device
 def fix_recorded_bounds(h, n):
-    """Fix columns at their recorded bounds for a whole step, if the pose is still there; the first n are joints.
+    """Fix columns at their recorded bounds for a whole step, if the pose is still at them; the first n are joints.
 
     The coordinates of a ball rotate with the ball, so a recorded bound may have moved.
     """
@@ -82,7 +82,7 @@ def newton_step(problem, work, targets, q, h, count, max_move, at_bounds):
     ``at_bounds``, the recorded bounds stay active.
 
     Returns:
-        The longest part of the step.
+        The largest component of the step.
     """
     copy(work.e, h.e)
     assemble_levels(problem, work, targets, q, h)

@@ -202,7 +202,7 @@ def combined_error(problem, errors, count):
 
 @device
 def to_pose_step(work, h):
-    """Write the step of the hierarchy to dq, in the order and units of the pose's columns; return its longest part."""
+    """Write the hierarchy's step to dq, in the order and units of the pose's columns; return its largest component."""
     size = F(0)
     for k in range(h.v.shape[1]):
         v = int(h.v[POSE_COLUMN, k])
@@ -215,7 +215,7 @@ def to_pose_step(work, h):
 
 @apart
 def take_step(problem, work, targets, q, h, count, damping):
-    """Move q by one step of the first ``count`` levels with the additional ``damping``; return the step's longest part.
+    """Move q by one step of the first ``count`` levels with the additional ``damping``; return its largest component.
 
     The loops of q may be open afterwards. Before the call, ``work`` must hold the frames and residuals of q.
     """

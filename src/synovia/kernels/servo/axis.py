@@ -13,8 +13,8 @@ v' <= √(2 A d) - A h' / 2, or v' <= d / h' where the axis may stop within the 
 With a limit of the jerk the motion is the cubic through the last three samples that has the jerk j of the last tick, or
 less where its acceleration would exceed A; then the stop of ``stop``. At the last sample, its acceleration is
 a + j (2 h' + h) / 3, and with that its velocity is v' + a h' / 2 - j h'² / 6. How far it goes grows with v'. So the
-velocities whose stop keeps the limits are an interval, which bisection finds. Where it is empty, because the stop
-was planned with the tick times of before, the axis continues the known stop, which the last tick has proved.
+velocities whose stop keeps the limits are an interval, which bisection finds. Where it is empty, because the stop was
+planned with earlier tick times, the axis continues the known stop, which the last tick has proved.
 """
 
 import math
@@ -55,10 +55,10 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.servo.stop import NO_LIMIT, extremes, rest_of, stop_profile, travelled
 
-BISECTIONS = 40  # of an interval of velocities: the error is 1e-12 of its width
+BISECTIONS = 40  # halvings of an interval of velocities; the error is then 1e-12 of its width
 SEARCHES = 60  # steps of a search for the velocity whose stop ends at the target
 LANDING = F(0.5)  # part of the limits that an axis uses to land on its target in one tick
-CLOSE = F(1e-13)  # part of the distance plus V h: a stop this near to the target ends there
+CLOSE = F(1e-13)  # fraction of (distance to the target + V h): a stop that misses by less ends at the target
 ROUNDING = F(1e-11)  # part of a limit: smaller excesses are rounding
 CHANGED = F(1e-7)  # part of V + A H: a known stop that leaves the interval by more had other limits
 TOLD = F(1e-6)  # part of a limit: a larger excess is reported as RECOVERING
@@ -67,13 +67,13 @@ WITHIN = F(1e-10)  # radians, length units: smaller excesses of a position limit
 
 @inline
 def stopping_speed(d, A, h):
-    """Return the largest velocity of a tick of time h from which an axis, d >= 0 before a place, can stop there."""
+    """Return the largest velocity of a tick of time h from which an axis can stop within the distance d >= 0."""
     return d / h if d <= F(0.5) * A * h * h else math.sqrt(F(2) * A * d) - F(0.5) * A * h
 
 
 @inline
 def plan_of(row):
-    """Return the profile of the known stop of an axis."""
+    """Return the profile (see ``stop_profile``) of the known stop of an axis."""
     return (
         row[PLAN_VELOCITY],
         row[PLAN_ACCELERATION],
@@ -103,21 +103,21 @@ def planned_speed(row, h):
 
 @inline
 def acceleration_of(row, w, h):
-    """Return the acceleration of the last samples if the next velocity is w."""
+    """Return the acceleration, a divided difference of samples, for the next velocity w."""
     return F(2) * (w - row[AXIS_VELOCITY]) / (row[GAP] + h)
 
 
 @inline
 def jerk_of(row, a, h):
-    """Return the jerk of the last samples if the acceleration of the last three is a."""
+    """Return the jerk, a divided difference of samples, for the next acceleration a."""
     return F(3) * (a - row[AXIS_ACCELERATION]) / (row[GAP_BEFORE] + row[GAP] + h)
 
 
 @device
 def stop_of(v, a, j, h, before, A, J):
-    """Return the stop after samples with the velocity v over the time h, the acceleration a and the jerk j.
+    """Return the stop after a tick of time h with the velocity v, the acceleration a and the jerk j.
 
-    ``before`` is the time of the tick before.
+    ``before`` is the duration of the tick before.
     """
     if J >= NO_LIMIT:
         u = max(abs(v) - F(0.5) * A * h, F(0))
@@ -137,7 +137,7 @@ def stop_after(row, w, h):
 
 @device
 def excess_above(row, w, h, above):
-    """Return the excess of the stop after the next velocity w over the upper limits if ``above``, else the lower.
+    """Return how far the stop after the next velocity w exceeds the upper limits if ``above``, else the lower ones.
 
     The value is positive only if a limit is exceeded. Excesses of velocities are multiplied by h.
     """
@@ -150,7 +150,7 @@ def excess_above(row, w, h, above):
 
 @device
 def last_good(row, good, bad, h, above):
-    """Return the velocity nearest to ``bad`` whose stop keeps the limits, as that after ``good`` does: bisection."""
+    """Bisect for the velocity nearest to ``bad`` whose stop keeps the limits; the stop after ``good`` keeps them."""
     for _ in range(BISECTIONS):
         middle = F(0.5) * (good + bad)
         if excess_above(row, middle, h, above) <= F(0):
@@ -168,7 +168,7 @@ def set_interval(row, low, high):
 
 @device
 def emergency_speed(v, h, after, d):
-    """Return the velocity of the next tick of an axis that has to stop within d >= 0, with the least braking."""
+    """Return the next velocity, with the least braking, from which an axis stops within the distance d >= 0."""
     b = v * h + F(2) * d
     A = F(2) * (b - math.sqrt(max(b * b - v * v * h * h, F(0)))) / (h * h)
     return max(min(v - F(0.5) * A * (h + after), d / after), F(0))
@@ -400,9 +400,9 @@ def keeps_limits(row, w, h):
 
 @device
 def settle(row, h, moved, stop, follows):
-    """Store the samples after a tick of time h, in which the axis has ``moved``.
+    """Store the state of an axis after a tick of time h with the displacement ``moved``.
 
-    If the axis ``follows`` the known stop, the rest of it remains the known stop. Otherwise ``stop`` becomes it.
+    If the axis ``follows`` the known stop, the rest of that stop is kept. Otherwise ``stop`` is the new known stop.
     """
     v = moved / h
     row[AXIS_ACCELERATION] = acceleration_of(row, v, h)

@@ -1,13 +1,13 @@
 """The law of one ball: velocities of its three axes from which its rotation stops inside its limits.
 
-The axes keep their own limits (``axis``). Those of the rotation, an ellipse and an interval (``math.swing_twist``),
-hold for the three together: the velocities are reduced towards those of the known stop until the stop after them stays
-inside.
+The axes keep their own limits (``axis``). Limits of the rotation, an ellipse and an interval (``math.swing_twist``),
+hold for the three axes together: the velocities are reduced towards those of the known stop, which the last tick has
+found, until the stop after them stays inside.
 
 Along a curved limit no straight stop stays inside, so that a ball at its limit could only creep. So, with a limit of
 the jerk, a ball that goes to a rotation on its limits reaches it from inside. Where the direct rotation leaves the
-limits in between, the ball goes around: in the coordinates of swing and twist, where these are convex, to a rotation
-ahead that is pulled inwards. Where its velocities are reduced, the ball tries that, too.
+limits in between, the ball goes around: in the coordinates of swing and twist, where limits are convex, to a rotation
+ahead that is pulled inwards. Where its velocities are reduced, the ball tries this path, too.
 """
 
 import math
@@ -43,20 +43,20 @@ from synovia.kernels.servo.axis import stop_after, stop_keeps, stopping_speed
 from synovia.kernels.servo.stop import NO_LIMIT, duration, stretched, travelled
 
 FASTEST, TOGETHER, PLANNED = 0, 1, 2  # kinds of stop of a ball after a tick
-TICKS = 48  # most samples of the stop of a ball that are checked
+TICKS = 48  # largest number of samples at which the stop of a ball is checked
 EFFORTS = 9  # number of velocities that a ball tries if it has to brake harder than allowed
 EDGE = F(1e-11)  # radians: smaller excesses of the limits of a ball are rounding
-HALVINGS = 6  # most halvings of a ball's velocity towards the known stop
+HALVINGS = 6  # number of tried blends of a ball's velocities with the known stop: weights 1, 1/2, 1/4, …
 SAG = F(4)  # 1/rad: bound of the excess between two samples, relative to their squared distance
 AHEAD = F(0.2)  # radians of swing and twist: look-ahead of a ball that keeps off its limits
-PULL = F(0.05)  # part of the displacement to the middle of the limits by which that rotation is pulled inwards
-NEAR = F(0.5)  # the same, per radian left to the target: the pull vanishes there
-INSET = F(0.45)  # inset from the limits, as a part of the rotation left
-CLOSER = F(0.5)  # largest change of the swing by the inset, as a part of the rotation left, so that the ball arrives
+PULL = F(0.05)  # largest pull inwards of the rotation ahead, as part of its displacement to the limits' middle
+NEAR = F(0.5)  # 1/rad: pull per radian of distance to the target, where the pull vanishes
+INSET = F(0.45)  # inset from limits, as part of the remaining rotation
+CLOSER = F(0.5)  # largest change of the swing by the inset, as part of the remaining rotation, so that the ball arrives
 DEEPEST = F(0.2)  # largest inset, as a part of a limit
 OUTSIDE = F(1e-3)  # radians: a rotation beyond the limits by more leaves them
-BULGE = F(2)  # 1/rad: margin inside the limits at a stop, relative to the squared rotation to it
-SLANT = F(0.25)  # largest margin, relative to that rotation
+BULGE = F(2)  # 1/rad: margin inside the limits where a stop ends, relative to its squared rotation
+SLANT = F(0.25)  # largest margin, relative to the rotation of the stop
 
 
 @device
@@ -136,7 +136,7 @@ def inset(limits, k, end, left):
     """Return the rotation to which ball k goes if it has ``left`` radians to ``end``: ``end``, moved inside its limits.
 
     A straight stop to a rotation on a limit crosses the limit by its sag unless it comes from inside. So the target is
-    moved inside by a part of the rotation left, and approaches ``end`` as that shrinks.
+    moved inside by a part of the remaining rotation, and approaches ``end`` as the ball does.
     """
     x, y, twist = split(to_limit_frame(limits, k, end))
     a, b = half_angles(limits, k, x, y)
@@ -210,7 +210,7 @@ def way_inside(limits, k, q, end):
 def way_to(limits, k, q, end):
     """Return the rotation vector from q to ``end``, or around the limits of ball k if the direct rotation leaves them.
 
-    The vector around leads to a rotation ahead on a path inside, and is as long as the direct one.
+    The vector around points to a rotation ahead on a path inside the limits, and is as long as the direct one.
     """
     way = quat_log(quat_mul(quat_conj(q), end))
     left = norm(way)
@@ -284,7 +284,7 @@ def keep_off(limits, k, axes, i, q, end, h, found):
 
 @device
 def restrict_ball(limits, k, axes, i, q, end, h):
-    """Change the chosen velocities of ball k so that it stops inside its limits; return by which stop.
+    """Change the chosen velocities of ball k so that it stops inside its limits; return the kind of stop.
 
     The velocities are moved towards those of the known stop, which stays inside. If limits have changed, the known
     stop may leave them, too. Then the ball brakes as hard as it must.

@@ -1,4 +1,4 @@
-"""The course of a body with a limit of the jerk to a far answer: straight, with one speed for all axes.
+"""The course of a body with a jerk limit to a far answer (solved pose): straight, with one speed for all axes.
 
 If each axis planned its own motion to the answer, an axis that held goals have led aside would have to go back alone,
 and this would excite the others. So velocities are in three directions, orthogonal in the norm in which the highest
@@ -34,7 +34,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.servo.axis import BISECTIONS, choose, excess_above, lands, last_good, stop_after
 from synovia.kernels.servo.stop import duration, extremes, travelled
 
-ROUNDS = 3  # in which the direction to the answer is found
+ROUNDS = 3  # rounds of the iteration that finds the direction to the answer
 TINY = F(1e-12)  # seconds at top speed, and per second: shorter vectors have no direction
 
 
@@ -68,7 +68,7 @@ def remove(axes, x, e):
 
 @device
 def begin_course(axes, one, e, v, a):
-    """Write the state of a body along the direction e as that of one axis, and its limits there."""
+    """Write the body's velocity v and acceleration a along the direction e as the state of one axis, with limits."""
     one[AXIS_LOWER], one[AXIS_UPPER] = F(-math.inf), F(math.inf)
     one[GAP], one[GAP_BEFORE] = axes[0, GAP], axes[0, GAP_BEFORE]
     one[FEED] = one[FEED_ACCELERATION] = one[FEED_JERK] = F(0)
@@ -134,7 +134,8 @@ def split_motion(axes, one, way, speed, push, shift, h):
     """Write the three directions of a course, each of length 1, with ``shift`` as displacement in the second one.
 
     Returns:
-        The displacement in the first one; velocities in the first and the second; accelerations in these.
+        Displacement along the first; velocity along the first, along the second; acceleration along the first, the
+        second.
     """
     for i in range(axes.shape[0]):
         row = axes[i]
@@ -163,7 +164,7 @@ def choose_course(axes, one, way, speed, push, fastest, h):
     n = axes.shape[0]
     shift = w = F(0)
     left = v = across = a = bends = F(0)
-    for _ in range(ROUNDS):  # the body goes where it arrives although it first stops going aside
+    for _ in range(ROUNDS):  # aim so that the body arrives although its sideways motion ends first
         left, v, across, a, bends = split_motion(axes, one, way, speed, push, shift, h)
         if across <= F(0):
             break

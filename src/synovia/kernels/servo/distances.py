@@ -1,8 +1,8 @@
 """Distances of clearance goals in a tick by levels: one-sided rows where the body stops, and what is checked.
 
 Rows belong to the place where all axes come to rest together after the chosen velocities, whatever their targets do.
-Contacts are found there, so that rows are exact for a body that touches. They are those of the problem; constraints are
-the level above all others.
+Contacts are found there, so that rows are exact for a body that touches. The rows are those of the problem; constraints
+are the level above all others.
 
 Rows are linear, and do not see what is on the path to the stop. So a tick is taken only if the path to its sample, and
 the stop of the whole body after it, keep the distances of all constraints (see ``goals.ways``). A pair that is too near
@@ -54,11 +54,11 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_clear, open_work
 from synovia.kernels.tree.variables import clamp_block
 
-SMALL = F(1e-6)  # part of the velocity limit: step of a finite difference
-SPARED = F(0.05)  # tolerances beyond the distance: at most what answers spare, or their places could not be reached
+SMALL = F(1e-6)  # fraction of the velocity limit: step of a finite difference
+SPARED = F(0.05)  # margin in tolerances; not larger than that of solved poses, or the body could not reach them
 PRESSED = F(1.2)  # factor of the slack: a body that is nearer has not come so near by its own motion
 AGAIN = F(0.1)  # part of the slack by which a pair may come nearer again, after a motion that was not checked
-PIECES, PIECES_WITH_JERK = 8, 16  # pieces of a stop that is not straight; each is checked as if it were
+PIECES, PIECES_WITH_JERK = 8, 16  # pieces of a stop that is not straight; each is checked as if straight
 
 
 @inline
@@ -126,14 +126,14 @@ def motion_alone(row, w, h):
 
 @device
 def time_alone(row, w, h):
-    """Return the time in which an axis can come to rest after its next velocity w, if all do so together."""
+    """Return the time that an axis needs to stop after its next velocity w, if all axes stop in equal time."""
     u, a = motion_alone(row, w, h)
     return sync_time(u, a, row[TOP_ACCELERATION], row[TOP_JERK], h)
 
 
 @device
 def reach_of(row, w, T, h):
-    """Return how far an axis goes after the velocity w if its stop takes the time T; its derivatives by w and by T."""
+    """Return how far an axis goes after velocity w in a stop of time T, and the derivatives by w and by T."""
     if row[TOP_JERK] >= NO_LIMIT:
         double = F(2) * T + h
         reach = h + T * T / double
@@ -148,7 +148,7 @@ def reach_of(row, w, T, h):
 def write_contacts(held, axes, q, time, spare, first):
     """Write rows of contacts where the body stops after the chosen velocities, and their slacks from ``first`` on.
 
-    ``spare`` is the factor of the time in which it stops. Frames in ``work`` are afterwards those of the stop.
+    ``spare`` multiplies the least stopping time. Afterwards, the frames in ``work`` are those of the stop.
     """
     problem, work, h, tick, columns = held[0], held[1], held[2], held[3], held[4]
     clear, n = problem.clear, work.J.shape[1]
@@ -220,7 +220,7 @@ def write_robot(held, whole, stop, ways, r, jerk, out):
 
 @device
 def measure_pairs(problem, frames, ways, q, left):
-    """Write the margin of each pair at q that is not ignored (infinite) to ``left``."""
+    """Write to ``left`` the margin at q of each pair that is not ignored (infinite)."""
     forward(problem.tree, q, frames)
     for u in range(left.shape[0]):
         if left[u] < F(math.inf):

@@ -9,8 +9,8 @@ levels do not change the goals above in any sample.
 
 Each Newton step needs the frames, the Jacobian and one solution of the levels (``hierarchy.levels``) in what is left of
 the box. Far goals, and all motion that the levels leave free, follow the proposed velocities (``axis.choose``). Rows of
-a far goal apply only above a held goal: elsewhere the joints go to the answer as far as goals above allow, and never
-away from it.
+a far goal apply only above a held goal: elsewhere the joints go to the answer (the solved pose) as far as goals above
+allow, and never away from it.
 """
 
 import math
@@ -91,28 +91,28 @@ LAST_STEP = F(2e-5)  # radians, length scales: regula falsi ends after a step of
 SHARE = F(0.1)  # least part of its bracket that a step of regula falsi removes
 ENOUGH = F(3e-4)  # radians, length scales: Newton's steps end below this length, as the error is about its square
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
-SMALL = F(1e-6)  # part of the velocity limit: step of a finite difference
+SMALL = F(1e-6)  # fraction of the velocity limit: step of a finite difference
 NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # length scales, or half of the radians: a goal farther away is far
-WORTH = F(0.03)  # length scales times s per radian to an answer elsewhere: a larger LAG is worth the move
+WORTH = F(0.03)  # length scales · s per radian to a remote answer: with a larger error over time, LAG, the body moves
 REMOTE = F(6)  # radians per length scale of error: an answer farther away is on another branch
 LOST = F(0.005)  # length scales, or half of the radians: a moving target that stays farther away is not followed
 NEARLY = F(10)  # tolerances: a held goal stays held within this error
-LOOSER = F(0.1)  # weight of the errors of followed goals on a stop
+LOOSER = F(0.1)  # weight of followed goals' errors (held goals: 1)
 SPARE = F(1.1)  # factor of the least time of a stop, as bends add to its accelerations
-ROOM = F(1.2)  # factor of the displacement to the stop, as the stop may take longer; with jerk, SPARE
-ELSEWHERE = F(0.2)  # radians, length scales: an answer farther away does not move as the body would
+ROOM = F(1.2)  # factor of the braking distance, as a stop may take longer; with a jerk limit: SPARE
+ELSEWHERE = F(0.2)  # radians, length scales: at an answer farther away, joints move the goals differently
 CREEP = F(0.05)  # part of the highest velocity: a body whose axes are slower may be blocked
-EASY = F(0.9)  # part of the limits of end effectors that a course with a limit of the jerk uses
+EASY = F(0.9)  # fraction of tool speed limits that a course with a jerk limit uses
 SLOW = F(1e-3)  # part of the highest velocity: slower axes count as at rest
 REST = F(1e-9)  # radians, length units: smaller displacements in a tick are rounding
 SMOOTH = F(0.01)  # part of a squared velocity: if its squared change in a tick is less, the target does not jump
 MET, ARRIVED = F(0.02), F(1e-3)  # tolerances: goals are met; radians, length scales: joints have arrived
 ALONG = F(0.1)  # weight of the rotation error of a twist about its axis, relative to errors across it
 STILL = F(0.1)  # tolerances: a goal whose error changes by less in a tick stands still
-INDEPENDENT = F(1e-6)  # part of the squared length of a row: a row that others explain up to less is dependent
+INDEPENDENT = F(1e-6)  # fraction of a row's squared length: with a smaller remainder, it depends on other rows
 LIMITED = F(2)  # factor of the time in which goals come to rest, as joints at limits contribute less
 SOONEST = F(0.5)  # ticks: shortest time for goals to come to rest
-TIED = -2  # goal of the rows of loops
+TIED = -2  # marks the rows of loops, in place of a goal
 FARTHEST = F(1e9)  # no bound on the move of a column in a step of the levels
 
 Tick = record("Tick", TICK)
@@ -121,7 +121,7 @@ open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "res
 
 @device
 def relative_motion(row, h, w):
-    """Return the velocity and acceleration, relative to its target, with which an axis begins to stop after w."""
+    """Return the velocity and acceleration, relative to its target, with which an axis begins its stop after w."""
     a = acceleration_of(row, w, h) - row[FEED_ACCELERATION]
     u = w - row[FEED]
     return (u, F(0)) if row[TOP_JERK] >= NO_LIMIT else (u + F(0.5) * h * a, a)
@@ -159,11 +159,11 @@ def bracketed_time(tick, axes, columns, h, bracket):
 
 @device
 def write_stops(tick, axes, columns, together, h, fixed):
-    """Write where each column stops after its next velocity: ``slope`` times that, plus ``rest``.
+    """Write where each column stops: ``slope`` times its next velocity, plus ``rest``.
 
-    The slowest column of a part sets the time of its stop (``times``). ``lead`` is the derivative of that time by its
-    velocity, and ``turn`` the derivative of each column's stop place by the time. If ``fixed`` is 0 or more, it is
-    the time of all stops.
+    The slowest column of a part sets the time of its stop (``times``). ``lead`` is the derivative of that time by the
+    slowest column's velocity, and ``turn`` the derivative of each column's stop place by the time. If ``fixed`` is 0 or
+    more, it is the time of all stops.
     """
     n = columns.shape[0]
     is_fixed = fixed >= F(0)
@@ -183,7 +183,7 @@ def write_stops(tick, axes, columns, together, h, fixed):
             tick.slope[j], tick.rest[j] = h + brake, -brake * row[FEED]
             tick.turn[j] = u * F(0.5) * T * (T + h) / ((T + F(0.5) * h) * (T + F(0.5) * h))
         else:
-            per = F(2) / (row[GAP] + h)  # derivative of the acceleration of the last samples by the velocity
+            per = F(2) / (row[GAP] + h)  # derivative of the acceleration by the next velocity
             arc = F(0.25) * T * h + T * T / F(12)  # displacement until the stop per acceleration
             still = acceleration_of(row, F(0), h) - row[FEED_ACCELERATION]
             tick.slope[j] = h + F(0.5) * T + arc * per
@@ -255,7 +255,7 @@ def write_units(problem, tick):
 
 @device
 def add_lead(h, J, tick, together, goal_of_row, states, j):
-    """Add to column j its effect on the other columns of its part, whose stop takes longer as its velocity grows."""
+    """Add to column j how its velocity lengthens the stop of its part, and so moves the stops of all columns there."""
     m, n = J.shape
     per = tick.lead[j] * tick.unit[j] / tick.slope[j]
     for i in range(m):
@@ -284,7 +284,7 @@ def write_row(h, J, tick, rates, i, mode, jerk, time):
         ahead += J[i, j] * way / tick.unit[j]
     if mode == FAR:
         h.e[i] = ahead
-    elif mode == HELD_STILL and jerk:  # corrected where the body stops, as it would go on from the next sample
+    elif mode == HELD_STILL and jerk:  # corrected where the body stops, as a correction goes on after the next sample
         h.e[i] -= (F(1) - time / tick.slope[0]) * rates[2, i]
     elif mode == FOLLOWED:
         h.e[i] += ahead + (tick.slope[0] - time) * rates[0, i]
@@ -355,7 +355,7 @@ def assemble(held, axes, together, q, time, levels, stays):
         h.v[REFERENCE, j] = per * ((tick.plan[axis_of[j]] if stays else tick.reference[j]) - w)
         h.v[STEP_STIFFNESS, j] = F(1)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
-    holds = 0  # begin of the last level that has a held goal
+    holds = 0  # first row of the last level that has a held goal
     for k in range(problem.levels.shape[0] - 1):
         for i in range(problem.levels[k], problem.levels[k + 1]):
             if is_held(states, goal_of_row, i):
@@ -386,7 +386,7 @@ def assemble(held, axes, together, q, time, levels, stays):
 
 @device
 def take_velocities(h, tick):
-    """Change the chosen velocities by the solution of the levels; return the longest part of the step."""
+    """Change the chosen velocities by the solution of the levels; return the largest component of the step."""
     size = F(0)
     n = tick.choice.shape[0]
     for k in range(h.v.shape[1]):
@@ -498,14 +498,14 @@ def note_first_rows(held, pose):
 
 @device
 def promised_rows(problem, goal_of_row, states, motion):
-    """Return before which residual row held goals are a promise, and before which row followed goals are.
+    """Return the end of the promised rows of held goals, and that of the promised rows of followed goals.
 
-    A held goal is a promise if all levels with a moving goal are below. A followed goal is a promise if all far goals
-    are below: it continues straight while the body brakes. A clearance goal that is nearer than asked moves the goals
-    of its level and below. Loops are always a promise.
+    A stop of the whole body has to keep promised rows. A held goal is promised if all levels with a moving goal are
+    below. A followed goal is promised if all far goals are below: it continues straight while the body brakes. A
+    clearance goal that is nearer than asked moves the goals of its level and below. Loops are always promised.
 
     ``motion`` is whether the body stops, whether it yields, and how many levels apply. A body that stops has no moving
-    goal. Unless it yields, held goals are a promise above far goals of their own level, too.
+    goal. Unless it yields, held goals are promised above far goals of their own level, too.
     """
     stops, yields, levels = motion
     count = min(int(levels), problem.levels.shape[0] - 1)
@@ -533,7 +533,7 @@ def promised_rows(problem, goal_of_row, states, motion):
 
 @device
 def holds_promised(held):
-    """Return whether a held goal is a promise."""
+    """Return whether a held goal is promised, see ``promised_rows``."""
     goal_of_row, states, (still, _) = held[5], held[6], held[7]
     for i in range(still):
         if is_held(states, goal_of_row, i):
@@ -543,7 +543,7 @@ def holds_promised(held):
 
 @device
 def leads_promised(held):
-    """Return whether a followed goal is a promise."""
+    """Return whether a followed goal is promised, see ``promised_rows``."""
     goal_of_row, states, (_, led) = held[5], held[6], held[7]
     for i in range(led):
         if is_led(states, goal_of_row, i):
@@ -574,7 +574,7 @@ def limits_motion(held):
 
 @device
 def spare_of(held):
-    """Return the factor of the least time of a stop with which it begins; bends for promised rows need a longer one."""
+    """Return the factor of the shortest stopping time that is tried first; bends for promised rows take longer."""
     return SPARE if holds_promised(held) or leads_promised(held) else F(1)
 
 
@@ -600,7 +600,7 @@ def is_worth_leaving(state, mode, errors, same, answer, h):
     """Return whether the joints should go to an answer on another branch, where the only goal does not come nearer.
 
     They go at once if the target stands still, and always arrive. On its way there the goal is worse for a while. So if
-    the target moves, they go only after an error that is worth it (``LAG``), which is written.
+    the target moves, they go only after an error over time (``LAG``, written) that is worth the move.
 
     Args:
         state: The state of the goal.
@@ -683,7 +683,7 @@ def stands(axes, h):
 
 @device
 def creeps(axes, h):
-    """Return whether a body with a limit of the jerk is slow and does not gain speed, as a body that begins to move."""
+    """Return whether a body with a limit of the jerk is slow and gains no speed, unlike one that begins to move."""
     for i in range(axes.shape[0]):
         row = axes[i]
         if (
@@ -824,7 +824,7 @@ def go_to_sample(held, axes, together, q, time, fixed):
 
 @device
 def go_to_rows(held, axes, together, q, time, before):
-    """Do as ``go_to_sample`` for goals that stop relative to their targets; return the time of the stop.
+    """Write the results of ``go_to_sample`` for goals that stop relative to their targets; return the stopping time.
 
     ``before`` is that time in the step before, negative in the first step. The longer a stop may take, the slower are
     the velocities that are chosen for it, about as 1 / T. So their geometric mean is near the solution.
@@ -891,7 +891,7 @@ def keep_turns(problem, tick, q):
 
 @device
 def tool_part(held, velocities, q, h):
-    """Return the largest part of its limits that an end effector would use with ``velocities``, (columns,)."""
+    """Return the largest fraction of its speed limits that an end effector would use at ``velocities``, (columns,)."""
     problem, work, tick, tools = held[0], held[1], held[3], held[8]
     copy(velocities, tick.choice)
     write_moved(problem, tick.choice, q, h, tick.pose)

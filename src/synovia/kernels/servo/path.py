@@ -48,7 +48,7 @@ def corner_cut(x):
 
 @device
 def path_vector(path, first, segment, from_corner, s):
-    """Return the displacement from the waypoint at the begin of a segment, and by rounded corners, as two vectors.
+    """Return two vectors: the displacement since the first waypoint of a segment, and that by rounded corners.
 
     ``first`` is the column of the derivative of a goal's position or rotation.
     """
@@ -96,7 +96,7 @@ def write_path(path, s, out):
 
 @device
 def aim_along(held):
-    """Write the complete targets at the coordinate of a pose, whose frames are known; without a path, keep them."""
+    """Write the complete targets at the path coordinate of a pose with known frames; without a path, keep targets."""
     problem, work, tick, (path, along) = held[0], held[1], held[3], held[12]
     if path.shape[0] > 0:
         write_path(path, along[ALONG_POSE], tick.given)

@@ -6,8 +6,8 @@ from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_n
 from synovia.kernels.math.vectors import load
 from synovia.kernels.servo.stop import duration, travelled
 
-ENDS_IN, PASSED, KNOWN = 0, 1, 2  # of ``clock``: duration, seconds since the start, 1 if the stop is a promise
-HEAD, TAIL = 0, 3  # first columns of ``shapes`` of both halves of a profile
+ENDS_IN, PASSED, KNOWN = 0, 1, 2  # in ``clock``: duration, seconds since the start, 1 if a stop is stored
+HEAD, TAIL = 0, 3  # in ``shapes``: first columns of the two halves of a profile
 LENGTH = 6  # column of ``shapes``: displacement from start to end
 HALVINGS = 30  # bisection steps of an interval
 
@@ -47,7 +47,7 @@ def instant_of(stop, r):
 
 @inline
 def place_of(stop, i, r, g, jerk):
-    """Return the displacement of axis i on a stop."""
+    """Return the displacement of axis i on a stop; for r and g see ``progress``."""
     b = stop.bends
     bent = r * (b[0, i] + r * (b[1, i] + r * (b[2, i] + r * (b[3, i] + r * b[4, i]))))
     return r * (stop.way[i] + (r * (bent + arch_of(stop, i)) if jerk else bent)) + g * stop.push[i]

@@ -74,8 +74,8 @@ STOP_OF_BODY = (  # memory of a stop of the whole body
     Table("end", ("nq",)),  # pose at the end
     Table("moves", (2, "axes")),  # velocities and accelerations at a sample
 )
-FREE_SPEED, FREE_ACCELERATION, FREE_JERK = F(1e9), F(1e12), F(1e15)  # limits of the path coordinate: no limits
-BINDS = F(0.98)  # part of the speed on a course at which end effectors limit it
+FREE_SPEED, FREE_ACCELERATION, FREE_JERK = F(1e9), F(1e12), F(1e15)  # limits of the path coordinate, too high to apply
+BINDS = F(0.98)  # fraction of the speed of a course from which on end effectors count as limiting it
 Whole = record("Whole", STOP_OF_BODY)
 _open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
 
@@ -104,7 +104,7 @@ def limits_rotations(variables, limits):
 
 @device
 def judge_again(axes, h):
-    """Write again what limits axes that cannot brake alone, where the chosen velocities keep all limits."""
+    """Replace the reasons RECOVERING and EMERGENCY of axes whose chosen velocities keep all limits."""
     for i in range(axes.shape[0]):
         row, w = axes[i], axes[i, NEXT]
         a = acceleration_of(row, w, h)
@@ -144,7 +144,7 @@ def begin_along(axes, path, along, targets, given, h):
 
 @device
 def advance_along(axes, along, h):
-    """Take the tick of the path coordinate."""
+    """Advance the path coordinate by a tick of time h."""
     row = axes[axes.shape[0] - 1]
     row[AXIS_ACCELERATION] = acceleration_of(row, row[NEXT], h)
     row[AXIS_VELOCITY] = row[NEXT]
@@ -168,7 +168,7 @@ def servo_step(
         columns: The axis of each column of the problem, (columns,).
         together: A number for each column; axes of the same number come to rest in the same time.
         goal_of_row: The goal of each residual row, -1 for none, (residuals,).
-        states: How each goal takes part, (goals, GOAL_STATE_WIDTH), end effectors apart; changed.
+        states: State of each goal, (goals, GOAL_STATE_WIDTH), without those of end effectors; changed.
         axes: The state of all axes, then that of the path coordinate.
         variables: All variables of the skeleton.
         limits: Their limits.
@@ -181,7 +181,8 @@ def servo_step(
         before: ``wanted`` of the tick before.
         out: Joint values after the tick, (nq,); written.
         time: Time of the tick, seconds.
-        parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before. Also MEETS.
+        parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``, and MEETS. Without PROPOSE, call ``tick.servo_tick``
+            before.
         levels: Number of levels that apply.
         speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
         used: The used part of these limits, and 1 for end effectors that slow down the body, (2, tools); written.

@@ -63,7 +63,7 @@ def duration(profile):
 def extremes(profile):
     """Return the end of a stop, its lowest and highest position, and its lowest and highest velocity.
 
-    Positions are relative to its begin.
+    Positions are relative to the start of the stop.
     """
     u, a, j, t1, t2, t3 = profile
     end = travelled(profile, t1 + t2 + t3)

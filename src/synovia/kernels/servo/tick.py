@@ -73,7 +73,7 @@ SLOWEST = F(0.05)  # least time scaling of an axis that arrives together with sl
 
 @device
 def feed(row, raw, h):
-    """Store the motion of the target as feed, within the limits of the axis; 0 if the target jumps."""
+    """Store the velocity of the target and its derivatives as feed, within the axis limits; 0 if the target jumps."""
     a = F(2) * (raw - row[RAW_FEED]) / (row[GAP] + h)
     top = row[TOP_ACCELERATION]
     follows = abs(a) <= F(2) * top
@@ -185,7 +185,7 @@ def take(variables, axes, q, out, h):
 def advance(body, axes, q, wanted, out, h, stopping, proven):
     """Take the tick with the chosen velocities, and write the new samples to ``out``.
 
-    If ``proven``, a stop of the whole body that keeps the limits of all balls is known to exist after them.
+    If ``proven``, a stop of the whole body after this tick is known, which keeps the limits of all balls.
     """
     variables, limits = body
     i = 0
@@ -223,9 +223,9 @@ def advance(body, axes, q, wanted, out, h, stopping, proven):
 def brake(row):
     """Choose the velocity of the known stop, if that stop stays inside the position limits.
 
-    The interval may exclude it, as it holds the velocities from which a new stop keeps the limits. Braking by a new
-    stop in every tick might never end. A stop that was planned again after a change of limits may leave the position
-    limits; then the interval applies.
+    The interval may exclude this velocity, as it only has velocities from which a new stop keeps the limits. Braking by
+    a new stop in every tick might never end. A stop that was planned again after a change of limits may leave the
+    position limits; then the interval applies.
     """
     w = row[PLAN_NEXT]
     _, lowest, highest, _, _ = extremes(plan_of(row))

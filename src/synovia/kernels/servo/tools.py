@@ -1,8 +1,8 @@
 """Speed limits of end effectors: one-sided rows of a tick above all goals, and what is measured between samples.
 
 An end effector is a goal of the problem without a target, so its target is where it is at the last sample. Its error at
-the next one is how far it goes in the tick. ``tools`` are two arrays: limits, linear and angular, (tools, 2), and the
-used part of them and whether it slows down the body, (2, tools).
+the next one is how far it goes in the tick. ``tools`` are two arrays: limits, linear and angular, (tools, 2); the used
+fraction of these limits, and whether the end effector slows the body down, (2, tools).
 """
 
 from synovia.kernels.compiler.jit import F, apart, device
@@ -14,8 +14,8 @@ from synovia.kernels.layout import FIRST_RESIDUAL, POSITION_WEIGHT, ROTATION_WEI
 from synovia.kernels.math.rotations import angle_of, matmul_t
 from synovia.kernels.math.vectors import norm, sub
 
-CRUISE = F(0.99)  # part of a limit that goals may use, so that a stop after it keeps the limit
-SIDES = 3  # rows of the displacement, and of the rotation
+CRUISE = F(0.99)  # fraction of a limit that goals may use, so that a stop after the tick keeps the limit
+SIDES = 3  # number of rows of a displacement, and of a rotation
 
 
 @device
@@ -29,7 +29,7 @@ def note_places(problem, tick, frames, tools):
 
 @device
 def part_used(problem, tick, frames, tools, t, h):
-    """Return the part of its limits that end effector t uses from its stored pose to ``frames``, in the time h."""
+    """Return the fraction of its limits that end effector t uses from its stored pose to ``frames``, in time h."""
     g = problem.goals.shape[0] - tools[0].shape[0] + t
     R, p = goal_frame(problem, frames, g)
     T, s = target_frame(tick.aimed, g)
@@ -38,7 +38,7 @@ def part_used(problem, tick, frames, tools, t, h):
 
 @device
 def most_used(problem, tick, frames, tools, h):
-    """Return the largest part of its limits that an end effector uses; mark end effectors above CRUISE."""
+    """Return the largest fraction of its limits that an end effector uses; mark end effectors above CRUISE."""
     most = F(0)
     for t in range(tools[0].shape[0]):
         part = part_used(problem, tick, frames, tools, t, h)
@@ -50,7 +50,7 @@ def most_used(problem, tick, frames, tools, h):
 
 @device
 def measure_tools(problem, work, tick, tools, q, out, h):
-    """Write the part of its limits that each end effector uses from q to ``out``."""
+    """Write the fraction of its limits that each end effector uses from q to ``out``."""
     if tools[0].shape[0] == 0:
         return
     update_frames(problem, q, work.frames)
@@ -62,7 +62,7 @@ def measure_tools(problem, work, tick, tools, q, out, h):
 
 @device
 def write_side(h, J, tick, row, column, most, time):
-    """Write the row of a displacement or rotation and its slack: its length is at most ``most`` at the next sample."""
+    """Write one row and its slack, which limit a displacement or rotation to ``most`` at the next sample."""
     n = J.shape[1]
     e = h.e[row], h.e[row + 1], h.e[row + 2]
     length = norm(e)

@@ -7,8 +7,8 @@ With a limit of the jerk, the cubic through the last three samples has a part of
 It ends with velocities u and accelerations a - c u. From there on the body is at
 q ⊕ (u p(t) + k p(t)² / 2 + (a - k) g(t) + r³ (b₀ + b₁ r + b₂ r²)), r = p / p(T). p is the stop of one axis (``stop``)
 from the velocity 1 and the acceleration -c, and g is the stop from the acceleration 1. Each uses a part of the limits,
-so that both end together. k is the acceleration with which a body of velocity u stays on the held rows. It ends as p'²
-does; g ends earlier, so that the body would leave curved rows.
+so that both end together. k is the acceleration with which a body of velocity u stays on the held rows. It fades as p'²
+does; g fades earlier, so that the body would leave curved rows.
 
 Bends put nodes of the stop onto the held rows, by Newton steps of least norm within the limits of positions. One node,
 the end, suffices for a short stop: the error of the rows in between has the order of d³. Otherwise there are three
@@ -94,19 +94,19 @@ from synovia.kernels.tree.variables import is_limited
 
 BENT = F(1.1)  # factor of accelerations and jerks of bends, which are evaluated at instants only
 UNSURE = F(0.05)  # error of a cubic polynomial per difference of its acceleration: 1/32, and more for safety
-PARTS = 4  # intervals per part of a stop, at whose ends motions with a limit of the jerk are evaluated
+PARTS = 4  # intervals per part of a stop; with a jerk limit, the motion is evaluated at their ends
 SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velocities) uses
 INSTANTS = 12  # intervals of a stop that are searched for extremes, without a limit of the jerk
-NODES, MOST_NODES = 3, 5  # nodes of a stop that bends; of a long one with a limit of the jerk
-# Sets of nodes: without a limit of the jerk, with one, and for long stops. They are those with which the error between
-# nodes is least, for rows that are polynomials of r
+NODES, MOST_NODES = 3, 5  # number of nodes of a stop that bends, and of a long one with a jerk limit
+# Sets of nodes (values of r): without a jerk limit, with one, and for long stops with one. For rows that are
+# polynomials of r, they make the error between nodes least
 NODES_AT = (
     (F(0.4304), F(0.7836), F(1), F(1), F(1)),
     (F(0.5242), F(0.8281), F(1), F(1), F(1)),
     (F(0.3106), F(0.5449), F(0.7512), F(0.9134), F(1)),
 )
 OFF_ONE = F(0.667), F(0.88)  # r at which the error is largest with one node
-MOST_OFF = (  # the same with all nodes of a set; the last ones count only with a limit of the jerk
+MOST_OFF = (  # r at which the error is largest with all nodes of a set; the last ones count only with a jerk limit
     (F(0.617), F(0.9155), F(1)),
     (F(0.337), F(0.689), F(0.934)),
     (F(0.191), F(0.427), F(0.6525)),
@@ -126,30 +126,30 @@ def _bends(nodes, count, power):
 
 
 BENDS = (_bends(NODES_AT[0], 3, 2), _bends(NODES_AT[1], 3, 3), _bends(NODES_AT[2], 5, 3))
-LONGER, MOST_LONGER = F(1.02), F(1.3)  # additional factor if the stop exceeds its limits; largest factor of a round
-ROUNDS = 16  # most rounds in which a stop is lengthened or bent
-CLOSED, CLOSED_WITH_JERK = F(0.02), F(0.2)  # tolerances: largest error at a node; no short stop corrects less
-BEGINS_OPEN, OFF_AT_NODES = F(0.6), F(0.4)  # tolerances: errors that a stop may have at its begin, and keep at nodes
+LONGER, MOST_LONGER = F(1.02), F(1.3)  # factors of the stopping time: extra if a stop exceeds limits; most in a round
+ROUNDS = 16  # largest number of rounds in which a stop is lengthened or bent
+CLOSED, CLOSED_WITH_JERK = F(0.02), F(0.2)  # tolerances: largest node error; short stops with jerk correct no less
+BEGINS_OPEN, OFF_AT_NODES = F(0.6), F(0.4)  # tolerances: largest errors of a stop at its start, and at nodes
 NEAR = F(2)  # tolerances: below this error at nodes, the error between them decides whether there are more
 OPEN = F(0.5)  # tolerances: largest error between nodes
 SHUT = F(1e-11)  # length scales, radians: largest closure error of loops after a tick
 TIED_SHARE = F(0.08)  # part of the limits that closing loops may use on a stop
-WAVE, WAVES = F(100), F(1000)  # bounds of accelerations on a stop: times size / T², with one node and with several
-JOLT, JOLTS = F(1e3), F(5e4)  # the same for the jerk: times size / T³
-EXACT, FIRST, AFTER = 64, 8, 3  # most samples of a stop with loops; the first ones are ticks; the last ones are at rest
-ROUNDED, COARSE = F(1e-7), F(0.02)  # parts of limits that samples leave, if all are ticks, and else
+WAVE, WAVES = F(100), F(1000)  # bounds of accelerations by closing loops, per displacement / T²: one node, several
+JOLT, JOLTS = F(1e3), F(5e4)  # bounds of the jerk by closing loops, per displacement / T³: one node, several
+EXACT, FIRST, AFTER = 64, 8, 3  # numbers of samples of a stop: at most, spaced like ticks at first, at rest at the end
+ROUNDED, COARSE = F(1e-7), F(0.02)  # margins as parts of limits: if all samples are ticks, and otherwise
 NODE = F(0.1)  # part of ``room_of`` by which loops may be open at a node
 SHORT = F(0.003)  # radians, length units: stops of a shorter displacement need no curvature
-SHARES = 4  # weights of the tick against the known stop that are tried: 1, 1/2, 1/4, 1/8
+SHARES = 4  # number of tried blends of tick and known stop: the tick's weight is 1, 1/2, 1/4, 1/8
 STEP_ALONG = F(1e-5)  # length scales, radians: finite difference of rows along a path
-FREE_ROUNDS = 4  # most joints at their limits for which others take over in a tick on a path
-OPEN_ROWS = F(1e-2)  # part of its rows that a direction along a path may leave open
+FREE_ROUNDS = 4  # largest number of joints at their limits for which others take over in a tick on a path
+OPEN_ROWS = F(1e-2)  # largest error of a direction along a path, as a fraction of the change of its rows
 UNMOVED = F(1e-12)  # rates of axes along a path below this count as zero
 FITS = 10  # bisection steps for the fastest motion along a path
 AT_END = F(1e-7)  # length scales, radians: a stop that ends so near to the end of the path ends there
-MORE_SHARES = 8  # the same after the end of the known stop, where the body would rest otherwise
-SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
-AHEAD = F(0.995)  # part of the speed limits of end effectors that these samples may use
+MORE_SHARES = 8  # number of tried blends (see SHARES) after the known stop's end, where the body else would rest
+SAMPLES = 16  # number of poses of a stop at which the speed of end effectors is measured
+AHEAD = F(0.995)  # fraction of tool speed limits that these samples may use
 
 
 @inline
@@ -173,7 +173,7 @@ def root_between(c, low, high):
 
 @device
 def even_extremes(stop, i, T):
-    """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest position, without jerk.
+    """Return the largest acceleration, jerk and velocity of axis i and its extreme positions, without a jerk limit.
 
     With the position x as a function of r, velocities are 2 √(1 - r) x' / T, accelerations 2 (2 (1 - r) x'' - x') / T².
     """
@@ -294,7 +294,7 @@ def turning_places(before, after, dt):
 
 @device
 def curved_extremes(stop, i, count):
-    """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest position, with jerk."""
+    """Return the largest acceleration, jerk and velocity of axis i and its extreme positions, with a jerk limit."""
     speed, push, jolt, low, high = F(0), F(0), F(0), F(0), F(0)
     before = F(0), F(0), F(0), F(0)
     for n in range(count):
@@ -316,7 +316,7 @@ def curved_extremes(stop, i, count):
 
 @device
 def share_jerk(axes, h):
-    """Return the part of the last jerks with which all axes continue until the next sample, and the time of that.
+    """Return the fraction of the last jerks with which all axes continue, and for how many seconds.
 
     Any part from 0 to 1 is allowed, as later samples see only the last three (see ``axis``).
     """
@@ -724,7 +724,7 @@ def worst_sample(held, variables, axes, stop, q, h):
 def find_stop(held, body, axes, q, off, stop, h):
     """Find a stop of the whole body after the chosen velocities (``NEXT``); return whether one is found.
 
-    Its nodes need not be nearer to the held rows than its begin is, as no short stop could correct that.
+    Its nodes need not be nearer to the held rows than its start is, as no short stop could correct that.
 
     Args:
         held: See ``open_held``.
@@ -831,10 +831,10 @@ def plan_tick(held, variables, axes, known, q, h):
 
 @device
 def correction_of(held, kept, ties):
-    """Return the largest error of the held rows without a part of the errors before the tick; write these errors.
+    """Subtract a part of the errors before the tick from those of the held rows; return the largest error left.
 
-    With a limit of the jerk, that part is corrected where the body stops, as it would go on after the next sample.
-    Loops are closed at once; ``ties`` is the weight of their errors.
+    With a limit of the jerk, that part is corrected where the body stops, as the correction goes on after the next
+    sample. Loops are closed at once; ``ties`` is the weight of their errors.
     """
     work, goal_of_row, states, (still, _), rates = held[1], held[5], held[6], held[7], held[9]
     most = F(0)
@@ -875,7 +875,7 @@ def put_back(held, variables, axes, q, h):
 def tools_keep(held, variables, stop, jerk, q, h):
     """Return whether end effectors keep their limits in a tick from q, and at samples of the stop after it.
 
-    Samples are denser at the begin of the stop, as most stops are fastest there. If the speed rises between two
+    Samples are denser at the start of the stop, as most stops are fastest there. If the speed rises between two
     samples, the same rise is added as a margin.
     """
     if not limits_tools(held):
@@ -938,7 +938,7 @@ def moving_level(held):
 
 @device
 def led_level(held):
-    """Return the number of levels whose followed goals are a promise."""
+    """Return the number of levels whose followed goals are promised, see ``promised_rows``."""
     problem, (_, led) = held[0], held[7]
     k = 0
     while k < problem.levels.shape[0] - 1 and problem.levels[k + 1] <= led:

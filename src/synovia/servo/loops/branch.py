@@ -36,12 +36,12 @@ from synovia.solver import FullBody
 _PRECISION: Final = 0.1  # fraction of the tolerance to which goals are solved
 _FAR: Final = 0.3  # radians, length units: a solution farther from the last one may be in another branch
 _STEP: Final = 0.2  # radians, length scales: largest change of a variable in a step
-_LEAD: Final = 0.8  # radians, length units: largest distance ahead of the body, so that it stays on the path of steps
+_LEAD: Final = 0.8  # radians, length units: largest lead over the body, which keeps it on the path of steps
 _STEPS: Final = 3  # steps in each tick
 _ELSEWHERE: Final = 0.1  # length units, rotation-matrix entries: a larger change of the targets restarts the search
-_TRIES: Final = 24  # seeds on paths from the last step towards random poses, farther and farther away
-_LEAVES: Final = 4  # restarts of a stuck body
-_SOLVER_STEPS: Final = 12  # the displacement of a step is short
+_TRIES: Final = 24  # number of seeds on paths from the last step to random poses, each farther away
+_LEAVES: Final = 4  # largest number of restarts of a stuck body
+_SOLVER_STEPS: Final = 12  # largest number of solver steps; moves are short
 _LAST_STEP: Final = 1e-7  # radians, length scales: a posture with smaller steps has converged
 _ARRIVED: Final = 1e-6  # radians, length units: smaller steps have converged
 
@@ -145,7 +145,7 @@ class Branch:
 
 
 class Led:
-    """The goals by their priorities, and below them a posture that changes in each tick.
+    """A solver of the goals by priority, and below them of a posture that changes in each tick.
 
     Args:
         ik: The problem.

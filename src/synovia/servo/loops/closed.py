@@ -72,10 +72,10 @@ class Closure:
         if self._waited <= _PATIENCE + 2.0 * float((v / A + A / J).max(initial=0.0)):
             return False
         closed = self._mechanism.lacks(self._wanted[None]).max(initial=0.0) <= _SAME
-        return bool(closed)  # an open pose cannot be reached: to stay near it is not being stuck
+        return bool(closed)  # a body near an unreachable pose with open loops is not stuck
 
     def beside(self, q: Array, share: float, seed: int) -> Array:
-        """Return a closed pose (nq,) after a share of a closed path from joint values q towards a random pose."""
+        """Return a closed pose (nq,) at a fraction ``share`` of a closed path from joint values q to a random pose."""
         rows = np.unique(self._axes.joints[self._moves]).tolist()
         end = blend(self._skeleton, q[None], drawn_values(self._skeleton, 1, seed, rows=rows, around=q), share)
         return self._mechanism.way(q[None], end, ~self._mechanism.mobility.dependent)[0][0]
