@@ -106,7 +106,7 @@ class Scene:
         hull: Extreme points of the surfaces, (n, 3).
         around: The obstacles around the body; None without a world.
         cover: The shapes of the main body and the world frames of its joints; None if they are not shown.
-        spread: Size of the content with the obstacles, length units; 0 for ``extent``.
+        spread: Size of the content with the obstacles, length units; 0 to use ``extent``.
         gaps: The nearest pairs of links and obstacles.
     """
 

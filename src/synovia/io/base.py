@@ -64,7 +64,7 @@ class Shown(NamedTuple):
     """Positions at which other programs show the joints of a motion when they play a file.
 
     Args:
-        rows: Rows of the motion's skeleton that the file has.
+        rows: Rows of the motion's skeleton whose joints are in the file.
         places: World positions of these joints, (T, rows, 3), length units.
         times: Time of each frame, (T,), seconds; None if the file has no rate.
         problems: Sentences about missing joints and other differences.

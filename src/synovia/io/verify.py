@@ -73,8 +73,8 @@ class FileCheck:
 def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> FileCheck:
     """Read a motion back from the file to which it was written, and compare the motion with the original.
 
-    If the format has ``shown``, the positions come from there; frames and rate from its reader are compared, too, if
-    the reader's package is installed.
+    If the format has a function ``shown``, this function gives the positions. Then the reader only gives frames and
+    rate to compare, if its package is installed.
 
     Args:
         motion: The motion.

@@ -136,7 +136,7 @@ class Start(NamedTuple):
 
 
 def opening(model: Any, begin: Start | None = None) -> Opening:
-    """Return the opening for live pages of a model.
+    """Return the functions that create the live pages of a model.
 
     Args:
         model: As in ``view``.

@@ -124,7 +124,7 @@ def read_fbx(path: Path) -> Contents:
     Lengths are metres and y is up, whatever the file's units and axes are. The skeleton has the bones, the nodes of
     skins, and the ancestors of these; in a file without any, it has all nodes except cameras and lights. Pivots, pre-
     and post-rotations and rotation orders are included in the rest transforms and joint values. If a node does not
-    inherit the scale of its parent, bones are rigid and their offsets include the scale.
+    inherit its parent's scale, the parent is rigid and scales the node's offset instead.
 
     Each take that animates nodes becomes a motion, its layers blended, with the rate of the file. Animated translations
     and scales are treated as in glTF files.

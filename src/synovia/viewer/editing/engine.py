@@ -63,7 +63,7 @@ class Frame:
         time: Time of the clip, seconds.
         moved: Joints that the goals move, rows of the given skeleton.
         still: Whether the page has been at rest for a moment, so that slow work may start.
-        following: The tick of the motion within speed limits; None without limits.
+        following: The servo's tick, if the body moves within speed limits; None without limits.
         gaps: The nearest pairs of clearance goals.
     """
 
@@ -290,7 +290,7 @@ class Engine:
         state.play.advance(seconds)
         start = state.start()
         state.place(state.editors, start)
-        part = 1.0 - math.exp(-seconds / _EASE) if state.play.motion is None else 1.0  # a clip follows the hand at once
+        part = 1.0 - math.exp(-seconds / _EASE) if state.play.motion is None else 1.0  # no easing on a clip
         eased = [editor.ease(part, 1e-5 * state.size) for editor in state.editors]
         return start, tuple(editor.copy() for editor in state.editors), any(eased)
 
@@ -318,7 +318,7 @@ class Engine:
 
     @property
     def _nudged(self) -> bool:
-        """Whether the next step tries another nudge."""
+        """Whether the next step tries another nudge, a slightly changed start pose."""
         return self._nudges is not None and self._nudges.left > 0
 
     def _solved(self, ik: IK, nudges: Nudges, targets: dict[str, Any], start: Pose) -> Solution:

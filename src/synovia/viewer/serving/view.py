@@ -153,8 +153,8 @@ class View:
         self.pages: dict[int, Any] = {}
         self._here: dict[int, Visitor] = {}  # connected browsers, with or without a page
         self._lock = threading.Lock()  # held to change ``pages`` or ``_here``
-        self._work: dict[int, Opening] = {}  # openings that show the work of connected browsers again
-        self._kept = Kept[Opening]()  # those of browsers that have disconnected
+        self._work: dict[int, Opening] = {}  # for each connected browser, functions that create its page again
+        self._kept = Kept[Opening]()  # the same for disconnected browsers
         # browsers, and their openings or None for the first page; None ends the thread
         self._waiting: queue.SimpleQueue[tuple[Any, Opening | None] | None] = queue.SimpleQueue()
         self._stopped = threading.Event()
