@@ -51,7 +51,7 @@ def value_of(pose: Pose, row: int) -> float:
 def range_lines(
     skeleton: Skeleton, row: int, bounds: tuple[float, float], value: float, radius: float, offset: float = 0.0
 ) -> list[Array]:
-    """Return lines, each through points (n, 3), that show a joint's range, in its parent's frame, from the joint.
+    """Return lines through points (n, 3) that show a joint's range, relative to the joint, along its parent's axes.
 
     A hinge has an arc with two spokes and a mark at its value. A slide has a line with a tick at each bound and at its
     value. A ball has a cone about its bone for each bound. An infinite bound is replaced by the limit of the joint.

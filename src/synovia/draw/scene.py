@@ -288,7 +288,7 @@ def bones_of(skeleton: Skeleton) -> list[int]:
 
 
 def bone_lengths(skeleton: Skeleton) -> dict[int, float]:
-    """Return the length of the bones that begin at each joint, by row."""
+    """Return the total length of the bones that begin at a joint, by row of the joint."""
     lengths: dict[int, float] = {}
     for row in bones_of(skeleton):
         above = skeleton.parents[row]
@@ -399,7 +399,7 @@ def _loops(
 
 
 def head_of(skeleton: Skeleton) -> int | None:
-    """Return the row of the head of a body, which needs a parent and a bone; None without a head."""
+    """Return the row of a body's head, which must have a parent and a bone; None if there is none."""
     named = skeleton.role_rows.get("head")
     found = [named] if named is not None else []
     found += [row for row, joint in enumerate(skeleton.joints) if _is_head(joint)]

@@ -283,7 +283,7 @@ def optional_package(name: str, purpose: str, extra: str, where: str | None = No
 
 
 def immovable_note(values: Mapping[str, float]) -> str:
-    """Return a note about hinges and slides whose limits allow a single value, in radians or length units."""
+    """Return a note about hinges and slides that cannot move, given their only values (radians, lengths) by name."""
     joints = first_few([f"{name!r} (at {value:.4g})" for name, value in values.items()])
     return f"Joints that cannot move, because their limits leave one value: {joints}."
 

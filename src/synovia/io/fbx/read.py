@@ -26,7 +26,7 @@ from synovia.text import listed
 
 _EMPTY = 6  # value of ``Node.kind`` for a helper
 _NORMAL = 0  # value of ``Node.mode`` for inherit type RSrs
-_LONGEST: Final = 300.0  # seconds to read a file; on POSIX, the processor time is also limited, by file size
+_LONGEST: Final = 300.0  # largest time to read a file, seconds; on POSIX, also a limit of processor time by file size
 _ASCII: Final = re.compile(rb"\s*(;\s*FBX\b|FBXHeaderExtension\s*:)")
 _CAMERA, _LIGHT, _BONE = 4, 3, 5  # node types of ufbx
 _STEREO, _SWITCHER = 13, 14
@@ -362,7 +362,7 @@ class Tree:
         return chosen, np.stack(made, axis=1) if made else values
 
     def _made(self, local: dict[int, Array], chosen: list[int] | range) -> list[Array]:
-        """Return the transforms of ``chosen`` nodes, (T, 10) or (1, 10) each; ``local``: those of animated nodes."""
+        """Return the transforms of ``chosen`` nodes, (T, 10) or (1, 10) each; ``local`` has those of animated nodes."""
         scales: dict[int, Array] = {}
 
         def of(number: int) -> Array:

@@ -270,7 +270,7 @@ def _left_over(clips: Sequence[Animation], scene: Scene) -> list[str]:
 
 
 def _moved(clips: Iterable[Animation], scene: Scene) -> dict[tuple[int, str], None]:
-    """Return the properties that clips move from rest, by row."""
+    """Return row and property of everything that clips move from rest."""
     size = float(np.abs(scene.translation).max(initial=0.0))
     return {
         (row, what): None
@@ -334,7 +334,7 @@ def node_tracks(motion: Motion, scene: Scene, *, what: str = "motion") -> dict[t
     rest = Rest(scene)
     rows = _same_joints(motion.skeleton, scene, motion.name, what=what)
     extra = len(motion.skeleton) - len(scene.names)
-    # No node of the file can have the scale of an added root; translations reproduce it, as below a nonuniform scale.
+    # No node of the file has the scale of an added root, so translations reproduce it, as below a nonuniform scale.
     scaled_root = bool(extra and motion.stretch is not None and np.any(motion.stretch[:, 0] != 1.0))
     exact = rest.sheared | scaled_root
     places = motion.positions() if exact.any() else None

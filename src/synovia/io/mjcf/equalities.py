@@ -122,7 +122,7 @@ class Equalities:
     def _widen(self, j: int, leader: int, c: Array) -> None:
         """Widen the range of a follower if it divides the range of its leader into separate intervals.
 
-        Such ranges are inexact: in models of knees, a range has the end values of a curve that leaves it in between.
+        Such ranges are inexact: in models of knees, a range has the end values of a curve that is outside in between.
         """
         m = self._model
         if not (m.jnt_limited[j] and m.jnt_limited[leader]):

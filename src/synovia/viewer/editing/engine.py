@@ -41,7 +41,7 @@ _UNFINISHED: Final = 120  # largest number of consecutive frames that continue a
 _MOVES: Final = 1e-3  # radians or length units: if a joint value changes by more, the next frame continues the motion
 _TIMED: Final = 60  # number of solves for the median time
 _FIRST_PACK: Final = threading.Lock()  # held while a session packs its first problem
-_POLL: Final = 0.1  # seconds between two checks, while waiting for the lock, whether the session is stopped
+_POLL: Final = 0.1  # seconds between two checks whether the session has stopped, while waiting for the lock
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,7 +295,7 @@ class Engine:
         return start, tuple(editor.copy() for editor in state.editors), any(eased)
 
     def _keep(self, pose: Pose, before: Pose, version: int) -> None:
-        """Store a pose in the session, unless the session was edited after it had the pose ``before``."""
+        """Store a solved pose in the session, unless an edit has replaced ``before``, the pose at the start."""
         with self.state.lock:
             if self.state.version == version and self.state.pose is before:
                 self.state.pose = pose
@@ -334,7 +334,7 @@ class Engine:
         return nudges.improved(found, lambda q: ik.solve(targets, q, _SOLVE, follow=True))
 
     def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Tick:
-        """Return the command of a tick after the last command; if the pose was edited, restart at rest from it."""
+        """Run one servo tick and return its command; if the pose was edited, restart the servo there at rest."""
         if start is not self._left:
             servo.reset(start)
         command = servo.step(targets, seconds)

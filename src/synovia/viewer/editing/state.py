@@ -175,8 +175,8 @@ class State:
         """Return the pose to solve from: the pose of the clip, blended by its weight; without a clip, the current pose.
 
         Args:
-            seconds: Time of the clip, at which a layer that is being dragged has no effect yet; None for the current
-                time, with this layer.
+            seconds: Time of the clip; a layer that is being dragged then has no effect. None for the current time,
+                with this layer.
         """
         play = self.play
         if play.motion is None:

@@ -250,7 +250,7 @@ def _changed(settings: Solver) -> dict[str, Any]:
 
 
 def _start_values(pose: Pose) -> list[str]:
-    """Return the joint values that differ from rest as entries of a dictionary, without those of mimic joints."""
+    """Return joint values that differ from rest, mimic joints excepted, as the text of dictionary entries."""
     skeleton, rest = pose.skeleton, pose.skeleton.rest_pose()
     out: list[str] = []
     for row, joint in enumerate(skeleton.joints):

@@ -23,8 +23,8 @@ _TILT: Final = 1e-3  # tilt of the view from above, so that the front of the bod
 _FILLED: Final = 0.9  # largest fraction of the width and height (on a phone, of the upper half) that joints fill
 _PHONE: Final = 0.7  # ratio of width to height; a page with a smaller ratio is treated as a phone
 _LEVEL: Final = 0.2  # least horizontal part of the unit vector between the legs for which it shows where a body faces
-_ASIDE: Final = (0.0, 30.0, -30.0, 60.0, -60.0, 90.0, -90.0, 135.0, -135.0, 180.0)  # degrees; tried in this order
-_CLEAR: Final = 0.03  # distance of obstacles from the line of sight, fraction of the body's size
+_ASIDE: Final = (0.0, 30.0, -30.0, 60.0, -60.0, 90.0, -90.0, 135.0, -135.0, 180.0)  # degrees: turns tried, in order
+_CLEAR: Final = 0.03  # smallest distance of obstacles from the line of sight, fraction of the body's size
 _SLACK: Final = 0.1  # distance that a body may go before the camera follows, fraction of its size
 
 
@@ -64,7 +64,7 @@ def first_aim(state: State) -> Aim:
 def viewpoint(state: State, aspect: float) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera in front of the whole body, scene units.
 
-    The camera follows the body, so it shows all poses of the clip, but not where they go.
+    The camera follows the body, so all poses of the clip must fit into the view, but not the path of the body.
 
     Args:
         state: The state.

@@ -71,7 +71,7 @@ class Targets:
         self._label = self._nodes.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
     def show(self, frame: Frame, *, hidden: bool = False) -> None:
-        """Show the targets of a frame; with ``hidden``, hide the nodes that are not below a hidden node."""
+        """Show the targets of a frame; with ``hidden``, hide the parts that no hidden parent node hides."""
         if hidden:
             if self._balls.keys() != {editor.key for editor in frame.editors}:
                 self._show_editors(frame)  # so that they are there when playback stops

@@ -100,7 +100,7 @@ class Opening:
         give: Creates the page of a browser from its client, session and host.
         aim: Returns the initial camera of a session.
         notes: Sentences about ignored parts of the model's file, missing parts of the surface, and the clip's ends.
-        dark: Whether the pages start dark; None as chosen for the view.
+        dark: Whether the pages start dark; None for the setting of the view.
     """
 
     make: Callable[[], Any]

@@ -87,7 +87,7 @@ class ClipTimeLine(Tab):
         self.page.redraw()
 
     def _part(self, row: int) -> Part:
-        """Return the part of the body of a row of keys.
+        """Return the part of the body whose keys a row of the time line shows.
 
         Raises:
             InputError: If there is no such row.

@@ -316,7 +316,7 @@ class Animation:
             KeyCurves(self._state.skeleton, layer, still)
 
     def keys_without(self, key: Key, part: frozenset[int] | None) -> tuple[Key, ...] | None:
-        """Return all keys except one, or except its values for a part of the body; None if no keys are left."""
+        """Return all keys without one of them, or without its values for a part of the body; None if none are left."""
         left = self._without(key, part)
         others = (other for other in self.play.keys if other is not key)
         return (*others, *(() if left is None else (left,))) or None

@@ -143,7 +143,7 @@ def _new_layer(play: Play, name: str) -> Layer:
 
 
 def _layer_of_goal(play: Play, goal: Goal, skeleton: Skeleton) -> int | None:
-    """Return the index of the last layer that already holds such a goal at the current frame; None without one."""
+    """Return the index of the last layer with a goal of this class and joint at the current frame; None if none."""
     row = None if goal.joint is None else skeleton.locate(goal.joint)[0]
     for number, layer in reversed([*enumerate(play.all)]):
         pairs, (first, last) = layer.all_goals(), layer.bounds(0 if play.motion is None else len(play.motion))
@@ -156,5 +156,5 @@ def _layer_of_goal(play: Play, goal: Goal, skeleton: Skeleton) -> int | None:
 
 
 def _holds_pose(layer: Layer, frame: int) -> bool:
-    """Return whether a layer only changes joint values, at one frame."""
+    """Return whether a layer changes only joint values, and only at ``frame``."""
     return layer.relative and layer.frames == (frame, frame) and len(layer.keys) == 1 and not layer.all_goals()

@@ -210,7 +210,7 @@ class ClipLayers:
 
     @property
     def soloed(self) -> int | None:
-        """Index of the layer that ``solo`` has chosen; None without one."""
+        """Index of the soloed layer, see ``solo``; None if there is none."""
         heard = [number for number, layer in enumerate(self.all) if not layer.muted]
         return heard[0] if self._muted and len(heard) == 1 else None
 
@@ -278,7 +278,7 @@ class ClipLayers:
             self._put(tuple(layers), (), empty)
 
     def own_values(self, values: Mapping[str | int, Array]) -> dict[str | int, Array]:
-        """Return values of joints without those of a root that the page has added.
+        """Return values by joint, without the joints of a root that the page has added.
 
         Raises:
             UnsupportedError: If the values move this root.
