@@ -11,9 +11,9 @@ from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, align_z
 from synovia.model.limits import SwingTwist
 
-_TICK: Final = 0.3  # half the length of the ticks of a slide's range, as a fraction of the radius
+_TICK: Final = 0.3  # half the length of a slide's ticks, as a fraction of the radius
 _POINTER: Final = (0.72, 1.2)  # start and end of the mark at the current value, as multiples of the radius
-_AROUND: Final = np.linspace(0.0, 2.0 * math.pi, 49)  # directions of the points of a cone's rim
+_AROUND: Final = np.linspace(0.0, 2.0 * math.pi, 49)  # radians: directions of points on a cone's rim
 
 
 def limit_arcs(skeleton: Skeleton, row: int, radius: float) -> Array:
@@ -51,7 +51,7 @@ def value_of(pose: Pose, row: int) -> float:
 def range_lines(
     skeleton: Skeleton, row: int, bounds: tuple[float, float], value: float, radius: float, offset: float = 0.0
 ) -> list[Array]:
-    """Return the range of a joint's value as lines through points (n, 3), relative to the joint, in its parent's frame.
+    """Return lines through points (n, 3) that show a joint's range, relative to the joint, along its parent's axes.
 
     A hinge has an arc with two spokes and a mark at its value. A slide has a line with a tick at each bound and at its
     value. A ball has a cone about its bone for each bound. An infinite bound is replaced by the limit of the joint.
@@ -97,7 +97,7 @@ def _sector(axis: Array, across: Array, lower: float, upper: float) -> Array:
 
 
 def _cone(frame: Array, angle: float) -> Array:
-    """Return points (n, 3) of the rim of a cone about the z axis of a frame, at distance 1 from its apex."""
+    """Return points (n, 3) on the rim of a cone about a frame's z axis, at distance 1 from the apex."""
     x, y = math.sin(angle) * np.cos(_AROUND), math.sin(angle) * np.sin(_AROUND)
     return np.stack([x, y, np.full(len(x), math.cos(angle))], axis=1) @ frame.T
 
@@ -124,5 +124,5 @@ def _across(skeleton: Skeleton, row: int, axis: Array) -> Array:
 
 
 def _turned(axis: Array, across: Array, angle: float) -> Array:
-    """Return a vector that is normal to a unit axis, rotated about this axis."""
+    """Rotate the vector ``across`` about a unit axis, to which it is normal."""
     return math.cos(angle) * across + math.sin(angle) * np.cross(axis, across)

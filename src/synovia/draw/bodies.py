@@ -19,7 +19,7 @@ from synovia.draw.theme import Colour
 from synovia.model.geometry import Array
 
 SAMPLES: Final = 3  # samples per pixel in each direction
-_SLAB: Final = 48  # number of rows of samples drawn at a time; slanted rods fill more of a small box than of a big one
+_SLAB: Final = 48  # rows of samples drawn at a time; few, because a slanted rod leaves most of a large box empty
 _SMALLEST: Final = 0.6  # smallest radius, pixels; thinner objects would fall between the samples
 
 Pixels = NDArray[np.uint8]
@@ -32,8 +32,8 @@ class Bodies:
     """Balls and rods. A ball is a rod of length 0.
 
     Args:
-        start: One end of each, (m, 3), length units.
-        end: The other end, (m, 3).
+        start: Start points of the rods, (m, 3), length units.
+        end: End points, (m, 3), length units.
         radii: Radii at both ends, (m, 2), length units.
         colours: Red, green and blue, 0 to 1, (m, 3).
     """
@@ -78,7 +78,7 @@ class _Buffer:
         self.owner: NDArray[np.int32] = np.full((height, width), -1, np.int32)
 
     def grid(self, box: tuple[int, int, int, int]) -> tuple[_Float, _Float]:
-        """Return columns, (1, w), and rows, (h, 1), in the samples of the image, of a box of the buffer."""
+        """Return the sample columns, (1, w), and rows, (h, 1), of a box of the buffer, in image coordinates."""
         x0, y0, x1, y1 = box
         x = np.arange(x0, x1, dtype=np.float32)[None, :] + np.float32(self.left + 0.5)
         y = np.arange(y0, y1, dtype=np.float32)[:, None] + np.float32(self.top + 0.5)
@@ -162,7 +162,7 @@ def _rod(
     along: Array,
     owner: int,
 ) -> None:
-    """Draw the cone between two balls, each given by its sample, depth, radius in samples, and scale."""
+    """Draw the cone between two balls, each given by centre (samples), depth, radius (samples) and scale."""
     (a, da, ra, sa), (b, db, rb, sb) = start, end
     line = b - a
     length = float(np.hypot(*line))

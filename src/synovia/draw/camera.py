@@ -40,7 +40,7 @@ class Camera:
         focal: Pixels per length unit at depth 1, or at any depth without perspective.
         centre: Pixel on the optical axis.
         perspective: Whether distant objects look smaller.
-        nearest: Objects must be deeper than this to be drawn; length units, above 0.
+        nearest: Smallest depth that is drawn, length units, above 0.
     """
 
     position: Array
@@ -86,7 +86,7 @@ class Camera:
         return replace(self, focal=self.focal * factor, centre=(self.centre[0] * factor, self.centre[1] * factor))
 
     def shifted(self, left: float, top: float) -> Camera:
-        """Return the camera of the part of the image that begins at a pixel."""
+        """Return the camera of a part of the image, given the left and top pixel of this part."""
         return replace(self, centre=(self.centre[0] - left, self.centre[1] - top))
 
 

@@ -1,4 +1,4 @@
-"""What stands against missed goals, as lines and words at places: lengths, limits, other goals, and proofs."""
+"""Lines and labels that show why goals are missed: link lengths, joint limits, other goals, and proofs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import Array, align_z
 from synovia.text import short_names
 
-_MOST: Final = 6  # largest number of limits, and of other goals
+_MOST: Final = 6  # largest number of drawn limits, and of other goals for each missed goal
 _ARC: Final = 0.09  # radius of the arc of a limit, as a fraction of the body's size
 _HEAD: Final = 0.2  # length of the head of an arrow, as a fraction of the arrow
 _CAP: Final = 0.45  # half the angle of the drawn part of a sphere, radians
@@ -27,13 +27,13 @@ _AROUND: Final = np.linspace(0.0, 2.0 * math.pi, 65)
 
 
 class Cause(NamedTuple):
-    """One thing that stands against a missed goal.
+    """One reason why a goal is missed, to draw.
 
     Args:
         kind: "reach" for lengths of links, "proof", "limit" of a joint, "goal" for another goal, or "move" for the
             nearest target that can be met.
-        text: What it is, in words.
-        at: Place of the words, (3,), length units.
+        text: The reason in words.
+        at: Position of the text, (3,), length units.
         paths: Lines, each as points (n, 3), length units.
     """
 
@@ -44,9 +44,9 @@ class Cause(NamedTuple):
 
 
 def causes_of(solution: Solution, size: float) -> list[Cause]:
-    """Return what stands against the missed goals of a solution; empty if all are met.
+    """Return the reasons why goals of a solution are missed; empty if all are met.
 
-    It uses the reasons and the proof of the solution, which take some solves when they are first used.
+    The solution computes its reasons and its proof when they are first used, which takes some solves.
 
     Args:
         solution: The solution.
@@ -58,7 +58,7 @@ def causes_of(solution: Solution, size: float) -> list[Cause]:
 
 
 def _bounds(solution: Solution, size: float) -> Iterator[Cause]:
-    """Yield the balls that the links reach or leave out, and the ball around a target that a proof leaves out."""
+    """Yield parts of spheres: the end of the links' reach, and the proved smallest distance from a target."""
     unit, proof = solution.ik.skeleton.meters_per_unit, solution.proof
     names, up = short_names(solution.ik.skeleton.joint_names), find_up(solution.ik.skeleton).vector
     for i in solution.missed:
@@ -83,7 +83,7 @@ def _bounds(solution: Solution, size: float) -> Iterator[Cause]:
 
 
 def _limits(solution: Solution, size: float) -> Iterator[Cause]:
-    """Yield the joints at a limit that take part in a miss, with the arcs of their limits."""
+    """Yield the joints whose limits stand in the way of missed goals, with arcs that show these limits."""
     skeleton, pose = solution.pose.skeleton, solution.pose
     names = short_names(skeleton.joint_names)
     for name in limits_in_the_way(solution, solution.reasons)[0][:_MOST]:
@@ -95,7 +95,7 @@ def _limits(solution: Solution, size: float) -> Iterator[Cause]:
 
 
 def _goals(solution: Solution, size: float) -> Iterator[Cause]:
-    """Yield the goals without which a missed goal is nearer, and the moves of targets that meet all goals."""
+    """Yield the goals that hold back a missed goal, and moves of its target after which it is met."""
     frames, labels = solution.frames, [goal.label for goal in solution.goals]
     for reason in solution.reasons:
         goal = solution.goals[reason.goal]

@@ -85,7 +85,7 @@ class Gaps:
         for world in worlds:
             found += [obstacle for obstacle in world if obstacle not in found]
         names = [obstacle.name for obstacle in found]
-        if len(set(names)) < len(names):  # if several worlds have obstacles of one name
+        if len(set(names)) < len(names):  # if obstacles of several worlds have the same name
             found = [Obstacle(one.shapes, transform=one.transform) for one in found]
         return World(tuple(found), meters_per_unit=worlds[0].meters_per_unit, up=worlds[0].up) if worlds else None
 

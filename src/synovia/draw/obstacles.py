@@ -113,7 +113,7 @@ def cut(mesh: Mesh, point: Array, normal: Array) -> Mesh | None:
     count = inside[mesh.faces].sum(axis=1)
     whole = mesh.faces[count == 3]
     odd = mesh.faces[(count == 1) | (count == 2)]
-    # for each cut triangle, whether one corner remains; otherwise one corner is cut off
+    # for each cut triangle, whether one corner remains; otherwise two remain
     alone = inside[odd].sum(axis=1) == 1
     first = np.argmax(inside[odd] == alone[:, None], axis=1)
     a, b, c = (np.take_along_axis(odd, ((first + k) % 3)[:, None], axis=1)[:, 0] for k in range(3))

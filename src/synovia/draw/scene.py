@@ -106,7 +106,7 @@ class Scene:
         hull: Extreme points of the surfaces, (n, 3).
         around: The obstacles around the body; None without a world.
         cover: The shapes of the main body and the world frames of its joints; None if they are not shown.
-        spread: Size of the content with the obstacles, length units; 0 for ``extent``.
+        spread: Size of the content with the obstacles, length units; 0 to use ``extent``.
         gaps: The nearest pairs of links and obstacles.
     """
 
@@ -288,7 +288,7 @@ def bones_of(skeleton: Skeleton) -> list[int]:
 
 
 def bone_lengths(skeleton: Skeleton) -> dict[int, float]:
-    """Return the length of the bones that begin at each joint, by row."""
+    """Return the total length of the bones that begin at a joint, by row of the joint."""
     lengths: dict[int, float] = {}
     for row in bones_of(skeleton):
         above = skeleton.parents[row]
@@ -399,7 +399,7 @@ def _loops(
 
 
 def head_of(skeleton: Skeleton) -> int | None:
-    """Return the row of the head of a body, which needs a parent and a bone; None without a head."""
+    """Return the row of a body's head, which must have a parent and a bone; None if there is none."""
     named = skeleton.role_rows.get("head")
     found = [named] if named is not None else []
     found += [row for row, joint in enumerate(skeleton.joints) if _is_head(joint)]

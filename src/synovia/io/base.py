@@ -64,7 +64,7 @@ class Shown(NamedTuple):
     """Positions at which other programs show the joints of a motion when they play a file.
 
     Args:
-        rows: Rows of the motion's skeleton that the file has.
+        rows: Rows of the motion's skeleton whose joints are in the file.
         places: World positions of these joints, (T, rows, 3), length units.
         times: Time of each frame, (T,), seconds; None if the file has no rate.
         problems: Sentences about missing joints and other differences.
@@ -283,7 +283,7 @@ def optional_package(name: str, purpose: str, extra: str, where: str | None = No
 
 
 def immovable_note(values: Mapping[str, float]) -> str:
-    """Return a note about hinges and slides whose limits allow a single value, in radians or length units."""
+    """Return a note about hinges and slides that cannot move, given their only values (radians, lengths) by name."""
     joints = first_few([f"{name!r} (at {value:.4g})" for name, value in values.items()])
     return f"Joints that cannot move, because their limits leave one value: {joints}."
 

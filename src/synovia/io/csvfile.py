@@ -301,7 +301,7 @@ def number_of(cell: str, place: str, gap: float | None = None) -> float:
         gap: Value for an empty cell; None to raise an error.
 
     Raises:
-        FormatError: If it holds no number.
+        FormatError: If the cell holds no number.
     """
     if not cell and gap is not None:
         return gap

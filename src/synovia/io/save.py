@@ -76,7 +76,7 @@ def save_motion(
 
 
 def motion_in(motion: Motion, unit: str | float | None) -> Motion:
-    """Return a motion whose skeleton has a length unit, see ``save_motion``; None keeps it."""
+    """Return a motion whose skeleton has a length unit, see ``save_motion``; for None, return the motion itself."""
     if unit is None:
         return motion
     body = in_unit(motion.skeleton, unit)

@@ -116,7 +116,7 @@ def _numbers(text: str) -> list[float] | None:
 
 
 def _looks_like(head: bytes) -> bool:
-    """Return whether the first line has only numbers, at least those of a base."""
+    """Return whether the first line has only numbers, at least the seven of a base."""
     numbers = _numbers(head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("latin-1").strip())
     return numbers is not None and len(numbers) >= _BASE
 

@@ -73,8 +73,8 @@ class FileCheck:
 def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> FileCheck:
     """Read a motion back from the file to which it was written, and compare the motion with the original.
 
-    If the format has ``shown``, the positions come from there; frames and rate from its reader are compared, too, if
-    the reader's package is installed.
+    If the format has a function ``shown``, this function gives the positions. Then the reader only gives frames and
+    rate to compare, if its package is installed.
 
     Args:
         motion: The motion.
@@ -171,7 +171,7 @@ def _read_back(path: Path) -> Motion | None:
 def _by_name(motion: Motion, path: Path, fmt: Format) -> Shown:
     """Return the positions that the file's reader returns, for joints with the same names.
 
-    A file without a skeleton is read with that of the motion. Joints of a moving root may be additional or missing.
+    A file without a skeleton is read with the motion's skeleton. Joints of a moving root may be additional or missing.
     """
     back = _clip_of(path, None if fmt.read_onto is None else motion.skeleton)
     number = {name: row for row, name in enumerate(back.skeleton.joint_names)}

@@ -65,7 +65,7 @@ class Element:
         return FormatError(what, where=self.place, **details)
 
     def only(self, tag: str, *, alike: bool = False) -> Element | None:
-        """Return the first child of a name, or None; a note lists repeated children, which ROS ignores as well.
+        """Return the first child with a name, or None; a note lists repeated children, which ROS ignores as well.
 
         Args:
             tag: The name.

@@ -136,7 +136,7 @@ class Start(NamedTuple):
 
 
 def opening(model: Any, begin: Start | None = None) -> Opening:
-    """Return the opening for live pages of a model.
+    """Return the functions that create the live pages of a model.
 
     Args:
         model: As in ``view``.
@@ -298,7 +298,7 @@ def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...], tup
 def _with_clip(
     clips: Sequence[Motion], clip: Any, body: Skeleton
 ) -> tuple[list[Motion], int, tuple[str, ...], tuple[Finding, ...]]:
-    """Return the clips with the requested one, its number, and notes and findings about its retargeting."""
+    """Return the clips, including the requested one, the number of this one, and notes and findings about it."""
     if not isinstance(clip, int | Motion):
         clip = str(clip)
         if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):

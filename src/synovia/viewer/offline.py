@@ -38,7 +38,7 @@ _SAMPLES: Final = 16  # number of frames to measure size and floor
 _MOST_HANDLES: Final = 8
 _FEET: Final = ("_foot", "_paw")  # endings of the roles that support the body
 _TRAVELS: Final = 0.6  # fraction of the body's size: the camera follows a root with a larger range of motion
-_PAGE: Final = "offline_page/page"  # its files, without their extensions
+_PAGE: Final = "offline_page/page"  # the page's files, without their extensions
 _SCRIPTS: Final = ("offline_page/kinematics.js", "offline_page/drawing.js", "timeline/timeline.js", f"{_PAGE}.js")
 
 
@@ -111,7 +111,7 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
 
 
 class _Pack:
-    """Arrays as compressed bytes: differences to the previous row, column by column, with bytes grouped by order."""
+    """Arrays as bytes to compress: differences to the previous row, column by column, bytes grouped by significance."""
 
     def __init__(self) -> None:
         self.arrays: list[dict[str, Any]] = []

@@ -1,6 +1,6 @@
 """Read BVH hierarchies as skeletons, and BVH frames as motions.
 
-The position channels of a joint replace the same coordinates of its OFFSET, wherever they are among the rotations.
+The position channels of a joint replace the same coordinates of its OFFSET, also if they come after rotations.
 Three positions with three rotations make one FREE row. Otherwise each position makes a SLIDE row, three rotations make
 a BALL row, and one or two rotations make HINGE rows. If a joint needs several rows, they share its name as their body,
 and the last row is the parent of the joint's children.
@@ -30,7 +30,7 @@ _MOST_STILL: Final = 1_000_000  # largest number of frames without channels; suc
 _FRAMES: Final = re.compile(r"\s*+frames\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
 _COUNT: Final = re.compile(r"-?\d{1,15}", re.ASCII)  # some recorders write -1 for an unknown count
 _FRAME_TIME: Final = re.compile(r"\s*+frame\s*+time\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
-_LOST = 1e-9  # fraction of a position, at least of one unit: largest rounding error when OFFSET is subtracted
+_LOST = 1e-9  # fraction of the largest position (at least 1): allowed rounding error when OFFSET is subtracted
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ class Document:
             name: Name of the object.
             of: Class that is stored with the name.
             subkind: Third value of the record, such as ``"LimbNode"``.
-            before: Kind of objects; the new object is put before the first of these. None for the end.
+            before: Put the new object before the first object of this kind; None for the end.
         """
         self._last += 1
         record = Record(kind, [np.int64(self._last), name + CLASS + of, subkind], block=True)
@@ -349,7 +349,7 @@ def block_of(record: Record, name: str = "Properties70") -> Record:
 
 
 def whole(value: Any) -> int | None:
-    """Return a value as an integer; None for any other value."""
+    """Return a whole number as an ``int``; None for any other value."""
     return int(value) if isinstance(value, int) or type(value) in (np.int64, np.int16, np.int8, np.uint8) else None
 
 

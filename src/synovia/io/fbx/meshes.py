@@ -129,7 +129,7 @@ class _Reader:
         return f"{self.found.path}: mesh {mesh['name']!r}"
 
     def surface(self, mesh: dict[str, Any]) -> tuple[Mesh, Whole] | None:
-        """Return a mesh without skin and blend shapes, and the file vertex of each vertex; None without faces."""
+        """Return a mesh without skin and blend shapes, and each vertex's index in the file; None without faces."""
         found = self.found
         polygons = found.numbers(mesh["faces"], np.uint32).reshape(-1, 2).astype(np.int64)
         index = found.numbers(mesh["corners"], np.uint32).astype(np.int64)
@@ -241,7 +241,7 @@ class _Reader:
         return binds
 
     def influences(self, mesh: dict[str, Any]) -> tuple[Whole, Array]:
-        """Return the bones with the largest weights of each file vertex, (v, k), and their weights, (v, k)."""
+        """Return the bones with the largest weights for each vertex in the file, (v, k), and these weights, (v, k)."""
         found, count = self.found, len(self.found.array(mesh["vertices"], 3))
         vertices = [found.numbers(part, np.uint32).astype(np.int64) for _, _, part, _ in mesh["weights"]]
         values = [found.numbers(part, np.float64) for *_, part in mesh["weights"]]
@@ -264,7 +264,7 @@ class _Reader:
 
         Args:
             mesh: The mesh.
-            index: File vertex of each vertex.
+            index: Index in the file of each vertex.
         """
         count = len(self.found.array(mesh["vertices"], 3))
         for number, (name, weight, moved, far) in enumerate(mesh["morphs"]):

@@ -227,7 +227,7 @@ class Chain:
         return self._unscaled[parent] * self._scale[parent][:, None, :], self.place[parent]
 
     def needed(self, row: int, turn: Array) -> Array:
-        """Return the Rpre · R · Rpost⁻¹, (T, 3, 3), with which a node, as a rigid body, has a given world rotation."""
+        """Return the Rpre · R · Rpost⁻¹, (T, 3, 3), that gives a node, as a rigid body, the world rotation ``turn``."""
         parent = self.nodes[row].parent
         signs = self._signs[parent]
         return signs[:, None] * (np.swapaxes(self.turn[parent], 1, 2) @ turn) * signs

@@ -26,7 +26,7 @@ from synovia.text import listed
 
 _EMPTY = 6  # value of ``Node.kind`` for a helper
 _NORMAL = 0  # value of ``Node.mode`` for inherit type RSrs
-_LONGEST: Final = 300.0  # seconds to read a file; on POSIX, the processor time is also limited, by file size
+_LONGEST: Final = 300.0  # largest time to read a file, seconds; on POSIX, also a limit of processor time by file size
 _ASCII: Final = re.compile(rb"\s*(;\s*FBX\b|FBXHeaderExtension\s*:)")
 _CAMERA, _LIGHT, _BONE = 4, 3, 5  # node types of ufbx
 _STEREO, _SWITCHER = 13, 14
@@ -124,7 +124,7 @@ def read_fbx(path: Path) -> Contents:
     Lengths are metres and y is up, whatever the file's units and axes are. The skeleton has the bones, the nodes of
     skins, and the ancestors of these; in a file without any, it has all nodes except cameras and lights. Pivots, pre-
     and post-rotations and rotation orders are included in the rest transforms and joint values. If a node does not
-    inherit the scale of its parent, bones are rigid and their offsets include the scale.
+    inherit its parent's scale, the parent is rigid and scales the node's offset instead.
 
     Each take that animates nodes becomes a motion, its layers blended, with the rate of the file. Animated translations
     and scales are treated as in glTF files.
@@ -362,7 +362,7 @@ class Tree:
         return chosen, np.stack(made, axis=1) if made else values
 
     def _made(self, local: dict[int, Array], chosen: list[int] | range) -> list[Array]:
-        """Return the transforms of ``chosen`` nodes, (T, 10) or (1, 10) each; ``local``: those of animated nodes."""
+        """Return the transforms of ``chosen`` nodes, (T, 10) or (1, 10) each; ``local`` has those of animated nodes."""
         scales: dict[int, Array] = {}
 
         def of(number: int) -> Array:

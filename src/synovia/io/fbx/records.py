@@ -28,7 +28,7 @@ from synovia.io.base import most_numbers
 MAGIC: Final = b"Kaydara FBX Binary  \0\x1a\0"
 WIDE: Final = 7500  # first version whose offsets have 64 bits
 # Readers check that the id of a file, its creation time and the code after the last record fit together. These three
-# do; they are those of a file without a time.
+# fit; they belong to files without a time.
 FILE_ID: Final = bytes.fromhex("28b32aebb624ccc2bfc8b02aa92bfcf1")
 CREATED: Final = "1970-01-01 10:00:00:000"
 FOOT: Final = bytes.fromhex("fabcab09d0c8d466b176fb831cf7267e")

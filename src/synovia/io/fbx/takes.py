@@ -1,7 +1,7 @@
 """Read and write takes of FBX files: curves of translation, rotation and scale of nodes.
 
 If a take does not key a property, programs such as Blender leave it as the previous take set it. So each take gets one
-key at rest for each property that is keyed only in other takes. By the format this changes nothing.
+key at rest for each property that is keyed only in other takes. In the format itself, such keys change nothing.
 """
 
 from __future__ import annotations

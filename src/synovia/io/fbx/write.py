@@ -56,7 +56,7 @@ _LOCKED: Final = 1e-9  # cosine of the middle angle; below it, the outer angles 
 ENDING: Final = ".fbx"
 _STILL: Final = 1e-7  # rounding of float32; a property that differs less from rest needs no curve
 _FLAT: Final = 1e-9  # relative determinant of a linear map, below which the map counts as singular
-# Shift of a bone that float32 does not round away: factors of its smallest and of its largest coordinate, summed
+# Factors of a bone's smallest and largest coordinate; their sum is a shift that float32 does not round away.
 _APART: Final = (4e-6, 4e-7)
 _HELPER: Final = " scale"  # ending of names of joints that readers add below nodes without inherited scale
 

@@ -78,7 +78,7 @@ class Track:
         return out / length
 
     def change(self, rest: Array) -> Array:
-        """Return differences from rest, (m, width), that bound the distance of the track from rest."""
+        """Return the differences of keys from rest, and for a spline also the reach of its tangents, (m, width)."""
         values = self.values
         if self.rotation:
             values = values * np.where(values @ rest < 0.0, -1.0, 1.0)[:, None]

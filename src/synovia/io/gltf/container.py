@@ -80,7 +80,7 @@ class Document:
         return self._buffers[number]
 
     def _bytes_of(self, element: Element, number: int) -> memoryview:
-        """Return the bytes that the URI of a buffer refers to: the chunk, a data URI or a file next to this one."""
+        """Return the bytes of a buffer: the binary chunk if the buffer has no URI, else the data of the URI."""
         if not element.has("uri"):
             if number == 0 and self.chunk is not None:
                 return self.chunk

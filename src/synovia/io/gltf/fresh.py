@@ -39,7 +39,7 @@ _AHEAD: Final = {"x": "z", "y": "z", "z": "-y"}  # assumed forward axis by upwar
 _COLOUR: Final = (0.43, 0.49, 0.58, 1.0)  # default colour: linear red, green and blue, and opacity
 _FLOAT, _BYTE, _SHORT, _INT = 5126, 5121, 5123, 5125
 _CORNERS, _INDICES = 34962, 34963  # targets of buffer views
-_SMALL: Final = 1e-12  # fraction of the squared size: a vertex with a shorter sum of area vectors gets normal z
+_SMALL: Final = 1e-12  # fraction of the squared size: if the area vectors at a vertex add up to less, its normal is z
 
 
 class Fresh:

@@ -1,7 +1,7 @@
 """VRM animations (``.vrma``): the clip of a humanoid, for any VRM character.
 
 The file is a GLB whose extension maps nodes to the bones of a humanoid. Its rest pose is a T-pose that faces +z,
-with y up. It is read as any glTF is, onto its own skeleton, with the roles of the bones.
+with y up. It is read like any glTF, with its own skeleton and the roles of the bones.
 
 Only joints with a role are written. The T-pose of the file, in which all rotations are 0, is made from the rest pose of
 the skeleton, which must stand upright. The smallest rotations C bring arms to the sides and legs down; hands rotate
@@ -50,7 +50,7 @@ _SOLE: Final = 0.15  # fraction of the hips' height: foot joints up to this heig
 _BELOW: Final = 0.1  # fraction of the hips' height by which feet may be below the floor
 _LOWEST: Final = 0.02  # quantile of heights over time that serves as the lowest height; robust against outliers
 _NO_LEGS: Final = 1.4  # assumed ratio of the hips' height to the distance from hips to head, for bodies without legs
-_HIGH: Final = 1e-3  # relative difference of the hips' heights that is too small for a note
+_HIGH: Final = 1e-3  # relative difference of the hips' heights: smaller ones get no note
 _UPRIGHT: Final = 45.0  # degrees: largest angle of trunk and legs from vertical at rest
 _SHORT: Final = 1e-6  # fraction of the body's size; a shorter bone counts as without direction
 _NEXT: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot"}

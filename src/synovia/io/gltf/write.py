@@ -1,9 +1,9 @@
 """Write a motion, as a new clip, or a pose to glTF: into a copy of the file of its skeleton, or into a new file.
 
 If a clip does not key a property, programs such as Blender leave it as the previous clip set it. So a new clip keys all
-joints, also those at rest. The other clips of a copy get a key at rest for each property that only other clips move. By
-the specification this changes nothing: properties without keys are at rest. Blender opens a file with its first clip,
-so the new clip is first. Nothing else in the copy changes. Functions that read such a file back are also here.
+joints, also those at rest. Each old clip of a copy gets a key at rest for each property that other clips move but it
+does not. By the specification this changes nothing: properties without keys are at rest. Blender opens a file with its
+first clip, so the new clip is first. Nothing else in the copy changes. Functions that read such a file are also here.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def _left_over(clips: Sequence[Animation], scene: Scene) -> list[str]:
 
 
 def _moved(clips: Iterable[Animation], scene: Scene) -> dict[tuple[int, str], None]:
-    """Return the properties that clips move from rest, by row."""
+    """Return row and property of everything that clips move from rest."""
     size = float(np.abs(scene.translation).max(initial=0.0))
     return {
         (row, what): None
@@ -324,7 +324,7 @@ def _write(content: dict[str, Any], chunk: bytes, source: Path, target: Path, *,
 
 
 def node_tracks(motion: Motion, scene: Scene, *, what: str = "motion") -> dict[tuple[int, str], Array]:
-    """Return local translations (T, 3), rotations (T, 4) and scales (T, 3) of the nodes that a motion moves, by row.
+    """Return local translations (T, 3), rotations (T, 4), scales (T, 3) of moved nodes, by row and property.
 
     This is the inverse of reading. The rotation of a rigid joint is that of the node, conjugated by the signs of the
     scales above it. Its offset is the translation of the node times the uniform scale above it. Below a nonuniform
@@ -334,7 +334,7 @@ def node_tracks(motion: Motion, scene: Scene, *, what: str = "motion") -> dict[t
     rest = Rest(scene)
     rows = _same_joints(motion.skeleton, scene, motion.name, what=what)
     extra = len(motion.skeleton) - len(scene.names)
-    # No node of the file can have the scale of an added root; translations reproduce it, as below a nonuniform scale.
+    # No node of the file has the scale of an added root, so translations reproduce it, as below a nonuniform scale.
     scaled_root = bool(extra and motion.stretch is not None and np.any(motion.stretch[:, 0] != 1.0))
     exact = rest.sheared | scaled_root
     places = motion.positions() if exact.any() else None

@@ -5,8 +5,8 @@ of them follow the other (``Mimic``). Polynomials, joints that follow two others
 lengths become a ``Coupling``; ``connect`` and ``weld`` become a ``Loop``. Other constraints become notes, because a
 skeleton lacks the parts that they constrain. Inactive constraints are skipped.
 
-MuJoCo's constraints are soft, so some in a file may contradict each other or be impossible to close. Then loops are
-left out, with a note, the one with the largest closure error first, until the others close.
+MuJoCo's constraints are soft, so some in a file may contradict each other or be impossible to close. Then the loop with
+the largest closure error is left out, with a note; this is repeated until all remaining loops close.
 
 References:
     https://mujoco.readthedocs.io/en/stable/XMLreference.html#equality
@@ -65,7 +65,7 @@ class Equalities:
     Attributes:
         followers: Joints that follow another joint, by index.
         locked: Value of each joint that cannot move.
-        ranges: Widened lower and upper limits of followers whose own range would divide the range of their leader.
+        ranges: Widened limits of followers whose own range would split their leader's range into intervals.
         ties: Loops and couplings.
         notes: Sentences about constraints that are not kept.
     """
@@ -122,7 +122,7 @@ class Equalities:
     def _widen(self, j: int, leader: int, c: Array) -> None:
         """Widen the range of a follower if it divides the range of its leader into separate intervals.
 
-        Such ranges are inexact: in models of knees, a range spans the end values of a curve that leaves it in between.
+        Such ranges are inexact: in models of knees, a range has the end values of a curve that is outside in between.
         """
         m = self._model
         if not (m.jnt_limited[j] and m.jnt_limited[leader]):

@@ -16,7 +16,7 @@ reversed ranges, which count as no limit, and bodies of motion capture (mocap), 
 Geoms that collide become shapes of their bodies (``geoms.py``).
 
 A mass is 0 if MuJoCo would compute it from a missing shape. To find these bodies, the model is compiled with stand-ins
-of two sizes: if a mass or a centre of mass differs, it comes from a stand-in.
+(placeholder shapes) of two sizes: if a mass or a centre of mass differs, it comes from a stand-in.
 
 References:
     https://mujoco.readthedocs.io/en/stable/computation/index.html and .../XMLreference.html
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 _Mujoco = Any  # type of the package mujoco and of its models, which have no type annotations
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
 _AT_ORIGIN: Final = 1e-14  # metres: closer anchors count as at the body's origin, or on an axis through the origin
-_HIDDEN: Final = 5  # number of MuJoCo's last group of geoms, which is never shown; geoms of missing shapes go there
+_HIDDEN: Final = 5  # MuJoCo's last group of geoms, hidden by default; geoms whose shape files are missing go there
 _HANDLER: Final = Lock()  # MuJoCo has one warning handler for the whole process
 
 
@@ -104,7 +104,7 @@ class _Compiled:
     """A compiled model.
 
     Args:
-        model: MuJoCo's model; geoms of missing shapes are in the last geom group, which is never shown.
+        model: MuJoCo's model; geoms whose shape files are missing are in the last geom group, ``_HIDDEN``.
         weighed: (bodies,) whether the mass and the centre of mass of each body come from the file, not from a stand-in.
         stood_in: (geoms,) whether each geom is a stand-in.
         notes: Sentences about what is missing.

@@ -54,7 +54,7 @@ class Track(Protocol):
         ...
 
     def change(self, rest: Array) -> Array:
-        """Return differences from rest, (m, width), that bound the distance of the track from rest."""
+        """Return differences from rest, (m, width); if all are small, the track stays near rest."""
         ...
 
 
@@ -274,7 +274,7 @@ class Clips(Generic[_Clip]):
         return [_SCALED.format(names=names, far=far)]
 
     def _moves(self, local: dict[tuple[int, str], Array]) -> dict[int, Array]:
-        """Return the changes of offset by row, (T, 3): the changes of translation, scaled and mirrored as at rest."""
+        """Return offset changes by row, (T, 3): the node's changes of translation, scaled and mirrored as at rest."""
         scene, rest = self._scene, self._rest
         return {
             row: (values - scene.translation[row]) * (rest.uniform[row] * rest.signs[row])
@@ -283,7 +283,7 @@ class Clips(Generic[_Clip]):
         }
 
     def _exact_moves(self, local: dict[tuple[int, str], Array], count: int) -> tuple[dict[int, Array], Array]:
-        """Return the changes of offset by row, (T, 3), from the matrices of the nodes in each frame.
+        """Return offset changes by row, (T, 3), from the matrices of the nodes in each frame.
 
         The second result is the distance of each joint from its position in the file, (n,). It is not 0 if the joint or
         an ancestor cannot represent its change.

@@ -26,7 +26,7 @@ class Material:
         colour: Red, green, blue and opacity, 0 to 1, linear.
         image: PNG or JPEG with the colours; None without an image.
         image_name: Name of the image.
-        plain: Whether to ignore ``colour``: the file gives no colour, or an image that may be missing.
+        plain: Whether to ignore ``colour``, because the file has none, or has an image instead, which may be missing.
     """
 
     name: str

@@ -34,7 +34,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        FormatError: If the file name is that of a file of loops.
+        FormatError: If the file name ends with ``.loops.toml``, as for files of loops.
         InputError: If a name cannot be written as UTF-8.
 
     Example:

@@ -8,7 +8,7 @@ Shapes are those of <collision>. A mesh counts as its convex hull; its file is o
 kinematics does not need it. Pairs of links that may touch come from an SRDF file (``srdf.py``). Transmissions, sensors,
 inertia tensors, friction and damping are skipped. The notes of the skeleton list constraints that are not kept: soft
 limits, closed loops and couplings of extensions, couplings without a leader, macros that were not expanded. As in
-Bullet, limits whose lower value is above the upper one are no limits, and joints of type spherical are balls. As in
+Bullet, limits with the lower value above the upper one are ignored, and joints of type spherical are balls. As in
 Drake, a parent link ``world`` need not be defined. Sources of the macro language xacro are expanded by the program
 ``xacro`` (``xacro.py``).
 

@@ -91,7 +91,7 @@ class GoalEditor:
         rotation: Target rotation, world, (3, 3).
         enabled: Whether the goal is solved.
         weight: Weight among goals of the same priority.
-        priority: 0 is the highest; None for a constraint above all.
+        priority: 0 is the highest; None for a constraint, which comes before all priorities.
         offset: Frame on the joint that moves to the target, (4, 4).
         eased_position: Current position for the solver.
         eased_rotation: Current rotation for the solver.
@@ -225,7 +225,7 @@ def bounds_of(editor: GoalEditor) -> tuple[float, float] | None:
 
 
 def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
-    """Interpolate from a rotation towards another; return the result, and whether it is not there yet."""
+    """Interpolate from a rotation towards another; return the result, and whether some rotation remains."""
     if at is to:
         return to, False
     quat = matrix_to_quat(at)

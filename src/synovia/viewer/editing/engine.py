@@ -41,7 +41,7 @@ _UNFINISHED: Final = 120  # largest number of consecutive frames that continue a
 _MOVES: Final = 1e-3  # radians or length units: if a joint value changes by more, the next frame continues the motion
 _TIMED: Final = 60  # number of solves for the median time
 _FIRST_PACK: Final = threading.Lock()  # held while a session packs its first problem
-_POLL: Final = 0.1  # seconds between two checks, while waiting for the lock, whether the session is stopped
+_POLL: Final = 0.1  # seconds between two checks whether the session has stopped, while waiting for the lock
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class Frame:
         time: Time of the clip, seconds.
         moved: Joints that the goals move, rows of the given skeleton.
         still: Whether the page has been at rest for a moment, so that slow work may start.
-        following: The tick of the motion within speed limits; None without limits.
+        following: The servo's tick, if the body moves within speed limits; None without limits.
         gaps: The nearest pairs of clearance goals.
     """
 
@@ -290,12 +290,12 @@ class Engine:
         state.play.advance(seconds)
         start = state.start()
         state.place(state.editors, start)
-        part = 1.0 - math.exp(-seconds / _EASE) if state.play.motion is None else 1.0  # a clip follows the hand at once
+        part = 1.0 - math.exp(-seconds / _EASE) if state.play.motion is None else 1.0  # no easing on a clip
         eased = [editor.ease(part, 1e-5 * state.size) for editor in state.editors]
         return start, tuple(editor.copy() for editor in state.editors), any(eased)
 
     def _keep(self, pose: Pose, before: Pose, version: int) -> None:
-        """Store a pose in the session, unless the session was edited after it had the pose ``before``."""
+        """Store a solved pose in the session, unless an edit has replaced ``before``, the pose at the start."""
         with self.state.lock:
             if self.state.version == version and self.state.pose is before:
                 self.state.pose = pose
@@ -318,7 +318,7 @@ class Engine:
 
     @property
     def _nudged(self) -> bool:
-        """Whether the next step tries another nudge."""
+        """Whether the next step tries another nudge, a slightly changed start pose."""
         return self._nudges is not None and self._nudges.left > 0
 
     def _solved(self, ik: IK, nudges: Nudges, targets: dict[str, Any], start: Pose) -> Solution:
@@ -334,7 +334,7 @@ class Engine:
         return nudges.improved(found, lambda q: ik.solve(targets, q, _SOLVE, follow=True))
 
     def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Tick:
-        """Return the command of a tick after the last command; if the pose was edited, restart at rest from it."""
+        """Run one servo tick and return its command; if the pose was edited, restart the servo there at rest."""
         if start is not self._left:
             servo.reset(start)
         command = servo.step(targets, seconds)

@@ -97,7 +97,7 @@ class Goals:
             return editor
 
     def _fit_solver(self, goal: type[Goal]) -> None:
-        """Use the solver for drags if a goal avoids obstacles: its largest move keeps a drag from jumping through."""
+        """Use the solver for drags if a goal avoids obstacles: it limits moves, so drags cannot jump through these."""
         if goal.takes_world and not self._state.solver.supports_priorities:
             self._state.solver = DRAGGED
 

@@ -75,7 +75,7 @@ class SpeedLimits:
 
 
 def _of_all(skeleton: Skeleton, value: float, size: float, reach: float) -> dict[int, Any]:
-    """Return a limit for all joints for a ``Servo``, by row, from a value in radians and body sizes."""
+    """Return one limit for every joint, by row, as a ``Servo`` takes it; ``value`` is in radians or body sizes."""
     out: dict[int, Any] = {}
     for row, joint in enumerate(skeleton.joints):
         if joint.kind is Kind.FREE:

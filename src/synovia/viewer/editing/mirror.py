@@ -12,7 +12,7 @@ from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.geometry import Array
 from synovia.viewer.scene.bodies import ahead_of
 
-_STEEP: Final = 1e-6  # the unit vector to the left has a horizontal part; if this is shorter, the body lies on its side
+_STEEP: Final = 1e-6  # horizontal part of the unit vector to the left; if it is shorter, the body lies on its side
 
 
 def counterparts(skeleton: Skeleton) -> list[int]:

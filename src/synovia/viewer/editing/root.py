@@ -112,5 +112,5 @@ def with_root_values(q: Array, to: Rooted) -> Array:
 
 
 def without_root_values(q: Array, given: Skeleton) -> Array:
-    """Return the joint values of the given skeleton, taken from those of a rooted skeleton."""
+    """Return joint values of the given skeleton from joint values of a rooted skeleton."""
     return q[..., q.shape[-1] - given.nq :].copy()

@@ -64,7 +64,7 @@ class State:
         size: Size of the body, length units.
         rooted: The skeleton with the current root mode.
         pose: The current pose.
-        base: Joint values underneath the clip, (nq,).
+        base: Joint values with which the clip is blended, (nq,).
         editors: The goals, in order.
         play: The clip that plays.
         refused: Reason why the last drag on a clip had no effect, until the page has shown it; empty without one.
@@ -124,7 +124,7 @@ class State:
         return frozenset(map(self.skeleton.address, range(self.rooted.added)))
 
     def finish(self, solved: Play | None = None) -> None:
-        """End the drag on the clip: all frames now have its layer. A layer that cannot be solved is dropped.
+        """End the drag on the clip: all frames then show its layer. A layer that cannot be solved is dropped.
 
         Args:
             solved: The clip with the solved layer; None to solve it here.
@@ -141,7 +141,7 @@ class State:
         self.touch()
 
     def without_drag(self, play: Play, drag: LayerDrag) -> Play:
-        """Return the clip in which the dragged layer is one of the layers, which are not solved yet."""
+        """Return the clip with the dragged layer among its layers; they still have to be solved."""
         layers, above = drag.placed
         return replace(play, layers=layers, above=above, drag=None)
 
@@ -175,8 +175,8 @@ class State:
         """Return the pose to solve from: the pose of the clip, blended by its weight; without a clip, the current pose.
 
         Args:
-            seconds: Time of the clip, at which a layer that is being dragged has no effect yet; None for the current
-                time, with this layer.
+            seconds: Time of the clip; a layer that is being dragged then has no effect. None for the current time,
+                with this layer.
         """
         play = self.play
         if play.motion is None:
@@ -201,7 +201,7 @@ class State:
         return self._blended(play, play.below, seconds)
 
     def _blended(self, play: Play, motion: Motion | None, seconds: float) -> Array:
-        """Return joint values, (nq,), of a motion at a time, blended with the pose underneath by the clip's weight."""
+        """Return joint values, (nq,), of a motion at a time, blended with ``base`` by the clip's weight."""
         if motion is None:
             return self.base
         return blend(self.skeleton, self.base, with_root_values(sample(motion, seconds), self.rooted), play.weight)

@@ -25,7 +25,7 @@ _LONGEST: Final = 0.1  # longest time step, seconds, even after a pause
 class Background:
     """The threads of one view that may need a compiled solver.
 
-    Other processes compile, so that the page stays responsive. If such a process fails, this process compiles itself. A
+    Other processes compile, so that the page stays responsive. If such a process fails, this one compiles instead. A
     process that ends while the compiler runs may crash, so ``stop`` waits until all threads have ended. ``stop`` is
     called when the page stops and before the process ends.
 

@@ -99,7 +99,7 @@ class Feed:
             self._ended = True
 
     def _look(self, pose: Pose, now: float) -> Figures:
-        """Return the figures of the recent ticks, with those of the newest pose."""
+        """Return current figures: rates over the recent ticks; delay, status and limits from the newest pose."""
         live = self._live
         report = None if live is None else live.report()
         marks = self._marks

@@ -163,7 +163,7 @@ class Drawing {
     return texture;
   }
 
-  // A mesh of arrays by attribute; `count` matrices of three rows move it.
+  // Make a mesh from arrays by attribute; `count` matrices of three rows move it.
   mesh({ place, normal, bones, weights, tone, corner, faces }, { faceted = false, image = null } = {}) {
     const gl = this.gl, vao = gl.createVertexArray();
     gl.bindVertexArray(vao);

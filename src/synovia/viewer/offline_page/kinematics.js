@@ -88,7 +88,7 @@ class Body {
     return out;
   }
 
-  // Joint values between two poses.
+  // Interpolate between the joint values of two poses.
   between(a, b, part) {
     const out = new Float64Array(this.nq);
     for (let i = 0; i < this.nq; i++) out[i] = a[i] * (1 - part) + b[i] * part;
@@ -155,10 +155,10 @@ function cholesky(A, m, b, k) {
   }
 }
 
-// Damped least squares with two levels: feet that stay and balance first, then what is dragged, near a pose that is
-// preferred.
+// Damped least squares with two priority levels: first balance and the feet that stay, then the dragged handles, near a
+// preferred pose.
 // Joint limits hold after every step: a direction that leaves one is held, and the step is computed again.
-// It finds a pose nearby. It does not search elsewhere, and proves nothing about targets that it misses.
+// The solver only finds a pose nearby, and proves nothing about targets that it misses.
 class Solver {
   constructor(body, handles, size) {
     this.body = body;
@@ -235,7 +235,7 @@ class Solver {
     return { J, e };
   }
 
-  // The centre of mass on the floor and its Jacobian, two rows, in parts of the size.
+  // The centre of mass on the floor and its Jacobian, two rows, as fractions of the body's size.
   balanceOf(frames, axes, across) {
     const masses = this.body.masses, centers = masses.map((m, row) => m[0] ? this.place(frames, row, m.slice(1)) : null);
     const J = across.map(() => new Float64Array(this.columns.length));
@@ -274,7 +274,7 @@ class Solver {
     return held;
   }
 
-  // One step: the joint values after it.
+  // Take one step, and return the joint values.
   step(q, first, second, balance, liked) {
     const n = this.columns.length, body = this.body, frames = body.frames(q, this.work), axes = this.axes(frames);
     const upper = this.rows(frames, axes, first, 0.2), lower = this.rows(frames, axes, second, 0.1);
@@ -354,7 +354,7 @@ class Solver {
     return x;
   }
 
-  // Several steps, and then some that only put the feet back where they stay.
+  // Take several steps, then some that only move the feet back to their places.
   solve(q, first, second, balance, liked, steps = 12) {
     for (let i = 0; i < steps; i++) q = this.step(q, first, second, balance, liked);
     if (first.length) for (let i = 0; i < 4; i++) q = this.step(q, first, [], balance, null);

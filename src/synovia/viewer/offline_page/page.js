@@ -9,8 +9,8 @@ const body = new Body(data.body), solver = new Solver(body, data.handles, size);
 const canMove = solver.columns.length > 0;
 const state = {
   clock: 0, playing: frames > 1, loop: true, speed: 1, first: 0, end: frames - 1, turn: 0.5, rise: 0.16, zoom: 1,
-  q: null,  // of the pose that is dragged; null while the clip shows
-  goals: new Map(),  // by handle: where it was dragged
+  q: null,  // joint values of the dragged pose; null while the clip is shown
+  goals: new Map(),  // by handle: the position to which it was dragged
   stays: [],  // joints that keep their place: {row, place, turn}
   balance: null, liked: null, blend: null, dragged: null,
 };
@@ -23,7 +23,8 @@ async function unpacked() {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// The numbers of an array, by rows: bytes of equal weight and then columns stand together, as differences of rows.
+// Unpack the numbers of an array, row by row. They are stored by byte (lowest first), then by column, as differences of
+// rows.
 function numbers(raw, id) {
   const { at, bytes, rows, columns, differences } = data.arrays[id], count = rows * columns;
   const out = bytes === 1 ? new Uint8Array(count) : bytes === 2 ? new Uint16Array(count) : new Uint32Array(count);
@@ -81,7 +82,7 @@ async function surfaceOf() {
   } };
 }
 
-// The same triangles with one vertex for each pair of vertex and texture coordinate.
+// Return the same triangles with a separate vertex for each pair of vertex and texture coordinate.
 function seamed(arrays, corners) {
   const known = new Map(), from = [], uv = [], faces = new Uint32Array(arrays.faces.length);
   for (let i = 0; i < faces.length; i++) {
@@ -132,7 +133,7 @@ function marksOf() {
   for (let k = 0; k < count; k++) pieces.ball(colour);
   if (rows > 2) for (let k = 0; k < count; k++) {
     const points = Array.from({ length: rows }, (_, r) => marked(r, k)), gap = (a, b) => Math.hypot(...minus(a, b));
-    if (gap(points[rows - 1], points[0]) < 1.5 * gap(points[rows - 1], points[rows - 2])) points.push(points[0]);  // it is closed
+    if (gap(points[rows - 1], points[0]) < 1.5 * gap(points[rows - 1], points[rows - 2])) points.push(points[0]);  // closed path
     pieces.tube(points, 0.0022 * size, soft);
   }
   const moves = drawing.moves(pieces.count), radius = 0.014 * size;
@@ -225,7 +226,7 @@ function grab(k) {
   state.goals.set(k, state.goals.get(k) || at(body.frames(state.q), handles[k].row));
 }
 
-// The centre of mass stays over the feet; where a clip leaves them, as in a stride, also where it was.
+// The centre of mass stays over the feet, or between them and its place in the clip, which may be outside in a stride.
 function balanceOn(frames) {
   if (!state.stays.length || !solver.mass) return null;
   const across = [ahead, side], flat = p => across.map(v => dot(v, p) / size), wide = 0.018, points = [flat(solver.center(frames))];

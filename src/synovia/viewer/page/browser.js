@@ -1,17 +1,16 @@
-// What a page does in the browser and viser does not: textures, keys, names of controls, dropped files. It may run many
-// times.
+// Features of a page that viser lacks: textures, keys, names of controls, dropped files. The script may run many times.
 (() => {
   if (window.synovia) return;
 
-  const shared = window.synoviaShared; // found by serving/tab.js
+  const shared = window.synoviaShared; // internals of viser's client, from serving/tab.js
 
-  // viser 1.1 leaves null in this table when a mesh goes, and then calls the mesh's parent: the whole page breaks when a
-  // skinned mesh is removed. A table that says undefined where it has null is what it expects.
+  // viser 1.1 sets this table's entry of a removed mesh to null, but expects undefined: the whole page breaks when a
+  // skinned mesh is removed. So the table is replaced by one that gives undefined for null.
   if (shared)
     shared.nodeRefFromName = new Proxy(shared.nodeRefFromName, { get: (table, name) => table[name] ?? undefined });
-  // For viser's client, an update of a control that was removed is an error. Such updates come, and are dropped here: in
-  // each frame the client removes controls first and updates the others at the end, and on the server one thread may
-  // update a control while another removes it.
+  // In viser's client, an update of a removed control is an error, so such updates are dropped here. They occur because
+  // the client first removes controls in each frame and updates others at its end, and because one thread of the server
+  // may update a control while another removes it.
   const queue = shared?.messageQueue;
   const gone = new Set();
   const isLate = ({ type, uuid }) => type === "GuiUpdateMessage" && gone.has(uuid);
@@ -25,12 +24,12 @@
     };
   window.synovia = { nodes: shared?.nodeRefFromName };
 
-  // Textures and colours of vertices, which viser's meshes do not take: scene/paint.py leaves them in hidden elements.
+  // Textures and vertex colours, which viser's meshes do not support: scene/paint.py puts them into hidden elements.
   const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const textures = {}; // by name
   const linear = (value) => Math.pow(value, 2.2);
 
-  // three.js's own classes are found on objects that it has made: a skeleton's, those of many meshes in one, shadows.
+  // three.js's texture class is taken from an existing texture: of a skeleton, of instanced meshes, or of shadows.
   const textureClass = (mesh) => {
     let top = mesh;
     while (top.parent) top = top.parent;
@@ -59,8 +58,8 @@
     return textures[name] ?? null;
   };
 
-  // A corner of a triangle has texture coordinates of its own, so each triangle gets three vertices of its own. They
-  // keep the normals, so that the surface stays smooth across the seams of the texture.
+  // Each corner of a triangle has its own texture coordinates, so triangles get separate vertices. These keep the
+  // normals, so that the surface stays smooth across the seams of the texture.
   const unfold = (geometry, corners, steps) => {
     const index = geometry.index.array;
     for (const name of Object.keys(geometry.attributes)) {
@@ -75,7 +74,7 @@
     geometry.setIndex(null);
   };
 
-  // Returns false while the mesh, or what it needs, is not there yet.
+  // Paint a mesh; return false if the mesh or the texture class does not exist yet.
   const paint = (element) => {
     const { node, vertices, faces, image, tint, steps } = JSON.parse(element.dataset.mesh);
     const mesh = shared?.nodeRefFromName[node]?.children.find((one) => one.isMesh && one.geometry.index);
@@ -115,7 +114,7 @@
   // Keys: viser's commands listen at the document's element, its camera at the document.
   // - A control that has the focus keeps the keys that it uses itself: blank, Enter, Tab and arrows.
   // - Arrows move a target, so they do not reach the camera; with Ctrl they do.
-  // - A key that is held down repeats arrows and undo, and nothing else.
+  // - Of the keys that are held down, only arrows and undo repeat.
   // - Escape gives the focus back to the scene, and so does a control that a mouse has clicked, unless it takes text:
   //   the next blank plays the clip and does not click the control again.
   const own =
@@ -145,7 +144,7 @@
     true,
   );
 
-  // Names of controls: viser writes a label beside an input, but does not tie the two together.
+  // Names of controls for screen readers: viser shows a label next to an input, but does not link them.
   const icons = {
     "tabler-icon-list-search": "List of commands",
     "tabler-icon-adjustments": "Settings of the connection",
@@ -187,7 +186,7 @@
       put(panel, "aria-label", "Controls");
     }
   };
-  // The tree of joints. What is found is shown with all above it; Enter selects the first joint that is found.
+  // The tree of joints. A search shows the matching joints with their ancestors; Enter selects the first match.
   const plain = (text) => text.toLowerCase().replace(/[\s_.:-]+/g, "");
   const search = (tree) => {
     const words = plain(tree.querySelector("input").value);
@@ -201,7 +200,7 @@
       fold.open = words ? below : fold.dataset.first === "true";
     }
   };
-  // What is chosen goes into a hidden text field; its last number makes each choice a change.
+  // The chosen joint goes into a hidden text field; a last number makes each choice a change.
   let choices = 0;
   const report = (uuid, ...numbers) => {
     const value = [...numbers, ++choices].join(" ");
@@ -211,7 +210,7 @@
   document.body.addEventListener("click", (e) => {
     const button = e.target.closest?.(".synovia-tree button");
     if (!button) return;
-    e.preventDefault(); // of the fold around it
+    e.preventDefault(); // of the enclosing fold, which would open or close
     choose(button);
   });
   document.body.addEventListener("input", (e) => e.target.matches?.(".synovia-tree input") && search(e.target.parentElement));
@@ -221,7 +220,7 @@
     const found = [...e.target.parentElement.querySelectorAll("button")].find((one) => plain(one.textContent).includes(words));
     if (found && words) choose(found);
   });
-  // The time line, whose data the page leaves in hidden elements. Actions go into hidden text fields.
+  // The time line: the page puts its data into hidden elements; actions go into hidden text fields.
   const dock = document.createElement("div");
   document.body.append(dock);
   const timeline = new TimeLine(dock, (name, ...given) => {
@@ -229,7 +228,7 @@
     const uuid = fields.split(" ")[slow.split(" ").includes(name) ? 1 : 0];
     shared?.sendMessage({ type: "GuiUpdateMessage", uuid, updates: { value: JSON.stringify([++choices, name, ...given]) } });
   });
-  // The camera is moved with the body by displacements from its first place, which are 0 at first on each page.
+  // The camera moves with the body, by displacements from its first position, which begin at 0 on each page.
   let [followed, place] = ["", [0, 0, 0]];
   const followBody = (text = "") => {
     const [control, body] = [shared?.cameraControl, shared?.nodeRefFromName["/body"]];
@@ -287,7 +286,7 @@
     const [frame, playing] = now.split(" ").map(Number);
     timeline.at(frame, playing === 1);
   };
-  // Arrow keys go to what was used last: the time line, or the targets in the scene.
+  // Arrow keys go to the part that was used last: the time line, or the targets in the scene.
   let inScene = false;
   window.addEventListener("pointerdown", (e) => {
     if (e.target.closest?.("canvas")) inScene = true;
@@ -337,7 +336,7 @@
     searches = asked;
     if (searches !== "0") openTree(20);
   };
-  // viser reports a file as uploaded even if the page refuses it: the message of the page takes the place of this text.
+  // viser reports a file as uploaded even if the page refuses it, so the page's message replaces this report.
   const answerUploads = () => {
     const status = document.querySelector(".synovia-status");
     for (const box of document.querySelectorAll(".mantine-Notification-description")) {
@@ -375,12 +374,12 @@
     input.files = one.files;
     input.dispatchEvent(new Event("change", { bubbles: true }));
   };
-  // A click folds a long message, or unfolds it.
+  // A click folds or unfolds a long message.
   document.addEventListener("click", (event) => {
     event.target.closest?.(".synovia-status > div")?.toggleAttribute("data-folded");
   });
-  // A person hears at once that a file is too large. Others go in parts as fast as the server takes them from a browser:
-  // viser sends them without a pause, and the server would end the connection.
+  // A file that is too large is refused at once. Other files are sent in parts, as fast as the server accepts data from
+  // a browser: viser would send them without a pause, and the server would close the connection.
   const tell = (text) => {
     for (const old of document.querySelectorAll(".synovia-notice")) old.remove();
     const box = Object.assign(document.createElement("div"), { className: "synovia-notice", textContent: text });

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from synovia.errors import SynoviaError
 from synovia.viewer.page.style import reading_time
 
-_PATIENCE: Final = 1.0  # seconds that a slow action waits for the one before
+_PATIENCE: Final = 1.0  # seconds that a slow action waits for the previous one
 
 Event = Literal["update", "click", "upload", "trigger"]
 

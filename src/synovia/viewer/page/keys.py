@@ -29,7 +29,7 @@ _STEPS: Final = (
     ("Frame before", "pageup", -1),
     ("Next frame", "pagedown", 1),
 )
-# key, modifier, index of the view axis, and sign, by direction
+# by direction: key, modifier, index of the view axis, and sign
 _ARROWS: Final = {
     "right": ("arrowright", "", 0, 1.0),
     "left": ("arrowleft", "", 0, -1.0),
@@ -218,8 +218,8 @@ class Keys:
 def _turn(axis: int, angle: float, axes: tuple[Array, Array, Array]) -> Array:
     """Return the rotation, (3, 3), of an arrow key.
 
-    Right and left rotate about the up axis, up and down about the view's right axis, away and nearer about the line of
-    sight.
+    Keys for right and left rotate about the up axis, for up and down about the view's right axis, for away and nearer
+    about the line of sight.
     """
     from scipy.spatial.transform import Rotation
 

@@ -89,7 +89,7 @@ class Page:
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.body.given.meters_per_unit)
         self.message = Message(self.wake, host.folder)
-        self._updates: list[float] = []  # times at which to update the text without a change
+        self._updates: list[float] = []  # times to update the text even if nothing changed
         self._last = 0.0  # time of the last update of the text
         self._status_text = ""
         self._searches = 0  # number of searches for a joint in the tree

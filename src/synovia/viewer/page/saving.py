@@ -33,7 +33,7 @@ from synovia.viewer.editing.state import State
 RATE: Final = 30.0  # frames per second of a recording
 _MOST: Final = 30 * 60 * 10  # largest number of frames of a recording: ten minutes
 _RIGID: Final = "Animated scale was not kept: the saved motion has rigid bones."
-_LONGEST: Final = 40  # largest factor on the number of frames when a slowed clip is saved
+_LONGEST: Final = 40  # a slowed clip is saved with at most this many times its frames
 
 
 class Files:
@@ -162,7 +162,7 @@ class Files:
         return "\n".join(lines)
 
     def solved_clip(self, recorded: Sequence[Array]) -> Motion:
-        """Return the motion of a page: the recording, else the clip with its layers, else two frames of the pose.
+        """Return the motion to save: the recording, else the clip with its layers, else two frames of the pose.
 
         Args:
             recorded: Recorded joint values, each (nq,), 30 frames per second.
@@ -193,7 +193,7 @@ class Files:
         return self._state.play.motion
 
     def endings(self) -> dict[str, str]:
-        """Return the endings of the motion files that can be written, by a label with the name of the format."""
+        """Return the file extensions of the motion formats that can be written, by label of the format."""
         source = self._state.given.source
         out: dict[str, str] = {}
         for fmt in formats():
@@ -204,7 +204,7 @@ class Files:
         return {**out, "film (.mp4)": ".mp4"}
 
     def losses(self, ending: str) -> tuple[bool, str]:
-        """Return whether a motion file with this ending lacks something of the clip, and what it lacks or keeps."""
+        """Return whether a motion file with this extension loses data of the clip, and what it loses or keeps."""
         if ending == ".mp4":
             return True, "A film shows the clip and keeps no joints."
         fmt, state = writer_of(Path(f"motion{ending}"))[0], self._state
@@ -250,7 +250,7 @@ def _changed(settings: Solver) -> dict[str, Any]:
 
 
 def _start_values(pose: Pose) -> list[str]:
-    """Return the joint values that differ from rest as entries of a dictionary, without those of mimic joints."""
+    """Return joint values that differ from rest, mimic joints excepted, as the text of dictionary entries."""
     skeleton, rest = pose.skeleton, pose.skeleton.rest_pose()
     out: list[str] = []
     for row, joint in enumerate(skeleton.joints):

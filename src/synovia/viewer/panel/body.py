@@ -28,7 +28,7 @@ from synovia.viewer.scene.skin import SHOWN
 
 _HELD: Final = "Targets below a joint move with it. Other goals, such as balance, may move it a little."
 _NO_POSE: Final = "(none)"
-_FEW: Final = 16  # largest number of hinges and slides that all have sliders; with more, one joint has sliders
+_FEW: Final = 16  # with more hinges and slides than this, only the selected joint has sliders
 
 
 class BodyTab(Tab):

@@ -155,7 +155,7 @@ class ClipTab(Tab):
             self.page.notify(f"Solving layers: {100 * done // of} %")
 
     def _set_every(self, values: tuple[float, ...]) -> None:
-        """Set the frames from one pose of the onion skin to the next."""
+        """Set the number of frames between poses of the onion skin."""
         self.page.scene.onion.every = int(above_zero("frames", float(whole("frames", values[0]))))
         self.page.redraw()
 

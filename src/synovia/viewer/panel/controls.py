@@ -68,7 +68,7 @@ def above_zero(what: str, value: float) -> float:
     """Return a finite number above 0.
 
     Raises:
-        InputError: If the number is not.
+        InputError: If the number is not finite or not above 0.
     """
     if not (math.isfinite(value) and value > 0.0):
         raise InputError("expected a finite number above 0", where=what, value=value)

@@ -96,7 +96,7 @@ class GoalsTab(Tab):
         self.select(self.page.selected)
 
     def _handles(self) -> None:
-        """Add the settings of arrows and rings."""
+        """Add controls for the drag handles."""
         gui, handles = self.gui, self.page.scene.handles
         self._axes = gui.add_dropdown("Axes", _AXES, hint="Axes of arrows and rings: of the joint or of the world (X).")
         self.connect(self._axes, self._set_axes)

@@ -22,7 +22,7 @@ _HELP: Final = (
     " this frame. Then drag the bar of the layer, its ends, or its fades."
 )
 _OTHER: Final = "other joints"
-_AWAY: Final = 0.05  # distance that the body goes during a layer and that is reported, fraction of its size
+_AWAY: Final = 0.05  # fraction of the body's size: if the body travels farther during a layer, the tab says so
 _SHOWN: Final = 3  # largest number of shown findings
 
 

@@ -49,7 +49,7 @@ def tree_html(skeleton: Skeleton, names: dict[int, str], uuid: str) -> str:
 
 
 def _branch(skeleton: Skeleton, names: dict[int, str], rows: list[int]) -> list[str]:
-    """Return the items of joints and of all joints below them.
+    """Return the HTML list items of joints and of all joints below them.
 
     The function uses no recursion, because chains may have thousands of joints.
     """

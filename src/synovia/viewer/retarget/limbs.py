@@ -84,6 +84,6 @@ def _middle(positions: Array, body: Body, parts: Sequence[str]) -> Array:
 
 
 def _between(skeleton: Skeleton, start: int, end: int) -> list[int]:
-    """Return the rows of the bones from the joint where the branches of ``start`` and ``end`` part, down to ``end``."""
+    """Return the rows of the bones from the last common ancestor of ``start`` and ``end`` down to ``end``."""
     path, other = ancestors(skeleton.parents, end), set(ancestors(skeleton.parents, start))
     return [row for row in path if row not in other]

@@ -206,7 +206,7 @@ class RetargetPage:
                 label.position = ((2 * way - 1) * aside, -0.06 if not self.overlaid else -0.06 - 0.12 * way, 0.35)
 
     def _shares(self, outcome: Outcome) -> dict[int, float]:
-        """Return the current error share (0 for fair, 1 for bad) of each bone of the target, by the row at its end."""
+        """Return the current error of the target's bones, from 0 (fair) to 1 (bad), by the row at a bone's end."""
         added = 0 if outcome.answer is None else len(outcome.answer.motion.skeleton) - len(self.transfer.target)
         out: dict[int, float] = {}
         for limb in outcome.limbs:

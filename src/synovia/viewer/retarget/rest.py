@@ -51,7 +51,7 @@ def _bone(pose: Pose, row: int) -> Array:
 
 
 def pose_of(skeleton: Skeleton, frames: Array) -> Pose:
-    """Return the pose whose joints have the orientations, relative to their parents, of the given frames.
+    """Return the pose in which each joint has the orientation relative to its parent that given frames have.
 
     A hinge takes only the rotation about its axis, within its limits.
 

@@ -163,7 +163,7 @@ def ahead_of(skeleton: Skeleton) -> Array:
 
 
 def axes_of(skeleton: Skeleton) -> Array:
-    """Return the rotation (3, 3) from body axes (x left, y up, z ahead) to the world, from the axes of its file."""
+    """Return the rotation (3, 3) from body axes (x left, y up, z ahead) to the world, using the file's axes."""
     up, ahead = find_up(skeleton).vector, ahead_of(skeleton)
     left = np.cross(up, ahead)
     return np.stack([left, up, np.cross(left, up)], axis=1)

@@ -18,13 +18,13 @@ from synovia.viewer.serving.view import Aim
 _SIZE: Final = 1.7  # size of a body with an unknown or unusual unit, scene units
 _HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body with a size in this range is shown in metres
 _VIEW: Final = 0.8  # vertical field of view, radians; a wider field would distort near parts
-_GLANCES: Final = 12  # number of poses of a clip that the first view must show
+_GLANCES: Final = 12  # number of poses of a clip that determine the first view
 _TILT: Final = 1e-3  # tilt of the view from above, so that the front of the body is at the bottom
 _FILLED: Final = 0.9  # largest fraction of the width and height (on a phone, of the upper half) that joints fill
 _PHONE: Final = 0.7  # ratio of width to height; a page with a smaller ratio is treated as a phone
-_LEVEL: Final = 0.2  # smallest level part of the unit vector between the legs that shows where a body faces
-_ASIDE: Final = (0.0, 30.0, -30.0, 60.0, -60.0, 90.0, -90.0, 135.0, -135.0, 180.0)  # degrees; tried in this order
-_CLEAR: Final = 0.03  # distance of obstacles from the line of sight, fraction of the body's size
+_LEVEL: Final = 0.2  # least horizontal part of the unit vector between the legs for which it shows where a body faces
+_ASIDE: Final = (0.0, 30.0, -30.0, 60.0, -60.0, 90.0, -90.0, 135.0, -135.0, 180.0)  # degrees: turns tried, in order
+_CLEAR: Final = 0.03  # smallest distance of obstacles from the line of sight, fraction of the body's size
 _SLACK: Final = 0.1  # distance that a body may go before the camera follows, fraction of its size
 
 
@@ -38,7 +38,7 @@ def scene_scale(state: State) -> float:
 
 
 def facing(skeleton: Skeleton, positions: Array) -> Array:
-    """Return the level unit vector, (3,), that a body faces: as its legs stand, else as at rest.
+    """Return the horizontal unit vector, (3,), that a body faces, from the positions of its legs, else as at rest.
 
     Args:
         skeleton: The given skeleton.
@@ -64,7 +64,7 @@ def first_aim(state: State) -> Aim:
 def viewpoint(state: State, aspect: float) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera in front of the whole body, scene units.
 
-    The camera follows the body, so it shows all poses of the clip, but not where they go.
+    The camera follows the body, so all poses of the clip must fit into the view, but not the path of the body.
 
     Args:
         state: The state.
@@ -83,7 +83,7 @@ def viewpoint(state: State, aspect: float) -> tuple[Array, Array]:
 def unhidden(
     state: State, positions: Array, aspect: float, way: Array, body: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the camera of ``seen_from``, turned about the body if an obstacle would hide it."""
+    """Return the camera of ``seen_from``, turned about the body if an obstacle would hide the body."""
     up, scale = find_up(state.given).vector, scene_scale(state)
     first = None
     for angle in _ASIDE:
@@ -99,7 +99,7 @@ def unhidden(
 
 
 class Leash:
-    """The point that the camera follows: it stays while the body moves a little, and goes along when it goes away.
+    """The point that the camera follows: it stays while the body moves a little, and follows a body that goes away.
 
     Args:
         size: Size of the body, scene units.
@@ -116,7 +116,7 @@ class Leash:
         self.moved = np.zeros(3)
 
     def begin(self) -> None:
-        """Follow from the next pose on, which the camera now shows."""
+        """Restart at the next pose, which the camera already shows."""
         self._behind = None
 
     def pull(self, positions: Array) -> None:

@@ -1,4 +1,4 @@
-"""What stands against missed goals, in one browser's scene."""
+"""Lines and labels in one browser's scene that show why goals are missed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Causes:
         self._shown: Sequence[Cause] = ()
 
     def show(self, causes: Sequence[Cause]) -> None:
-        """Show causes in place of those before."""
+        """Show causes, and remove the previous ones."""
         if not (causes or self._shown):
             return
         self._shown = causes

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _WALL: Final = 0.3  # opacity of pieces of half-spaces
-_MANY: Final = 200  # with more obstacles than this, those of one colour are one mesh; few meshes are drawn faster
+_MANY: Final = 200  # with more obstacles than this, one mesh has all obstacles of a colour, which is faster to draw
 
 
 class Obstacles:

@@ -21,7 +21,7 @@ from synovia.viewer.scene.handles import Handles, dragged_to, move_node
 
 _SIZE: Final = 0.2  # size of the gizmo, as a fraction of the body's size
 _ABOVE: Final = 0.05  # height of the name above the joint, as a fraction of the body's size
-_OCTANTS: Final = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))  # signs of axes that stay right-handed
+_OCTANTS: Final = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))  # signs of the axes that keep these right-handed
 
 
 @dataclass(slots=True, eq=False)

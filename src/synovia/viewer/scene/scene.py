@@ -39,7 +39,7 @@ from synovia.viewer.scene.targets import SNAPS, Ranges, Targets
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-_UNDER: Final = 0.55  # relative size of joints hidden below an opaque surface
+_UNDER: Final = 0.55  # relative size of joint balls inside an opaque surface
 _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # planes perpendicular to x, y, z
 _SEGMENTS: Final = 4000  # largest number of line segments for limits, because each frame sends all of them
@@ -82,7 +82,7 @@ class Scene:
         self._rims: dict[int, Array] = {}
         self.handles = Handles(first_length(session.body.size, session.body.given.meters_per_unit))
         canvas = Canvas(client, self.theme, self.scale, self.size, self._up, session.state.touch)
-        # parents of all that is not part of the body, and is hidden while the clip plays
+        # scene nodes above all that is not part of the body; hidden while the clip plays
         self._aids = [client.scene.add_frame(f"/{name}", show_axes=False) for name in _AIDS]
         self.targets = Targets(canvas, session.goals, session.hand, self.handles, on_select)
         self.rings = Rings(canvas, session.body, session.hand, self.handles)
@@ -95,7 +95,7 @@ class Scene:
             self._obstacles = Obstacles(client, look.world, self.theme, self.scale, self._up)
             self._obstacles.on_drag(self._on_obstacle)
         self._moved = session.obstacles
-        self._grabbed: Array | None = None  # displacement from the pointer to the dragged obstacle
+        self._grabbed: Array | None = None  # offset of the dragged obstacle from the pointer
         self._make_floor(positions)
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints

@@ -26,7 +26,7 @@ _Set = Callable[[int, Array], None]
 _NUMBERS: Final = count(1)  # numbers for the names of the surfaces that this process shows
 SHOWN: Final = ("surface", "both", "bones")
 _QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # message queue of a mesh; no public name in viser
-_TRANSLUCENT: Final = 0.45  # opacity for which the bones are visible inside
+_TRANSLUCENT: Final = 0.45  # opacity of the surface when the bones inside are shown
 _RIGID: Final = 0.999  # weight above which a vertex follows a single joint
 _STILL: Final = 1e-5  # scene units, and quaternion components: smaller motions of a bone are not sent
 

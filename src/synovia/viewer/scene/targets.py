@@ -61,7 +61,7 @@ class Targets:
         self._select = on_select
         self._balls: dict[int, Any] = {}
         self._ghosts: dict[int, Any] = {}
-        self._grab: dict[str, tuple[int, Array, Array]] = {}  # key, displacement from the pointer, start position
+        self._grab: dict[str, tuple[int, Array, Array]] = {}  # goal key, offset from the pointer, start position
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, str, str] | None = None
         self._held: tuple[Array, Array, Array] | None = None  # axes, position and rotation at the start of a drag
@@ -71,7 +71,7 @@ class Targets:
         self._label = self._nodes.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
     def show(self, frame: Frame, *, hidden: bool = False) -> None:
-        """Show the targets of a frame, or hide what is not below their parent in the scene."""
+        """Show the targets of a frame; with ``hidden``, hide the parts that no hidden parent node hides."""
         if hidden:
             if self._balls.keys() != {editor.key for editor in frame.editors}:
                 self._show_editors(frame)  # so that they are there when playback stops

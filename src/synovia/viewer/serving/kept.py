@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 
 _MOST: Final = 6  # largest number of tabs whose work is kept
 _LONGEST: Final = 80  # largest number of characters of the name of a tab
-_PATIENCE: Final = 2.0  # seconds to wait for the name of a tab, if there is work that may be its own
+_PATIENCE: Final = 2.0  # seconds to wait for the name of a tab, if the kept work may belong to it
 _UUID: Final = attrgetter("_impl.uuid")
 
 Work = TypeVar("Work")
@@ -55,7 +55,7 @@ class Visitor:
         client.gui.add_html(f'<style onload="{script}"></style>')
 
     def wait(self, seconds: float) -> str:
-        """Return the name, for which this waits at most some seconds; empty if it is unknown."""
+        """Wait for the name, at most some seconds, and return it; empty if it is unknown."""
         self._known.wait(seconds)
         with self._lock:
             self._waited = not self.name
@@ -63,7 +63,7 @@ class Visitor:
 
 
 class Kept(Generic[Work]):
-    """The work of tabs that have left, by the name of the tab; of many, the oldest is dropped."""
+    """The work of closed tabs, by the name of the tab; beyond ``_MOST`` tabs, the oldest work is dropped."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -85,5 +85,5 @@ class Kept(Generic[Work]):
             return self._work.pop(name, None)
 
     def returned(self, visitor: Visitor) -> Work | None:
-        """Return the work of the tab of a browser, whose name may still be on its way; None if there is none."""
+        """Wait for the name of a browser's tab, and return the tab's work; None if there is none."""
         return self.take(visitor.wait(_PATIENCE if self._work else 0.0))

@@ -41,7 +41,7 @@ BYTES: Final = (2.0**22, 2.0**24)  # bytes of messages; the burst is the size of
 _PAGES: Final = 12  # largest number of connected browsers; each has its own solver
 _ERRORS: Final = (0.2, 5.0)  # rate and burst of printed errors
 _CONNECTIONS: Final = (1.0, 30.0)  # rate and burst of new connections
-_PENALTY: Final = 15.0  # tokens of new connections that a misbehaving connection costs, to slow down floods
+_PENALTY: Final = 15.0  # tokens that a misbehaving connection takes from the bucket of new connections
 _PRINTED: Final = 160  # largest number of printed characters of an error message
 _CONTROL: Final = 8  # WebSocket operation codes from here on are control frames: close, ping, pong
 

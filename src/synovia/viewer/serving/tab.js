@@ -1,5 +1,5 @@
-// Finds what viser's client keeps to itself, and tells the page which tab of the browser this is, so that the tab finds
-// its work again after a reload. It may run many times.
+// Finds internals of viser's client, and reports the name of this browser tab, so that the tab finds its work again
+// after a reload. The script may run many times.
 (() => {
   // viser's table of the nodes of the scene: three.js objects by name.
   const findShared = () => {

@@ -100,7 +100,7 @@ class Opening:
         give: Creates the page of a browser from its client, session and host.
         aim: Returns the initial camera of a session.
         notes: Sentences about ignored parts of the model's file, missing parts of the surface, and the clip's ends.
-        dark: Whether the pages start dark; None as chosen for the view.
+        dark: Whether the pages start dark; None for the setting of the view.
     """
 
     make: Callable[[], Any]
@@ -153,8 +153,8 @@ class View:
         self.pages: dict[int, Any] = {}
         self._here: dict[int, Visitor] = {}  # connected browsers, with or without a page
         self._lock = threading.Lock()  # held to change ``pages`` or ``_here``
-        self._work: dict[int, Opening] = {}  # openings that show the work of connected browsers again
-        self._kept = Kept[Opening]()  # those of browsers that have disconnected
+        self._work: dict[int, Opening] = {}  # for each connected browser, functions that create its page again
+        self._kept = Kept[Opening]()  # the same for disconnected browsers
         # browsers, and their openings or None for the first page; None ends the thread
         self._waiting: queue.SimpleQueue[tuple[Any, Opening | None] | None] = queue.SimpleQueue()
         self._stopped = threading.Event()

@@ -56,7 +56,7 @@ class ClipTimeLine(Tab):
         self._line = TimeLine(self.gui, self.page.message, quick, again)
 
     def _again(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        """Return an action on a layer, after which the time line is shown again, also if the action was refused."""
+        """Return the action, but showing the time line again after each call, also if the action was refused."""
 
         def act(number: int, *others: Any) -> None:
             self._state = None
@@ -87,7 +87,7 @@ class ClipTimeLine(Tab):
         self.page.redraw()
 
     def _part(self, row: int) -> Part:
-        """Return the part of the body of a row of keys.
+        """Return the part of the body whose keys a row of the time line shows.
 
         Raises:
             InputError: If there is no such row.
@@ -160,7 +160,7 @@ class ClipTimeLine(Tab):
         }  # fmt: skip
 
     def _keys(self) -> list[dict[str, Any]]:
-        """Return a row of keys of the whole body, and rows of the selected limb and of limbs with keys of their own."""
+        """Return rows of keys: of the whole body, of the selected limb, and of limbs with separate keys."""
         keys = self._animation.play.keys
         parts: dict[str, Part] = {_BODY: None} if keys else {}
         frames: dict[str, list[int]] = {}

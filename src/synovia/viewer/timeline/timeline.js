@@ -1,5 +1,5 @@
 // The time line of a clip: transport, ruler, and rows of layers, keys, contacts of feet, findings and curves. A page
-// gives it data, see timeline.py, and a function that takes each action of the user, a name and numbers or a text.
+// gives it data, see timeline.py, and a function that is called with the name and arguments of each action of the user.
 class TimeLine {
   static SHAPES = {
     first: "M2 3h2v10H2zM9 3v10L4.5 8zM14 3v10L9.5 8z",
@@ -20,10 +20,10 @@ class TimeLine {
   static SPEEDS = [0.25, 0.5, 1, 2, 4];
   static STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
   static SECONDS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
-  static WIDEST = 28; // pixels of a frame at most
+  static WIDEST = 28; // largest width of a frame, pixels
   static within = (value, low, high) => Math.min(Math.max(value, low), high);
 
-  // An element; names with a minus are attributes, and `id` is how it is found again when it is made anew.
+  // Make an element; names with a minus are attributes, and `id` identifies the element when it is replaced.
   static make(kind, { id, left, ...properties } = {}, ...children) {
     const out = document.createElement(kind);
     for (const [name, value] of Object.entries(properties)) name.includes("-") || name === "role" ? out.setAttribute(name, value) : (out[name] = value);
@@ -41,7 +41,7 @@ class TimeLine {
     this.zoom = 1;
     this.inSeconds = false;
     this.held = null; // what the pointer drags
-    this.quiet = 0; // time until which frames of the page are older than what the user chose
+    this.quiet = 0; // until this time, frames from the page are older than the user's choice
     root.classList.add("tl");
     root.setAttribute("role", "region");
     root.setAttribute("aria-label", "Time line");
@@ -123,7 +123,7 @@ class TimeLine {
 
   // --- keys
 
-  // Do what a key means, and return whether it means something.
+  // Run the action of a key, and return whether it has one.
   key(e) {
     if (!this.data || e.ctrlKey || e.metaKey || e.altKey) return false;
     const { first, end } = this.data;
@@ -183,7 +183,7 @@ class TimeLine {
     const found = focus.map((id) => [...this.sheet.querySelectorAll("[data-id]")].find((one) => one.dataset.id === id));
     (found[0] ?? found[1])?.focus({ preventScroll: true });
   }
-  // The page is at a frame.
+  // Show that the page is at a frame.
   at(frame, playing) {
     clearTimeout(this.late);
     const wait = this.quiet - performance.now();
@@ -269,7 +269,7 @@ class TimeLine {
   measure() {
     document.documentElement.style.setProperty("--tl-height", this.root.hidden ? "0px" : `${this.root.offsetHeight}px`);
   }
-  // Show a factor more or fewer frames around the current one; 0 shows all.
+  // Zoom by a factor around a frame; 0 shows all frames.
   scale(by, around = this.frame) {
     const x = this.slider.getBoundingClientRect();
     const at = x.left + (x.width * around) / Math.max(this.data.last, 1);
@@ -517,7 +517,7 @@ class TimeLine {
       const copies = (e) => (e.ctrlKey || e.metaKey || e.altKey ? 1 : 0);
       const put = (to, copy) => {
         const at = TimeLine.within(to, 0, this.data.last);
-        this.next = `key ${row} ${at}`; // has the focus when it is shown
+        this.next = `key ${row} ${at}`; // identifier of the key that gets the focus when it is shown
         if (at !== frame) this.act("key", row, frame, at, copy);
       };
       this.drags(mark, (to) => {

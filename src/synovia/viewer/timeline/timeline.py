@@ -53,7 +53,7 @@ class TimeLine:
         )
 
     def at(self, frame: float, *, playing: bool, moved: Array | None = None) -> None:
-        """Show the current frame, and move the camera by a displacement from its first place, (3,), scene units."""
+        """Show the current frame, and move the camera to ``moved``, (3,), from its first position, scene units."""
         place = "" if moved is None else " ".join([str(self._number), *(f"{value:.4f}" for value in moved.tolist())])
         text = f'<div hidden class="synovia-now" data-now="{frame:.3f} {int(playing)}" data-at="{place}"></div>'
         if self._now.content != text:
@@ -61,7 +61,7 @@ class TimeLine:
 
 
 def _act(actions: Actions, text: str) -> None:
-    """Call an action: a JSON list of a number that makes each text differ, the name, and arguments.
+    """Call the action in a JSON list: a number that makes each text unique, the action's name, and its arguments.
 
     Raises:
         InputError: If the text is no action.

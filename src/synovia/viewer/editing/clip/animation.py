@@ -28,7 +28,7 @@ from synovia.viewer.editing.history import History
 from synovia.viewer.editing.root import Rooted, rooted, without_root_values
 from synovia.viewer.editing.state import State
 
-_ROUNDING = 1e-12  # radians or length units: smaller changes are rounding errors; keys limit joints that they move
+_ROUNDING = 1e-12  # radians or length units: keys omit smaller changes, because they clamp joints that they move
 
 
 class Animation:
@@ -108,7 +108,7 @@ class Animation:
         """Play another clip, or no clip.
 
         Existing goals do not hold the clip in place: their targets follow the clip until they are moved. Goals of the
-        whole body are disabled until no clip is chosen.
+        whole body are disabled while a clip is chosen.
         """
         with self._state.lock:
             motion = None if number is None else self.clips[clip_number(self.clips, number, self.given.name)]
@@ -191,7 +191,7 @@ class Animation:
                 self._state.touch()
 
     def key(self, q: Array | None = None, *, step: bool = True) -> Key:
-        """Store a pose at the current frame as a key of the clip. It replaces layers that only hold this frame.
+        """Store a pose at the current frame as a key of the clip. It replaces layers that affect only this frame.
 
         Args:
             q: Joint values of the pose, (nq,) of the solved skeleton, clamped to their limits; None: the current pose.
@@ -294,7 +294,7 @@ class Animation:
         return Key(key.frame, left) if left else None
 
     def key_of(self, q: Array) -> Key:
-        """Return the key of the whole body at the current frame that gives the clip a pose, (nq,)."""
+        """Return a key of the whole body at the current frame, which gives the clip there the pose ``q``, (nq,)."""
         skeleton = self._state.skeleton
         change, still = change_between(skeleton, self._state.clip_values(self.play.time), q), no_change(skeleton)
         change = np.where(np.abs(change - still) < _ROUNDING, still, change)
@@ -316,7 +316,7 @@ class Animation:
             KeyCurves(self._state.skeleton, layer, still)
 
     def keys_without(self, key: Key, part: frozenset[int] | None) -> tuple[Key, ...] | None:
-        """Return all keys except one, or except its values for a part of the body; None if no keys are left."""
+        """Return all keys without one of them, or without its values for a part of the body; None if none are left."""
         left = self._without(key, part)
         others = (other for other in self.play.keys if other is not key)
         return (*others, *(() if left is None else (left,))) or None
@@ -364,5 +364,5 @@ class Animation:
 
 
 def _holds_only(layer: Layer, frame: int, count: int) -> bool:
-    """Return whether a layer holds only one frame of a clip with ``count`` frames, and has an effect."""
+    """Return whether a layer affects ``frame`` and no other frame of a clip with ``count`` frames."""
     return count > 1 and not layer.empty and layer.bounds(count) == (frame, frame)

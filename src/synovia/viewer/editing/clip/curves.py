@@ -22,10 +22,10 @@ _MOST: Final = 240  # largest number of points of a curve
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """One number of a joint over the frames of a clip, in degrees or length units.
+    """One component of a joint's value over the frames of a clip, in degrees or length units.
 
     Args:
-        name: Name of the number, such as ``"swing x"``; empty if the joint has only one number.
+        name: Name of the component, such as ``"swing x"``; empty if the joint has only one.
         values: Values with layers and keys, (n,).
         clip: Values of the clip itself, (n,).
         low: Lower limit; None if there is none.
@@ -91,14 +91,14 @@ def _edited(state: State, play: Play, frames: NDArray[np.int64]) -> Array:
 
 
 def _numbers(skeleton: Skeleton, row: int, q: Array) -> dict[str, float]:
-    """Return the numbers of a joint by name, in length units for a slide and in degrees otherwise."""
+    """Return the components of a joint's value by name (see ``Curve``), length units for a slide, else degrees."""
     if skeleton.joints[row].kind is Kind.SLIDE:
         return {"": float(q[skeleton.q_slice(row)][0])}
     return named_angles(Pose.trusted(skeleton, q), row)
 
 
 def _limits(skeleton: Skeleton, row: int, name: str) -> tuple[float | None, float | None]:
-    """Return the lower and the upper limit of one number of a joint, in the number's unit; None for a missing limit."""
+    """Return the lower and upper limit of a component (see ``Curve``), in its unit; None for a missing limit."""
     limit, kind = skeleton.joints[row].limit, skeleton.joints[row].kind
     if kind in (Kind.HINGE, Kind.SLIDE):
         factor = 180.0 / math.pi if kind is Kind.HINGE else 1.0

@@ -1,4 +1,4 @@
-"""Drags on a clip: each drag makes or changes a layer of the frame, whose pose is the one that ``sy.edit`` gives."""
+"""Drags on a clip: each drag makes or changes a layer at the current frame; ``sy.edit`` would give the same pose."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def drag_joint(state: State, row: int, q: Array) -> None:
     Args:
         state: The state.
         row: Row of the solved skeleton.
-        q: Joint values of the solved skeleton, (nq,), from which that of the joint is taken.
+        q: Joint values of the solved skeleton, (nq,), with the joint's value.
 
     Raises:
         InputError: If the clip is blended with another pose.
@@ -86,7 +86,7 @@ def moving_of(stack: EditStack, skeleton: Skeleton, row: int | None, reach: str)
         stack: The layers of the clip.
         skeleton: The skeleton of the clip.
         row: Joint of the goal; None for the whole body.
-        reach: One of ``REACHES``. A joint outside the upper body moves its limb, and a joint of the trunk the body.
+        reach: One of ``REACHES``. With ``UPPER``, a joint outside the upper body only moves its limb.
     """
     if row is None or reach == WHOLE:
         return None
@@ -113,7 +113,7 @@ def reach_of(stack: EditStack, skeleton: Skeleton, layer: Layer) -> str:
 
 
 def _ready(state: State, editor: int | None) -> Play:
-    """Return the clip at a whole frame, paused, without the drag of another goal, joint or frame."""
+    """Pause the clip at a whole frame, end the drag of another goal, joint or frame, and return the clip."""
     play = state.play
     if play.motion is None:
         raise InputError("no clip is chosen")
@@ -136,14 +136,14 @@ def _refused(state: State, error: SynoviaError) -> SynoviaError:
 
 
 def _new_layer(play: Play, name: str) -> Layer:
-    """Return a layer of the current frame that does nothing yet, with the usual fades."""
+    """Return a layer at the current frame that has no effect yet, with the usual fades."""
     fps = 1.0 if play.motion is None else play.motion.fps
     label = free_label(name, [layer.label for layer in play.all])
     return Layer(frames=(play.frame, play.frame), blend=max(round(FADE * fps), 1), name=label)
 
 
 def _layer_of_goal(play: Play, goal: Goal, skeleton: Skeleton) -> int | None:
-    """Return the index of the last layer that already holds such a goal at the current frame; None without one."""
+    """Return the index of the last layer with a goal of this class and joint at the current frame; None if none."""
     row = None if goal.joint is None else skeleton.locate(goal.joint)[0]
     for number, layer in reversed([*enumerate(play.all)]):
         pairs, (first, last) = layer.all_goals(), layer.bounds(0 if play.motion is None else len(play.motion))
@@ -156,5 +156,5 @@ def _layer_of_goal(play: Play, goal: Goal, skeleton: Skeleton) -> int | None:
 
 
 def _holds_pose(layer: Layer, frame: int) -> bool:
-    """Return whether a layer only changes joint values, at one frame."""
+    """Return whether a layer changes only joint values, and only at ``frame``."""
     return layer.relative and layer.frames == (frame, frame) and len(layer.keys) == 1 and not layer.all_goals()

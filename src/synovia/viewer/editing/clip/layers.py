@@ -1,4 +1,4 @@
-"""The layers of a page, below and above the keys: changes of a part of the clip that ``sy.edit`` applies."""
+"""The layers of a page, below and above the keys: changes that ``sy.edit`` applies to frames of the clip."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ClipLayers:
         goals: The goals, whose targets become layers.
 
     Attributes:
-        progress: Called with the frames done and all frames while layers are solved; None for no reports.
+        progress: Called with the number of solved frames and of all frames; None for no reports.
         chosen: Index of the selected layer.
     """
 
@@ -47,7 +47,7 @@ class ClipLayers:
         self._state, self._history, self._animation, self._goals = state, history, animation, goals
         self.progress: Progress | None = None
         self.chosen = 0
-        self._muted: dict[str, bool] = {}  # muting of the layers before one was soloed
+        self._muted: dict[str, bool] = {}  # whether layers were muted before ``solo``, by name
 
     @property
     def all(self) -> tuple[Layer, ...]:
@@ -136,7 +136,7 @@ class ClipLayers:
 
         Args:
             number: Index of the layer.
-            frames: First and last frame, both included. Keys move with the layer, and targets with one per frame.
+            frames: First and last frame, both included. Keys, and targets given frame by frame, move with the layer.
             blend: Number of frames of each fade.
             muted: Whether the layer has no effect.
             reach: The joints that the goals of the layer may move, one of ``REACHES``.
@@ -159,7 +159,7 @@ class ClipLayers:
         return reach_of(self._state.play.solver(), self._state.given, self._layer(number))
 
     def _moving(self, layer: Layer, reach: str) -> list[str | int] | None:
-        """Return the joints that the goals of a layer may move for a reach."""
+        """Return the joints that a reach lets the goals of a layer move; None for the whole body."""
         given, out = self._state.given, list[str | int]()
         for goal, _ in layer.all_goals():
             row = None if goal.joint is None else given.locate(goal.joint)[0]
@@ -177,7 +177,7 @@ class ClipLayers:
             relative: Whether the targets are relative to the clip.
 
         Raises:
-            InputError: If the layer has other targets or keys.
+            InputError: If the layer has keys, or other targets than one position or rotation for each joint.
         """
         layer = self._layer(number)
         with self._state.lock:
@@ -210,12 +210,12 @@ class ClipLayers:
 
     @property
     def soloed(self) -> int | None:
-        """Index of the layer that ``solo`` has chosen; None without one."""
+        """Index of the soloed layer, see ``solo``; None if there is none."""
         heard = [number for number, layer in enumerate(self.all) if not layer.muted]
         return heard[0] if self._muted and len(heard) == 1 else None
 
     def solo(self, number: int) -> None:
-        """Mute all layers except one; if they are, restore what was muted before."""
+        """Mute all layers except one; if it is soloed already, restore what was muted before."""
         self._layer(number)
         with self._state.lock:
             self._state.finish()
@@ -234,11 +234,11 @@ class ClipLayers:
         self._muted = {} if back else before
 
     def move(self, number: int, to: int) -> None:
-        """Move a layer to another place in the order of layers; with keys, they take a place as well.
+        """Move a layer to another place in the order of layers; the keys, if any, take one place.
 
         Args:
             number: Index of the layer.
-            to: Index of its new place, from the lowest one.
+            to: Index of its new place; 0 is the lowest.
 
         Raises:
             InputError: If there is no such layer or place.
@@ -259,7 +259,8 @@ class ClipLayers:
     def open(self, layers: Sequence[Layer]) -> None:
         """Replace the layers of the clip by the layers of a file.
 
-        The last layer that has the form and the name of keys becomes the keys, or the only layer with their form.
+        The last layer with the form (see ``is_keys``) and the name of keys becomes the keys. A single layer in a file
+        needs only the form.
 
         Raises:
             InputError: If no clip is chosen, or a layer does not fit it.
@@ -277,7 +278,7 @@ class ClipLayers:
             self._put(tuple(layers), (), empty)
 
     def own_values(self, values: Mapping[str | int, Array]) -> dict[str | int, Array]:
-        """Return values of joints without those of a root that the page has added.
+        """Return values by joint, without the joints of a root that the page has added.
 
         Raises:
             UnsupportedError: If the values move this root.

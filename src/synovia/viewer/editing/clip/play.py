@@ -27,7 +27,7 @@ NAME: Final = "keys"  # name of the layer of keys in files
 _NO_KEYS: Final = Layer(relative=True)
 FADE: Final = 0.5  # seconds over which a layer fades in before its first key and out after its last key
 
-_Found = tuple[KeyCurves, tuple[int, ...], Skeleton]  # curves of keys, rows of the joints that they move, and limits
+_Found = tuple[KeyCurves, tuple[int, ...], Skeleton]  # curves of keys, rows of joints that they move, body with limits
 
 
 @dataclass(slots=True)
@@ -48,8 +48,8 @@ class Play:
         above: Layers on top of the keys, in order.
         edited: The clip with all layers, and with the keys if there are layers on top of them; None if no layer has an
             effect.
-        lower: The clip with the layers below the keys; None if it is that of ``edited``.
-        layer: The keys: values of joints of the solved skeleton, each a change of the clip with the layers below.
+        lower: The clip with the layers below the keys; None if ``edited`` contains no more than these.
+        layer: The keys: for joints of the solved skeleton, changes of the clip with the layers below the keys.
         drag: The layer that is being dragged, which ``edited`` does not have yet; None without a drag.
         stack: Solves the layers; it keeps the results of layers that stay the same.
         paused: Keys of the goals that are disabled because a clip plays.
@@ -119,7 +119,7 @@ class Play:
         return next((key for key in self.keys if key.frame == frame), None)
 
     def advance(self, seconds: float) -> None:
-        """Advance the time by some seconds between the first and the last frame that play, where the clip may loop."""
+        """Advance the time by some seconds, from the first to the last frame that play; then loop or stop."""
         first, last = self.span
         if not self.playing or last <= first:
             return
@@ -138,7 +138,7 @@ class Play:
             self.time = first if ahead else last
 
     def solver(self) -> EditStack:
-        """Return what solves the layers of the clip."""
+        """Return the stack of edits that solves the layers of the clip."""
         if self.stack is None:
             if self.motion is None:
                 raise InputError("no clip is chosen")
@@ -187,7 +187,7 @@ class Play:
         Args:
             skeleton: The solved skeleton.
             frames: Frames of the clip, (n,), also fractional.
-            below: Joint values at these frames without keys, (n, nq); with them if layers are on top of the keys.
+            below: Joint values at these frames, (n, nq): before the keys, or after them if layers lie above.
         """
         found = self._found(skeleton)
         if found is None or self.above:
@@ -196,7 +196,7 @@ class Play:
         return with_changes(limited, below, curves.at(frames, below), moved)[0]
 
     def _found(self, skeleton: Skeleton) -> _Found | None:
-        """Return what the keys do; None without keys."""
+        """Return the curves of the keys, the joints that they move, and a body with limits; None without keys."""
         if not self.keys or self.motion is None:
             return None
         if self._curves is None or self._curves[0] is not self.layer or self._curves[1] is not skeleton:
@@ -207,7 +207,7 @@ class Play:
         return self._curves[2]
 
     def _limited(self, skeleton: Skeleton) -> Skeleton:
-        """Return the solved skeleton with the limits of ``sy.edit``, which are wide enough for the clip."""
+        """Return the skeleton with the limits that ``sy.edit`` uses: wide enough for the clip."""
         own = self.solver().body.skeleton
         if self.motion is None or own is self.motion.skeleton:
             return skeleton
@@ -277,7 +277,7 @@ class LayerDrag:
         return (*layers, *above)
 
     def pose(self) -> PoseOnClip:
-        """Return the pose of the frame; after an error, the pose before it."""
+        """Return the pose of the frame; after an error, the last pose before the error."""
         with self._lock:
             layer = self.layer
             if self._solved is None or self._solved[0] is not layer:
@@ -289,7 +289,7 @@ class LayerDrag:
             return self._solved[1]
 
     def _pose(self, layer: Layer) -> PoseOnClip:
-        """Solve the frame alone, if other frames do not affect it, or else all frames of the layer and those above."""
+        """Solve only this frame if other frames do not affect it, else all frames of this layer and of those above."""
         if self._alone and self._solver.single and layer.frames == (self.frame, self.frame):
             if layer.keys:
                 self._solver = self._stack.on_top(self._below, layer)

@@ -47,7 +47,7 @@ class Transport:
         self.go(min(max(play.frame + frames, play.first), play.end))
 
     def play(self, on: int | None = None) -> None:
-        """Play forwards (1) or pause (0); None for the other one."""
+        """Play forwards (1) or pause (0); None to switch between both."""
         play, _ = self._required()
         self._change(playing=not play.playing if on is None else bool(on), shuttle=abs(play.shuttle))
 
@@ -72,7 +72,7 @@ class Transport:
         self._change(shuttle=factor, playing=way != 0)
 
     def mark(self, *, last: bool) -> None:
-        """Let the current frame be the first or the last one that plays."""
+        """Make the current frame the first or the last frame that plays."""
         play, motion = self._required()
         if last:
             self._span(min(play.first, max(play.frame - 1, 0)), max(play.frame, 1))
