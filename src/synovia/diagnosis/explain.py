@@ -29,7 +29,7 @@ from synovia.text import counted, first_few
 
 _MOST_JOINTS = 6  # largest number of joint names in a sentence
 _LEANS = math.radians(25.0)  # smallest lean of the trunk that is reported, radians
-_PRESSED = 3.0  # number of tolerances: a pair counts as in contact if its gap exceeds the distance by less
+_PRESSED = 3.0  # tolerances: a pair counts as in contact if its gap exceeds the required distance by less
 _POSITION_ROWS = 3  # number of residual rows of a position
 _STALLED = "Stalled: no small step lowers the error."
 _SPENT = "Out of steps: the error was still decreasing. To continue, solve again from this pose."

@@ -420,8 +420,8 @@ class Motion:
         The mirror is the upright plane through the origin of the world that divides the body at rest into left and
         right (x = 0 for a body that faces z). Left and right are found by roles, names and rest positions. If the rest
         poses of the two sides differ, bones are mirrored, not joint values. If all bones of the rest pose lie along one
-        axis, as in no real body, the clip shows how joints are rotated about their bones. Joints on only one side keep
-        their values.
+        axis, rotations of joints about their bones are inferred from the clip. Joints on only one side keep their
+        values.
 
         Raises:
             UnsupportedError: If no part of the body is recognised on both sides.

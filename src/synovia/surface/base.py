@@ -17,7 +17,7 @@ Colour = tuple[int, int, int]
 
 PLAIN: Final[Colour] = (176, 186, 200)  # colour of surfaces without a colour, or with a texture that cannot be shown
 _RIGID: Final = 1e-3  # largest deviation of R Rᵀ from 1 in rigid bind frames, which may be products of float32 matrices
-_COVERS: Final = 0.5  # least fraction of the total bone length that the surface must cover to show the whole body
+_COVERS: Final = 0.5  # least fraction of the total bone length that a surface of the whole body covers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-RIDGE = 0.05  # of the least squares of ``smaller``
-LEAST = 0.05  # share of its own equation that a joint needs in order to shrink
-MOST_BOXES = 40_000_000  # for a map: some ten seconds
+RIDGE = 0.05  # ridge (regularization) of the least squares in ``smaller``
+LEAST = 0.05  # an interval shrinks only if its joint's coefficient in its own equation is at least this
+MOST_BOXES = 40_000_000  # largest number of boxes for a map: some ten seconds
 
 
 def ball(fixed: Array, kinds: Array, m: Array, w: Array) -> tuple[Array, Array, Array]:
@@ -28,8 +28,8 @@ def ball(fixed: Array, kinds: Array, m: Array, w: Array) -> tuple[Array, Array, 
 def taylor(fixed: Array, kinds: Array, m: Array, w: Array, D: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Return x (B, 3), A (B, 3, n), Q (B, 3, n (n + 1) / 2), and two bounds (B,), for boxes m ± w and speeds D (B, n).
 
-    At the joint values m + w u, with u from -1 to 1, the tip is x + A u, but for an error up to the first bound. It is
-    x + A u + Q v, but for the second bound, where v has the products of two elements of u.
+    At the joint values m + w u, with u from -1 to 1, the tip is x + A u, with an error up to the first bound. It is
+    also x + A u + Q v, with an error up to the second bound; v has the products of two elements of u.
     """
     T, x, axes, at = np.tile(np.eye(3), (len(m), 1, 1)), np.zeros((len(m), 3)), [], []
     for i, kind in enumerate(kinds):
@@ -50,7 +50,7 @@ def taylor(fixed: Array, kinds: Array, m: Array, w: Array, D: Array) -> tuple[Ar
 def smaller(boxes: Array, A: Array, b: Array, Q: Array, rests: Array) -> Array:
     """Return boxes (B, n, 2) without margins in which A u + Q v = b, of shape (B, 3 parts, ...), cannot hold.
 
-    See ``taylor``. The rests (B, parts, 3) are the distance that counts as near, and the two bounds of each part.
+    See ``taylor``. ``rests`` (B, parts, 3) has, for each part, the distance that counts as near, and the two bounds.
     """
     m, w, n = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2, boxes.shape[1]
     Y = np.linalg.solve(np.swapaxes(A, 1, 2) @ A + RIDGE * np.eye(n), np.swapaxes(A, 1, 2))
@@ -108,7 +108,7 @@ def excludes(fixed: Array, kinds: Array, limits: Array, targets: Array, near: Ar
 def out_of_lengths(fixed: Array, kinds: Array, limits: Array, target: Array, near: float) -> bool:
     """Return whether the target is farther than ``near`` from all points that the lengths of the links reach.
 
-    Each joint may turn what it carries in any direction. See ``excludes`` for the arguments, of the only part.
+    Each joint may turn the rest of the chain in any direction. The arguments are those of ``excludes``, for one part.
     """
     o, z, n = fixed[:, :, 3].copy(), fixed[:, :, 2], len(kinds)
     away, o[0] = np.linalg.norm(target - o[0]), 0  # distances count from the first joint
@@ -173,7 +173,7 @@ def covers(fixed: Array, kinds: Array, limits: Array, plane: Plane) -> bool:
 def excludes_by_map(
     chain: tuple[Array, Array, Array], k: int, target: Array, near: float, tokens: Array, plane: Plane
 ) -> bool:
-    """Return whether a map proves that the tip comes no nearer to the target; see ``excludes`` for the chain.
+    """Return whether a map proves that the tip stays farther than ``near`` from the target.
 
     Args:
         chain: (fixed, kinds, limits) of the only part.

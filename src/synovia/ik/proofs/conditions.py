@@ -17,8 +17,8 @@ from synovia.ik.proofs.search import Part, Parts
 from synovia.kernels.layout import GOAL_ROW, PARENT, PARTS, POSITION, ROTATION, TRANSLATION_COLUMN
 from synovia.model.geometry import Array, align_z
 
-LAST: Final = 1 << 20  # key of the joints that stand for the freedom of a goal at the end of a chain
-_ROUNDING: Final = 1e-12  # radians
+LAST: Final = 1 << 20  # key of the joints at the end of a chain that model the freedom of a goal
+_ROUNDING: Final = 1e-12  # radians: margin for rounding errors of angles
 _TOUCHING: Final = 2e-6  # length scales; an axis aims at any point nearer than half of this, see kernels.goals.aim
 
 
@@ -27,7 +27,7 @@ class Condition(NamedTuple):
 
     Args:
         goal: Index of the goal.
-        what: What the goal puts to its target: "position", "bounds", "rotation", "direction", or "aim".
+        what: What must be at its target: "position", "bounds", "rotation", "direction", or "aim".
         chain: The joints.
         part: The part; its distance is the tolerance.
         miss: Distance of the part from its target in the best pose.
@@ -46,7 +46,7 @@ class Condition(NamedTuple):
     exact: bool = False
 
     def follows(self, first: Condition) -> bool:
-        """Return whether this holds for all poses that meet another condition only by its tolerance, not by far."""
+        """Return whether this follows from other goals only while ``first`` is missed by no more than its tolerance."""
         return self.exact or (self.other >= 0 and first.what != "position" and first.goal in (self.goal, self.other))
 
 
@@ -63,7 +63,7 @@ def root_of(solution: Any) -> tuple[Array | None, float]:
 
 
 def conditions_of(solution: Any, g: int) -> list[Condition]:
-    """Return the conditions of a goal that proofs know; those of what it misses come first.
+    """Return the conditions of a goal that proofs support; missed ones come first.
 
     Args:
         solution: The solution.

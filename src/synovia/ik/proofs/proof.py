@@ -56,8 +56,9 @@ class Proof:
         near: No pose brings the goal nearer than this to the target.
         found: Distance of the best pose found from the target.
         unit: Metres per length unit; NaN if unknown.
-        group: Number of parts of the goal's own distance, the first ones. Their distance is ``near`` plus the margin.
-        margins: (parts,) distance of each other part from its target that is allowed.
+        group: Number of first parts that measure the goal's own miss. Their allowed distance is ``near`` plus the
+            margin.
+        margins: (parts,) margin of each such part; for each other part, its allowed distance from its target.
         targets: (parts, 3) target of each part, length units, in the world.
         fixed: (parts, n + 1, 3, 4) transforms: before each joint, and from the last joint to the part.
         kinds: (parts, n) 0 if the joint turns the part about its z axis, 1 if it slides it, -1 if it does not move it.

@@ -88,7 +88,7 @@ def nearer_side(middle, half):
 
 @device
 def motion_to_target(problem, work, targets, q):
-    """Return (R, t), the motion D. Write work.frames at q, and reset the flag for singular wrists."""
+    """Return D = (R, t), goal frame to target. Write work.frames at q; reset the flag for singular wrists."""
     forward(problem.tree, q, work.frames)
     open_branches(work).singular[0] = F(0)
     G, p = goal_frame(problem, work.frames, 0)

@@ -170,7 +170,7 @@ def algorithm(function: Callable[..., Any]) -> Any:
 
 
 def step(function: Callable[..., Any]) -> Any:
-    """Return a handle, as ``algorithm``, of a short kernel that is inlined into the loop that repeats it."""
+    """Return a handle, like that of ``algorithm``, of a short kernel that is inlined into the loop that repeats it."""
     return _handle(function, device)
 
 

@@ -99,7 +99,7 @@ def store_start(work, start, attempt):
 
 @inline
 def restarts_left(problem, row, again):
-    """Return how many restarts a missed problem may still take in the first round, or in a further one if ``again``.
+    """Return how many restarts a missed problem may still take in the first round; with ``again``, in a later one.
 
     A problem that was proved unreachable had one attempt; any other problem had all its attempts. A problem without
     columns has no restarts.

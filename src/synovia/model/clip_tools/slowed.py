@@ -148,7 +148,7 @@ _Lines = tuple[Array, Array]  # values c and slopes of lines c + slope x
 
 
 def _interval(a: Array, b: Array) -> tuple[_Lines, _Lines]:
-    """Return lines over x = ṡ²; the highest of the first bounds s̈ from below, the lowest of the second from above.
+    """Return lines over x = ṡ², in two sets: lower bounds of s̈ (the highest applies), and upper bounds (the lowest).
 
     Each component has -1 ≤ a s̈ + b x ≤ 1. A component with a = 0 bounds only x; its lines are far apart below that
     bound.
