@@ -196,7 +196,7 @@ class _Learning:
         return counts, np.concatenate(rows)
 
     def _try(self, drawn: _Samples, part: NDArray[np.intp], proposals: Array) -> tuple[Array, Array]:
-        """Solve for the target of each pose of a leaf from each proposal of the leaf.
+        """Solve for the target of each pose, from each proposal of the same leaf.
 
         Args:
             drawn: All samples.

@@ -154,7 +154,7 @@ class Solves:
         ]
 
     def _by_parameter(self, many: Solutions, v: Array, kind: str, value: Array, threads: int | None) -> Array:
-        """Return the gradients of each row by a kind of parameters, (B, ...), in the form of their values."""
+        """Return each row's gradients by one kind of parameters, (B, ...), in the shape of their values."""
         problem = many.ik
         found = many.pull_back(v, kind, threads=threads)[0]
         if kind == "weights":

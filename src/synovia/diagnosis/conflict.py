@@ -186,7 +186,7 @@ def _targets(solution: Solution, places: Sequence[int], watch: Watch) -> list[Re
 
 
 def _tolerance(solution: Solution, places: Sequence[int], watch: Watch) -> list[Relaxation]:
-    """Return the tolerance of all goals with which the best of some poses meets the goals of the set."""
+    """Return the common tolerance with which the best pose of many attempts meets the goals of the set."""
     ik = solution.ik
     goals = [ik.goals[i] for i in places]
     if any(goal.own_tolerance is not None for goal in goals):

@@ -35,7 +35,7 @@ from synovia.problem import Reduced
 SLACK: Final = 1e-9  # radians, or length scales: excess over a limit that counts as rounding
 _UNSURE: Final = 1e-8  # radians, or length scales: refined branches that exceed limits by less must be listed
 _SINGULAR: Final = 1e-5  # a pose is singular if its least singular value (lengths in length scales) is below this
-_RANK: Final = 1e-4  # least singular value that a regular arm has at one of a few random poses
+_RANK: Final = 1e-4  # an arm is regular if its least singular value is above this at one of a few random poses
 _POSES: Final = 8
 _STEPS: Final = 30  # largest number of steps of Newton's method
 _LARGEST: Final = 0.5  # radians, or length scales: largest step of a joint value

@@ -53,7 +53,7 @@ class Derivative(np.ndarray[Any, np.dtype[np.float64]]):
 
     Attributes:
         parameters: Name of each column, such as ``"tool.x"`` or ``"tool.rx"``.
-        kink: Whether the derivative is only that of one side, or may be inaccurate: the answer touches a limit,
+        kink: Whether the derivative is one-sided or may be inaccurate: the answer touches a limit,
             clearance or bound without a force against it, is singular, is no minimum, or misses goals at a ball's limit
             where its half-angles change, or by priorities while a limited ball that moves can also turn without any
             goal noticing (the steps of ``FullBody`` then decide how it turns). For a batch, (B,).
@@ -112,7 +112,7 @@ class _State:
     Args:
         D: (n, P) the derivative.
         Z: (n, z) basis of the undetermined directions.
-        open: (n, z) the same basis if no bound were held.
+        open: (n, z) the basis Z if no bound were held.
         normals: Outward normals of bounds, and gradients of equations.
         keys: Residual row of each normal; -1 - k for bound k of the joints; None for a missed level.
         bounds: Whether each normal is that of a bound.
@@ -257,7 +257,7 @@ class Differentiable:
     # --- The derivative -----------------------------------------------------------------------------------------------
 
     def of(self, answer: Answer, of: str) -> Derivative:
-        """Return the derivative of an answer by the parameters of a kind.
+        """Return the derivative of an answer by one kind of parameters.
 
         Raises:
             UnsupportedError: If the problem has no such parameters.
@@ -601,7 +601,7 @@ class _AtAnswer:
     # --- Levels -------------------------------------------------------------------------------------------------------
 
     def solved(self, held: Sequence[bool] | None = None) -> tuple[Array, bool]:
-        """Return the derivative by the columns (n, P), and whether it is that of one side or may be inaccurate.
+        """Return the derivative by the columns (n, P), and whether it is one-sided or may be inaccurate.
 
         ``held`` says which of the touched bounds are held; None for all.
         """
@@ -711,7 +711,7 @@ class _AtAnswer:
             state.kink |= bool(np.abs(self.J[edge] @ state.D).max(initial=0.0) > _MOVES * size)
 
     def _by_weights(self, first: int, last: int) -> Array:
-        """Return the derivative of the gradient of a level by the weights of the goals, (n, goals)."""
+        """Return the derivative of a level's gradient by the goals' weights, (n, goals)."""
         out = np.zeros((self.n, self.P))
         for g, goal in enumerate(self.p.ik.goals):
             at, count = self.p.reduced.goals.table[g, [layout.FIRST_RESIDUAL, layout.RESIDUALS]].tolist()
@@ -880,7 +880,7 @@ def check_differentiable(ik: CompiledProblem, of: Any) -> None:
 
 
 def derivative_of(ik: CompiledProblem, rows: Array, of: Any) -> Derivative:
-    """Return the derivatives of rows of results, (B, nv, parameters), all of one problem.
+    """Return the derivatives, (B, nv, parameters), of the answers in rows of results of one problem.
 
     Raises:
         InputError: If the kind of parameters is unknown.

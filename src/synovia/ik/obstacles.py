@@ -36,7 +36,7 @@ _EXAMPLE: Final = "positions of its obstacles, such as {'cup': (0.5, 0, 0.8)}"
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Places of the moved obstacles of a problem, for each problem of a batch or frame of a track.
+    """Places of moved obstacles, for each problem of a batch or frame of a track.
 
     Args:
         obstacles: All obstacles of the problem.

@@ -279,7 +279,7 @@ class Motion:
         return self._retimed(times, rate)
 
     def _as_count(self, steps: float, what: str, value: Any) -> int:
-        """Return the number of frames of a clip with this number of steps between frames.
+        """Return the number of frames that a clip with ``steps`` steps between frames has.
 
         Raises:
             InputError: If a clip cannot have so many frames.

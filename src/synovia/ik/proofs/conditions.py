@@ -33,7 +33,8 @@ class Condition(NamedTuple):
         miss: Distance of the part from its target in the best pose.
         slack: Part of the distance that another tolerance allows.
         other: Index of the goal of the other tolerance; -1 without one.
-        exact: Whether the distance depends on the goal's own tolerance, too, so that it holds for no larger miss.
+        exact: Whether the distance also depends on the goal's own tolerance; the condition then does not hold for
+            larger misses.
     """
 
     goal: int
@@ -200,7 +201,7 @@ def _with_slides(
 
 
 def implied(solution: Any, conditions: Sequence[Condition]) -> list[Condition]:
-    """Return what positions and directions of the same joint imply together, because it makes proofs short.
+    """Return the conditions that positions and directions of one joint imply together; they make proofs short.
 
     A position and a direction fix each point on the line through the position, such as the centre of a wrist, whose
     last joints do not move it. A position and an aim from there fix the direction.

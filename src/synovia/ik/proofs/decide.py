@@ -88,7 +88,7 @@ class _Point:
 
 
 def decide(solution: Any, watch: Watch) -> Decision:
-    """Search for proofs that goals of a solution cannot be met, first of one missed goal, then of all goals together.
+    """Search for proofs that goals cannot be met: first for each missed goal, then for all goals together.
 
     Args:
         solution: A solution that misses a goal.

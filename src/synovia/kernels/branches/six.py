@@ -696,7 +696,7 @@ def put_values(problem, m, q, turns, count):
     """Write a candidate: ``turns`` as joint values within the limits, with whole turns to be nearest to q.
 
     Returns:
-        The new number of candidates; the same if a joint would leave its limits.
+        The new number of candidates; unchanged if a joint would leave its limits.
     """
     for i in range(JOINTS):
         row = int(m.rows[i])

@@ -38,7 +38,7 @@ def axis(frames, i):
 
 @inline
 def crossing(frames, i, j):
-    """Return the point of the axis of joint i that is nearest to the axis of joint j, such as their intersection."""
+    """Return the point of joint i's axis that is nearest to joint j's axis, such as their intersection."""
     u, v = axis(frames, i), axis(frames, j)
     o = origin_of(frames, i)
     d = sub(origin_of(frames, j), o)

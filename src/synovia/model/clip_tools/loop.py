@@ -124,7 +124,7 @@ def _best_cut(skeleton: Skeleton, q: Array, fps: float, off: Array, ground: Grou
         skeleton: The skeleton.
         q: Joint values, (T, nq).
         fps: Frames per second.
-        off: Distance from the frame after each frame to the first, (T,), in body sizes.
+        off: (T,) distance, in body sizes, of each frame's next frame from the first frame.
         ground: The ground; None if the body does not move freely.
     """
     count = len(q)

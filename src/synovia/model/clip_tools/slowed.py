@@ -32,7 +32,7 @@ _ROUNDING: Final = 1.0 + 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """Highest velocity and acceleration of each group of step components: a scalar, or those of a rotation or position.
+    """Highest velocity and acceleration of each group of step components: one scalar, a rotation, or a position.
 
     Args:
         groups: Group of each step of a ``Chart``, (m + 3 k,).
@@ -46,7 +46,7 @@ class Limits:
 
     @classmethod
     def of(cls, skeleton: Skeleton, velocity: Array, acceleration: Array) -> Limits:
-        """Return the limits of a skeleton from those of its joints, (n,) each."""
+        """Return the limits of a skeleton, given the velocity and acceleration limits of its joints, (n,) each."""
         chart = Chart.of(skeleton)
         owner = np.zeros(skeleton.nq, np.int64)
         for row in range(len(skeleton)):
