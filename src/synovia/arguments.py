@@ -27,7 +27,7 @@ def options_in(group: type) -> dict[str, tuple[str, Any]]:
     out: dict[str, tuple[str, Any]] = {}
     for name, written in group.__annotations__.items():
         tree: Any = ast.parse(getattr(written, "__forward_arg__", written), mode="eval")
-        kind, usual = tree.body.slice.elts  # of Annotated[kind, default]
+        kind, usual = tree.body.slice.elts  # elements of Annotated[kind, default]
         shared = isinstance(usual, ast.Name)
         out[name] = ast.unparse(kind), getattr(options, usual.id) if shared else ast.literal_eval(usual)
     return out

@@ -259,7 +259,7 @@ class IK(ChecksArguments):
     def redundancy(
         self, targets: Targets | None = None, start: Start | None = None, *, joint: str | int | None = None
     ) -> Redundancy:
-        """Return the values of one of seven joints for which the target has branches within the limits.
+        """Return the values of a joint (one of seven) at which the target has branches within the limits.
 
         The number of branches is computed at 256 steps over the range of the joint, and the ends of each interval by
         bisection. Intervals and gaps shorter than a step may be missed.

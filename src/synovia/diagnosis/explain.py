@@ -335,7 +335,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
             beyond = near > span.farthest
             what = "target" if near == far else f"{'nearest' if beyond else 'farthest'} place within the bounds"
             away = length_text(near if beyond else far, unit)
-            if beyond and bound == f"reaches {away} at most":  # the same number, rounded
+            if beyond and bound == f"reaches {away} at most":  # distance and bound round to the same number
                 bound = f"ends {length_text(near - span.farthest, unit)} before it"
             lines.append(
                 f"the {what} of {goal.label!r} is {away} from {names[span.first]!r}, the first "

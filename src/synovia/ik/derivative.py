@@ -356,7 +356,7 @@ class Chart:
                 continue
             limit = self.limits[k]
 
-            half, _ = self._half_angles(k, q[at : at + 4])  # of the answer's quadrant, also beyond its edge
+            half, _ = self._half_angles(k, q[at : at + 4])  # half-angles of the answer's quadrant, also beyond its edge
 
             def swing(poses: Array, at: int = at, limit: Array = limit, half: Array = half) -> Array:
                 return np.linalg.norm(swing_twist(limit, poses[:, at : at + 4])[:, :2] / half, axis=1) - 1.0

@@ -142,7 +142,7 @@ def _pulled(ik: CompiledProblem, rows: Array, gradient: Array, threads: int) -> 
 
 
 def target_columns(ik: CompiledProblem) -> Ints:
-    """Return the indices of the columns, six for each goal, that belong to parameters of the targets."""
+    """Return the indices, among six columns for each goal, of those that are parameters of targets."""
     parts = target_parts(ik)
     return np.array(
         [

@@ -187,7 +187,7 @@ def rigid_part(
 
 
 def limited(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return all parts as a tuple, after a check of their vertices and of the number of triangles.
+    """Check the vertices and the number of triangles of parts, and return all parts as a tuple.
 
     Raises:
         FormatError: If the parts have more than ``MOST_FACES`` triangles, or a vertex is not finite; later parts are

@@ -79,7 +79,7 @@ def excludes(fixed: Array, kinds: Array, limits: Array, targets: Array, near: Ar
             holds the tip of part p excludes it; -3 - 2p, it is too short in the direction of the target of part p;
             from 0 to n - 1, the joint whose interval is halved; n, all intervals shrink.
     """
-    n, boxes, near = len(limits), limits[None], near + 1e-10 * np.abs(fixed[..., 3]).sum((1, 2))  # for rounding
+    n, boxes, near = len(limits), limits[None], near + 1e-10 * np.abs(fixed[..., 3]).sum((1, 2))  # margin for rounding
     while 0 < len(boxes) <= len(tokens):
         now, tokens = tokens[: len(boxes)], tokens[len(boxes) :]
         m, w = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2

@@ -88,7 +88,7 @@ def _free(ik: Any) -> set[str]:
 
 
 def _conditions(solution: Any, g: int, chain: Chain, slack: float) -> Iterator[Condition]:
-    """Yield the conditions of a goal, for the chain that carries it, whose root may be off by ``slack``."""
+    """Yield the conditions of a goal; the root of its chain may be off by ``slack``."""
     ik, goal = solution.ik, solution.ik.goals[g]
     target, frame, parts = solution.targets[g], solution.frames[g], int(ik.reduced.goals.table[g, PARTS])
     near, angle = (goal.own_tolerance or ik.tolerance[0]) + slack, ik.tolerance[1]
@@ -247,7 +247,7 @@ class Joined(NamedTuple):
     """Conditions with the joints that move any of them.
 
     Args:
-        chain: The joints; its transforms are those of no condition.
+        chain: The joints, without transforms, which differ by part.
         parts: The parts of the conditions.
     """
 

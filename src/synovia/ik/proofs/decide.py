@@ -107,7 +107,7 @@ def decide(solution: Any, watch: Watch) -> Decision:
             start = q.copy()
             start[[*chain.places]] = near
             return Decision(None, start)
-    short = [point for point in points if point.excess > 0.0]  # those that lengths exclude
+    short = [point for point in points if point.excess > 0.0]  # points that the lengths of the links exclude
     rest = [point for point in points if point.excess <= 0.0]
     for one in claims[-1] if claims else ():
         if one.slack > 0.0 and one.goal != one.other and not one.exact and one.part.near < one.miss < math.inf:

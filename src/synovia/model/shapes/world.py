@@ -285,7 +285,7 @@ class World(ChecksArguments):
 
     @cached_property
     def _shapes(self) -> tuple[PackedShapes, NDArray[np.int32]]:
-        """The shapes in the form that kernels read, each in the frame of its obstacle, and the row of its obstacle."""
+        """All shapes as kernels read them, each in the frame of its obstacle, and the row of each shape's obstacle."""
         return _packed(self.obstacles)
 
     @property
