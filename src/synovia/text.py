@@ -238,7 +238,7 @@ class Report(str):
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by text and facts."""
+        """Return the call that rebuilds a copy from text and facts."""
         return type(self), ([str(self)], self.facts)
 
     def to_object(self) -> dict[str, Any]:

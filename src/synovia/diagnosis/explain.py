@@ -116,7 +116,7 @@ def _undecided(solution: Solution) -> list[str]:
 
 
 def _leaning(solution: Solution) -> list[str]:
-    """Return a sentence if the goals make the trunk of a standing body lean far from its posture, in a list."""
+    """Return a list with a sentence if the goals make the trunk of a standing body lean far; else an empty list."""
     for goal in solution.goals:
         if not getattr(goal, "root", 0.0) > 0.0:
             continue

@@ -121,7 +121,7 @@ class Limits:
         return float((out / self.units).max(initial=0.0))
 
     def away(self, rows: Array, q: Array) -> Array:
-        """Return the largest distance of each pose in rows of results from q, apart from whole turns."""
+        """Return, for each pose in rows of results, its largest joint difference from q, apart from whole turns."""
         d = rows[:, self._first + self.at] - q[self.at]
         turning = np.isfinite(self.periods)
         d[:, turning] -= self.periods[turning] * np.round(d[:, turning] / self.periods[turning])
@@ -186,7 +186,7 @@ def _refined(problem: Branching, limits: Limits, q: Array, target: Array) -> tup
 
 
 def _error(problem: Branching, pose: Pose, target: Array) -> Array:
-    """Return the error (6,): displacement from the joint's origin to the target, length scales; rotation vector."""
+    """Return the error (6,): displacement from the joint's origin to the target (length scales), rotation vector."""
     wanted = target @ np.linalg.inv(problem.goals[0].frame)
     now = pose.transform(problem.rows[0])
     R = wanted[:3, :3] @ now[:3, :3].T

@@ -31,13 +31,13 @@ from synovia.solver import JacobianMethod
 OF: Final = ("targets", "weights", "posture", "offsets", "tools")
 _STEP: Final = 1e-5  # step of first differences, radians or length scales
 _SECOND: Final = 3e-4  # step of second differences
-_NEAR: Final = 1e-5  # distance from a bound (radians, length scales) at which it counts as touched
-_RANK: Final = 1e-7  # singular value, relative to the largest, below which a direction is undetermined
-_WEAK: Final = 1e-6  # multiplier, relative to the gradient, below which an active bound may be left
+_NEAR: Final = 1e-5  # radians, length scales: a bound nearer than this counts as touched
+_RANK: Final = 1e-7  # a direction is undetermined if its singular value, relative to the largest, is below this
+_WEAK: Final = 1e-6  # an active bound may be left if its multiplier, relative to the gradient, is below this
 _MOVES: Final = 1e-9  # smallest motion, relative to the largest, that counts
-_BALANCED: Final = 1e-3  # gradient, relative to its parts, up to which a pose counts as a minimum
-_SOFT: Final = 1e-7  # curvature, relative to the largest, below which a direction is undetermined
-_SINGULAR: Final = 1e-4  # relative curvature or singular value below which the answer counts as singular
+_BALANCED: Final = 1e-3  # a pose counts as a minimum if its gradient, relative to the gradient's parts, is below this
+_SOFT: Final = 1e-7  # a direction is undetermined if its curvature, relative to the largest, is below this
+_SINGULAR: Final = 1e-4  # an answer is singular if a relative curvature or singular value is below this
 _MIXED: Final = 1e-5  # a ball takes part in motions if its share, relative to the largest, is above this
 _BLOCK: Final = 2000  # number of poses that are evaluated at once
 _EXACT, _CLOSE = 1e-9, 1e-3  # steps to a minimum (radians, length scales) that are rounding, and that are large
@@ -186,7 +186,7 @@ class Differentiable:
     # --- Parameters ---------------------------------------------------------------------------------------------------
 
     def changes(self, of: str, answer: Answer) -> list[Change]:
-        """Return the parameters of a kind that change residuals, and how they change the problem."""
+        """Return those parameters of one kind that change residuals, with their effect on the problem."""
         if of == "targets":
             return list(self._target_changes(answer))
         if of == "offsets":
@@ -551,7 +551,7 @@ class _AtAnswer:
             yield np.concatenate([self.answer.q[None], self.chart.moved(self.answer.q, steps[part])]), part
 
     def _force_curvature(self, multipliers: Sequence[tuple[int, float, str]]) -> Array:
-        """Return the second derivatives by the columns, (n, n), of the constraints times their multipliers."""
+        """Return the second derivatives, by the columns, of Σ multiplier · constraint, (n, n)."""
         n = self.n
         rows = [key for key, _, _ in multipliers if key >= 0]
         joints = [bound.normal for bound in self.touched if bound.key in {key for key, _, _ in multipliers if key < 0}]
@@ -575,7 +575,7 @@ class _AtAnswer:
         return out
 
     def _force_changes(self, multipliers: Sequence[tuple[int, float, str]]) -> Array:
-        """Return the derivative by the parameters of the gradient of the constraints times multipliers, (n, P)."""
+        """Return the derivative, by the parameters, of the gradient of Σ multiplier · constraint, (n, P)."""
         own = [one for one in multipliers if one[0] >= 0]
         if not own or not self.changes:
             return np.zeros((self.n, self.P))
@@ -637,7 +637,7 @@ class _AtAnswer:
         )
 
     def _leave(self, state: _State) -> None:
-        """Mark a kink if the derivative changes when bounds are released that nothing presses the answer against."""
+        """Mark a kink if the derivative changes when touched bounds without a force (multiplier 0) are released."""
         strong = {
             key
             for key, bound, strength in zip(state.keys, state.bounds, state.strengths, strict=True)
@@ -738,8 +738,8 @@ class _AtAnswer:
 
         Args:
             state: What the levels above determine; extended.
-            gradient: (n,) its gradient by the columns.
-            curvature: Returns its Hessian by the columns.
+            gradient: (n,) gradient of the function by the columns.
+            curvature: Returns the Hessian of the function by the columns.
             changes: (n, P) derivative of the gradient by the parameters.
             scale: Size of the gradient's parts, before they cancel.
         """
@@ -757,7 +757,7 @@ class _AtAnswer:
                     state.kink |= pull < -_WEAK and state.strengths[i] <= _WEAK
                     state.strengths[i] = max(state.strengths[i], pull)
                 if key is None:
-                    state.kink |= abs(pull) > _WEAK  # its own curvature would be a third derivative
+                    state.kink |= abs(pull) > _WEAK  # a missed level's curvature would change by third derivatives
                 elif abs(pull) > 1e-9:
                     multipliers.append((key, factor, values.get(key, "")))
         state.kink |= float(np.abs(left).max(initial=0.0)) > _BALANCED * scale

@@ -29,7 +29,7 @@ from synovia.model.geometry import Array, exp_matrix
 from synovia.model.pose import world_frames
 from synovia.model.tables import Ints
 
-_BLOCK: Final = 256  # smallest number of rows for which a further thread is used
+_BLOCK: Final = 256  # rows: a further thread is used only if each thread gets this many
 _UNSURE: Final = 2.0  # mark of a row that the kernel leaves to ``derivative``
 
 

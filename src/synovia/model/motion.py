@@ -591,7 +591,7 @@ class Motion:
         return Additive(self.skeleton, Chart.of(self.skeleton).course(rows, self._q), self.fps, self.name)
 
     def with_added(self, additive: Additive, weight: float | ArrayLike = 1.0, *, lock_feet: bool = False) -> Motion:
-        """Return the clip with the difference of another clip from its base added to it.
+        """Return the clip with an additive motion (the difference of another clip from its base) added to it.
 
         Args:
             additive: The difference, of as many frames, or of one; ``Motion.additive`` makes it.

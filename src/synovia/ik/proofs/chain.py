@@ -107,7 +107,7 @@ class Chain:
         return np.array([0.0, 0.0, o[2] - d[2] * (o[0] * d[0] + o[1] * d[1]) / across])
 
     def gap(self, target: Array) -> float:
-        """Return the distance of a target (3,) from a ball that holds the tip in all poses, length units.
+        """Return the distance of a target (3,) from a ball that contains the tip in all poses, length units.
 
         Each joint carries a ball of all points that the joints after it reach, see ``kernels.proofs.boxes``.
         """

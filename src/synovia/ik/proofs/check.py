@@ -13,7 +13,7 @@ MOST_BOXES = 40_000_000  # largest number of boxes for a map: some ten seconds
 
 
 def ball(fixed: Array, kinds: Array, m: Array, w: Array) -> tuple[Array, Array, Array]:
-    """Return centres and radii of balls that hold the tip in boxes m ± w (B, n), and bounds of its speed (B, n)."""
+    """Return centres and radii of balls that contain the tip in boxes m ± w (B, n), and bounds of its speed (B, n)."""
     p, r, D = np.tile(fixed[-1, :, 3], (len(m), 1)), np.zeros(len(m)), np.zeros(m.shape)
     for i in reversed(range(len(kinds))):
         turns, slides = kinds[i] == 0, kinds[i] == 1
@@ -76,7 +76,7 @@ def excludes(fixed: Array, kinds: Array, limits: Array, targets: Array, near: Ar
         targets: (parts, 3) target of each part, length units.
         near: (parts,) the distance of each part that counts as near, length units.
         tokens: (t,) what happens to each box of joint values, level by level: -1, it is empty; -2 - 2p, a ball that
-            holds the tip of part p excludes it; -3 - 2p, it is too short in the direction of the target of part p;
+            contains the tip of part p excludes it; -3 - 2p, it is too short in the direction of the target of part p;
             from 0 to n - 1, the joint whose interval is halved; n, all intervals shrink.
     """
     n, boxes, near = len(limits), limits[None], near + 1e-10 * np.abs(fixed[..., 3]).sum((1, 2))  # margin for rounding
@@ -134,7 +134,7 @@ class Plane:
         )
 
     def around(self, p: Array, r: Array) -> tuple[Array, Array]:
-        """Return how many cells are painted in the rectangle about each ball, and how many it has."""
+        """Return the number of painted cells, and of all cells, in the rectangle about each ball."""
         rho, shape = np.hypot(p[:, 0], p[:, 1]), np.array(self.sums.shape) - 1
         first = np.stack([np.maximum(rho - r, 0), p[:, 2] - r - self.lowest], axis=1) / self.size
         last = np.stack([rho + r, p[:, 2] + r - self.lowest], axis=1) / self.size

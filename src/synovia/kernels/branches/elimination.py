@@ -34,7 +34,7 @@ HALF3 = F(math.sqrt(0.75))
 COSINES, SINES = (F(1), F(-0.5), F(-0.5)), (F(0), HALF3, -HALF3)  # three equal angles, where a hinge is sampled
 PLACES = (F(0), F(1), F(-1))  # where a slide is sampled
 LEAST_PIVOT = F(1e-300)
-DEPENDENT = F(1e-13)  # fraction of the largest row below which a row counts as a combination of others
+DEPENDENT = F(1e-13)  # a row counts as a combination of others if it is below this fraction of the largest row
 
 
 @inline

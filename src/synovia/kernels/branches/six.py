@@ -77,8 +77,8 @@ BISECTIONS = 40
 SURE = F(1e-10)  # ratio of the smallest pivots of a matrix whose null vector is accurate
 REFUTED = F(1e-5)  # relative residual of the equations; no solution has a larger one
 DIPS = 360  # number of angles at which dips (least absolute values) are searched
-DOUBLE = F(1e-12)  # squared sine between two equations for e up to which they count as one
-UNIQUE = F(1e-8)  # squared size of what determines d and e, above which they are unique
+DOUBLE = F(1e-12)  # two equations for e count as one if their squared sine is below this
+UNIQUE = F(1e-8)  # d and e are unique if the squared size of what determines them is above this
 TINY = F(1e-30)
 SINGULAR = F(1e-7)  # least pivot of a regular Jacobian
 ITERATIONS = 14  # largest number of Newton steps
@@ -677,7 +677,7 @@ def add_found(m, found):
 
 @device
 def all_branches(m, params):
-    """Write the branches of the loop to ``m.turns``; return their number. Write whether these are all to ``m.info``."""
+    """Write the branches of the loop to ``m.turns``; return their number. Write to ``m.info`` whether these are all."""
     count = 0
     m.info[COMPLETE] = F(0)
     for t in range(TRIED):

@@ -43,7 +43,7 @@ COARSEST = F(0.4)  # first step (radians) between the changes to try next
 HALVINGS = 4  # number of times that this step is halved; descent finds narrower windows
 EDGE = F(1e-12)  # largest excess of a cosine over 1 that is rounding
 SLACK = F(1e-9)  # largest excess over a limit (radians) that is rounding
-COINCIDENT = F(1e-7)  # sine of the angle between the first and third axis below which they count as one axis
+COINCIDENT = F(1e-7)  # the first and third axis count as one if the sine of their angle is below this
 STEPS, RESTARTS = 60, 100  # largest number of steps of a descent; largest number of descents
 
 

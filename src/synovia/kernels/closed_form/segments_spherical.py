@@ -34,7 +34,7 @@ from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
 SCAN_ANGLES = 36  # number of angles of the third joint to try if none is exact
-DEPENDENT = F(1e-7)  # sine of the angle between directions below which they count as parallel
+DEPENDENT = F(1e-7)  # directions count as parallel if the sine of their angle is below this
 
 
 class Shoulder(NamedTuple):

@@ -42,12 +42,12 @@ EMPTY, BALL, DIRECTION = -1, -2, -3
 PROVED, MORE, FOUND, FULL = 1, 0, -1, -2
 QUARTER = F(1.5707963267948966)
 WIDEST = F(1.2)  # radians; wider intervals gain nothing in the choice of the joint to split
-ROUGH = F(3)  # motion of the tip in a box, relative to the reach, above which the linear bounds are not tried
+ROUGH = F(3)  # if the tip moves more than this in a box, relative to the reach, linear bounds are not tried
 USEFUL = F(0.7)  # contractions are repeated if they shrink the volume of a box to less than this fraction
 SOFT = F(0.95)  # a contraction counts if it shrinks the volume of a box to less than this fraction
 REPEATS = 4  # largest number of contractions of a box by each part in a row
 RIDGE = F(0.05)  # regularisation of the least squares; ``ik.proofs.check`` has the same
-LEAST = F(0.05)  # coefficient in its own equation below which a joint's interval does not shrink; likewise
+LEAST = F(0.05)  # if a joint's coefficient in its own equation is below this, its interval does not shrink; likewise
 WIDER = F(1e-6)  # fraction of an interval: rounding error of the least squares
 MARGIN = F(1e-9)  # fraction of the reach: rounding error
 
@@ -64,7 +64,7 @@ def open_box(memory, n, first):
 
 @device
 def carry(fixed, kinds, part, memory, first):
-    """Carry the ball that holds the tip to the frame before joint ``first``; write speeds.
+    """Carry the ball that contains the tip to the frame before joint ``first``; write speeds.
 
     Returns:
         (centre, radius).

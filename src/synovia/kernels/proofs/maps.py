@@ -1,9 +1,9 @@
 """Prove that a tip cannot come near a target by a map of what the last joints of its chain reach.
 
 Let k be a hinge. While the joints after it move, the tip draws an area in the half-plane (distance from the axis of k,
-height along it). ``paint`` covers the area by square cells: each box of joint values is halved until a ball that holds
-the tip is smaller than a cell. ``search_map`` then carries the target inwards through boxes of the joints before k; a
-box is excluded if no painted cell is near the ball that holds the target. Joint k may have any value.
+height along it). ``paint`` covers the area by square cells: each box of joint values is halved until a ball that
+contains the tip is smaller than a cell. ``search_map`` then carries the target inwards through boxes of the joints
+before k; a box is excluded if no painted cell is near the ball that contains the target. Joint k may have any value.
 """
 
 import math

@@ -178,7 +178,7 @@ def _clock(places: Array, speeds: Array) -> Array:
 
 
 def _shown(places: Array, speeds: Array, clock: Array, fps: float, *, even: bool) -> Array:
-    """Return the places that frames of constant rate show, (n,); the last one is the end of the path.
+    """Return the place on the path at each frame of constant rate, (n,); the last one is the end of the path.
 
     Args:
         places: The places, (n + 1,).

@@ -163,7 +163,7 @@ class Obstacle(ChecksArguments):
         return hash((self.name, self.shapes, self.transform.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values, so that the array stays read-only."""
+        """Return the call that rebuilds a copy from the values, so that the array stays read-only."""
         return _obstacle, (self.shapes, self.name, self.transform)
 
     def __repr__(self) -> str:
@@ -567,7 +567,7 @@ class World(ChecksArguments):
         return self.obstacles, self.meters_per_unit, self.up
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values."""
+        """Return the call that rebuilds a copy from the values."""
         return _world, tuple(getattr(self, each.name) for each in fields(self))
 
     def __repr__(self) -> str:
