@@ -54,9 +54,10 @@ class Derivative(np.ndarray[Any, np.dtype[np.float64]]):
     Attributes:
         parameters: Name of each column, such as ``"tool.x"`` or ``"tool.rx"``.
         kink: Whether the derivative is one-sided or may be inaccurate: the answer touches a limit,
-            clearance or bound without a force against it, is singular, is no minimum, or misses goals at a ball's limit
-            where its half-angles change, or by priorities while a limited ball that moves can also turn without any
-            goal noticing (the steps of ``FullBody`` then decide how it turns). For a batch, (B,).
+            clearance or bound without a force against it, is singular or no minimum; or it misses goals at a ball's
+            limit where the half-angles change; or it misses goals with priorities, while a limited ball that moves can
+            also turn without effect on any goal (the steps of ``FullBody`` then decide how it turns). For a batch,
+            (B,).
 
     Example:
         >>> import synovia as sy

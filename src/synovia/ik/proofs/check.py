@@ -13,7 +13,7 @@ MOST_BOXES = 40_000_000  # largest number of boxes for a map: some ten seconds
 
 
 def ball(fixed: Array, kinds: Array, m: Array, w: Array) -> tuple[Array, Array, Array]:
-    """Return centres and radii of balls that contain the tip in boxes m ± w (B, n), and bounds of its speed (B, n)."""
+    """Return centres and radii of balls that contain the tip in boxes m ± w (B, n), and bounds of tip speed (B, n)."""
     p, r, D = np.tile(fixed[-1, :, 3], (len(m), 1)), np.zeros(len(m)), np.zeros(m.shape)
     for i in reversed(range(len(kinds))):
         turns, slides = kinds[i] == 0, kinds[i] == 1

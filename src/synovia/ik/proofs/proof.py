@@ -45,8 +45,8 @@ class Proof:
     target and a distance from it. No pose brings all parts within their distances.
 
     Args:
-        kind: "length" if the lengths of the links prove it, "limits" if one bound of the limits does, "search" if a
-            search of boxes of joint values does, "map" if a map of what the last joints reach does.
+        kind: What proves the claim: "length" (the lengths of the links), "limits" (one bound that uses the limits),
+            "search" (a search of boxes of joint values), or "map" (a map of what the last joints reach).
         measure: What ``near`` measures: "length", a distance from the target; "bounds", from the bounds about the
             target; "aim", the distance at which an axis passes the point; "angle" and "direction", the chord
             2 sin(θ / 2) of the angle θ that a rotation or a direction is off.

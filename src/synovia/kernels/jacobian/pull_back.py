@@ -43,7 +43,7 @@ from synovia.kernels.tree.problem import copy, open_problem, open_work
 from synovia.kernels.tree.variables import is_limited, step_unit
 
 FLOOR = F(1e-14)  # added to the diagonal of a system, relative to its largest entry: keeps singular poses finite
-SINGULAR = F(1e-8)  # pivot relative to the largest below which a pose may be singular, or its answer undetermined
+SINGULAR = F(1e-8)  # a pose may be singular, or an answer undetermined, if a pivot is below this part of the largest
 UNSURE = 2  # mark of an answer that needs the full analysis of ``ik.derivative``
 WEAK = F(1e-7)  # a limit may be left if its multiplier, relative to the residual, is below this
 CLOSE = F(1e-5)  # distance from a bound (radians, length scales) that counts as touching

@@ -53,7 +53,7 @@ def decompose(W, Ut, m):
 
 @device
 def sum_goal_norms(problem, x):
-    """Return the sum over goals of the lengths of their residuals in x."""
+    """Return the sum of the lengths of all goals' residuals in x."""
     total = F(0)
     for g in range(problem.goals.shape[0]):
         first, last = goal_rows(problem, g)

@@ -202,7 +202,7 @@ def run_polish(coarse, polish, problem, work, targets, q, row):
 
 @inline
 def replaces_best(is_better, coarse, problem, work, targets, q, reached, lowest):
-    """Return whether q replaces the best pose, and the lowest cost then; ``reached``: whether q reaches its goals."""
+    """Return whether q replaces the best pose, and the new lowest cost; ``reached``: whether q reaches its goals."""
     if is_better is None:
         cost = cost_of(coarse, problem, work, targets, q)
         found = cost < CLEARLY_LOWER * lowest
