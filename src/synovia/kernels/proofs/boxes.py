@@ -4,9 +4,9 @@ A chain has one part or more: points, or directions as points on a unit sphere, 
 target and a distance. A pose meets the targets if each part is within its distance. A box gives each joint i an
 interval m_i ± w_i. Three bounds exclude boxes, or portions of boxes, in which a part is too far from its target:
 
-* Ball: a ball that contains the tip is carried from joint to joint, from the tip to the base. A hinge of half-width w ≤
-90° turns a point at
-  distance ρ from its axis along an arc; the ball about the middle of its chord has the radius ρ sin w.
+* Ball: a ball that contains the tip is carried from joint to joint, from the tip to the base. A hinge of half-width
+  w ≤ 90° turns a point at distance ρ from its axis along an arc; the ball about the middle of its chord has the radius
+  ρ sin w.
 * Direction: with e the unit vector from the tip x at the centre of the box to the target t, and H_ij the second
   derivatives, the box is empty if e·(t - x) > Σ |e·J_i| w_i + Σ_{i<=j} |e·H_ij| w_i w_j (half of it for i = j) + R,
   where R = Σ_j D_j w_j (S² + S t + t²/3) / 2 bounds the terms of third order. D_j is the largest speed of the tip per
