@@ -99,8 +99,8 @@ def search(parts: Parts, watch: Watch, most: int = MOST_TOKENS) -> Found:
     numbers = np.zeros((len(parts.parts), boxes.NUMBERS))
     for row, part in zip(numbers, parts.parts, strict=True):
         row[: boxes.AWAY] = *part.target, part.near, np.abs(part.fixed[:, :, 3]).sum(), _PORTION
-    rows, inverse = np.empty((3 * len(numbers) + 1, (n + 1) * (n + 2) // 2)), np.empty((n, n + 1))
-    arrays = m.fixed, m.kinds, numbers, m.stack, m.memory, rows, inverse, tokens, m.state
+    rows = np.empty((3 * len(numbers) + 1, (n + 1) * (n + 2) // 2))
+    arrays = m.fixed, m.kinds, numbers, m.stack, m.memory, rows, tokens, m.state
     while True:
         code = boxes.search_boxes(*arrays)
         if code != boxes.MORE or watch.passed:
@@ -170,7 +170,7 @@ class Memory:
         self.kinds = np.array([kinds for _, kinds in parts], np.float64)
         self.stack = np.empty((_DEPTH, 2 * n + 1))
         self.stack[0, :n], self.stack[0, n : 2 * n], self.stack[0, 2 * n] = (low + high) / 2, (high - low) / 2, 0.0
-        self.memory = np.empty((n, boxes.MEMORY_WIDTH))
+        self.memory = np.empty((n, boxes.MEMORY_WIDTH + n + 1))
         self.state = np.array([1.0, 0.0, math.inf])
 
 

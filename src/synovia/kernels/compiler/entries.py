@@ -144,7 +144,7 @@ _OTHERS: Final = {
         *(("int64", 0),) * 2, *(("float64", 2),) * 3, ("int32", 1), *(("float64", 1),) * 4, ("float64", 2),
         ("float64", 1),
     ),
-    "proofs.boxes.search_boxes": (*(("float64", 2),) * 7, ("int32", 2), ("float64", 1)),
+    "proofs.boxes.search_boxes": (*(("float64", 2),) * 6, ("int32", 2), ("float64", 1)),
     "proofs.maps.paint": (
         *(("float64", 2),) * 2, ("float64", 1), *(("float64", 2),) * 2, *(("int32", 2),) * 2, ("float64", 1),
     ),

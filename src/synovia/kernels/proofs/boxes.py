@@ -148,9 +148,9 @@ def put_equations(kinds, part, memory, rows, e, unit):
 
 
 @device
-def falls_short(rows, n, part, unit, e, d, near, second, third):
-    """Return whether the motion towards the target, which is d away, is too short in the whole box."""
-    k = 3 * part
+def falls_short(rows, n, part, unit, e, near, second, third):
+    """Return whether the motion along e, the displacement to the target, is too short in the whole box."""
+    k, d = 3 * part, norm(e)
     first, curved = F(0), third * d
     for i in range(n):
         first += abs(rows[k, i] * e[0] + rows[k + 1, i] * e[1] + rows[k + 2, i] * e[2])
@@ -264,7 +264,7 @@ def split(kinds, memory, stack, state, depth, speed):
 
 
 @entry
-def search_boxes(fixed, kinds, numbers, stack, memory, rows, inverse, tokens, state):
+def search_boxes(fixed, kinds, numbers, stack, memory, rows, tokens, state):
     """Search boxes of the stack, until their given number is reached or ``tokens`` is full.
 
     Args:
@@ -272,9 +272,9 @@ def search_boxes(fixed, kinds, numbers, stack, memory, rows, inverse, tokens, st
         kinds: (parts, n) how each joint moves each part: RESTS, TURNS or SLIDES.
         numbers: (parts, 9) of each part: target, distance to exclude, scale; the number of boxes of this call; scratch.
         stack: (k, 2n + 1) boxes: centres, half-widths, depth.
-        memory: (n, 17) scratch memory; its centres are a pose that was found.
+        memory: (n, 17 + n + 1) scratch memory; its centres are a pose that was found. After the columns above, it has
+            the matrix of the least squares.
         rows: (3 parts + 1, (n + 1) (n + 2) / 2) scratch memory: equations.
-        inverse: (n, n + 1) scratch memory: the matrix of the least squares.
         tokens: (t, 2) int32 tokens and their depths.
         state: (3,) boxes on the stack, tokens written, smallest distance of a centre from the first target.
 
@@ -282,6 +282,7 @@ def search_boxes(fixed, kinds, numbers, stack, memory, rows, inverse, tokens, st
         PROVED, MORE (the number of boxes is searched), FOUND (a centre is within all distances), FULL (no room).
     """
     parts, n = kinds.shape
+    inverse = memory[:, MEMORY_WIDTH:]
     for _ in range(int(numbers[0, CALLS])):
         if state[BOXES] < F(1):
             return PROVED
@@ -324,7 +325,7 @@ def search_boxes(fixed, kinds, numbers, stack, memory, rows, inverse, tokens, st
                 second, third = remainders(kinds, part, memory)
                 unit = second + near
                 put_equations(kinds, part, memory, rows, e, unit)
-                if falls_short(rows, n, part, unit, e, d, near, second, third):
+                if falls_short(rows, n, part, unit, e, near, second, third):
                     put(tokens, state, DIRECTION - 2 * part, depth)
                     gone = True
                     break
