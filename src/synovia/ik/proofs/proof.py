@@ -56,9 +56,9 @@ class Proof:
         near: No pose brings the goal nearer than this to the target.
         found: Distance of the best pose found from the target.
         unit: Metres per length unit; NaN if unknown.
-        group: Number of first parts that measure the goal's own miss. Their allowed distance is ``near`` plus the
-            margin.
-        margins: (parts,) margin of each such part; for each other part, its allowed distance from its target.
+        group: Number of parts, the first ones, that measure the goal's own miss. Their allowed distance is ``near``
+            plus a margin.
+        margins: (parts,) margins of these parts; for the other parts, their allowed distances from their targets.
         targets: (parts, 3) target of each part, length units, in the world.
         fixed: (parts, n + 1, 3, 4) transforms: before each joint, and from the last joint to the part.
         kinds: (parts, n) 0 if the joint turns the part about its z axis, 1 if it slides it, -1 if it does not move it.

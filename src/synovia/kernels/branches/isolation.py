@@ -16,7 +16,7 @@ from synovia.kernels.branches.memory import DEGREE, MOST_CLUSTERS, MOST_ROOTS, O
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.math.rotations import PI
 
-FIRST = 16  # number of intervals at the beginning
+FIRST = 16  # number of intervals with which the search begins
 MOST_INTERVALS = 600  # largest number of intervals that are examined
 NARROWEST = F(5e-6)  # radians: half-width of an interval that stays undecided
 FLAT = F(0.05)  # radians: such half-width if f is 0, up to its error, at the ends and in the middle
