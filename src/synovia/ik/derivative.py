@@ -628,7 +628,7 @@ class _AtAnswer:
         return self.S @ state.D, state.kink
 
     def _is_loose(self, state: _State) -> bool:
-        """Return whether limited balls that move can also turn in directions that nothing determines."""
+        """Return whether limited balls that move can also turn in directions that no level determines."""
         moves, free = self.S @ state.D, self.S @ state.Z
         least = _MIXED * float(np.abs(moves).max(initial=0.0))
         return any(

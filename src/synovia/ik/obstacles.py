@@ -89,7 +89,7 @@ class Places:
 
     @property
     def home(self) -> Places:
-        """The same obstacles at their places in the worlds of the goals."""
+        """These obstacles at the places that the worlds of the goals give them."""
         return self.obstacles.placed({row: self.obstacles.frames[row][None] for row in self.rows.tolist()})
 
     def of(self, obstacles: Obstacles, goals: Sequence[int] | None = None) -> Places:

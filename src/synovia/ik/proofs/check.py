@@ -123,7 +123,7 @@ def out_of_lengths(fixed: Array, kinds: Array, limits: Array, target: Array, nea
 
 
 class Plane:
-    """Painted cells of a half-plane about the axis of joint k: rows by distance, columns by height."""
+    """Painted (possibly reachable) cells of a half-plane about joint k's axis: rows by distance, columns by height."""
 
     def __init__(self, cells: Array, size: float, lowest: float) -> None:
         """Add up the painted cells before each row and column."""

@@ -161,7 +161,7 @@ def _within(
 
 
 def _axes(missing: Array) -> Array:
-    """Return axes, the columns (3, 3), of which the first two are normal to the axis of a rotation."""
+    """Return axes as columns (3, 3); the first two are normal to the axis of a rotation."""
     axis = np.array([missing[2, 1] - missing[1, 2], missing[0, 2] - missing[2, 0], missing[1, 0] - missing[0, 1]])
     size = float(np.linalg.norm(axis))
     if size < 1e-9:  # no rotation, or half a turn

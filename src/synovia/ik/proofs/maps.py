@@ -42,7 +42,8 @@ class ReachMap:
         axis: The hinge k.
         cell: Size of a cell, length units.
         lowest: Smallest height of the cells along the axis, length units.
-        cells: (rows, columns) uint8, 1 if painted; row by distance from the axis, column by height.
+        cells: (rows, columns) uint8, 1 if painted (the tip may touch the cell); row by distance from the axis, column
+            by height.
         whole: Whether all cells that the tip may touch are painted, now or by an earlier process, which kept its map.
         spent: Number of boxes that were searched for painting.
     """

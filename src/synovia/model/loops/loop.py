@@ -20,7 +20,7 @@ LARGEST_POWER: Final = 4  # largest power of a joint value in a coupling, as in 
 
 
 class Ties(NamedTuple):
-    """Constraints of a kind of loop: axes of the first frame (bits), code of the tied rotation, and number of rows."""
+    """What a kind of loop ties: axes of the first frame (bits), a code for the rotation, and the number of rows."""
 
     place: int
     turn: int
