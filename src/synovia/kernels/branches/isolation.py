@@ -19,7 +19,7 @@ from synovia.kernels.math.rotations import PI
 FIRST = 16  # number of intervals with which the search begins
 MOST_INTERVALS = 600  # largest number of intervals that are examined
 NARROWEST = F(5e-6)  # radians: half-width of an interval that stays undecided
-FLAT = F(0.05)  # radians: such half-width if f is 0, up to its error, at the ends and in the middle
+FLAT = F(0.05)  # radians: half-width of an undecided interval if f is 0, up to its error, at the ends and in the middle
 TOUCHING = F(1e-9)  # radians: undecided intervals that are closer together are merged
 BEGIN = F(0.2718281828)  # radians: first end of an interval; an arbitrary value, which roots avoid
 CANCEL = F(16)  # error of a coefficient: this times the largest coefficient above ``DEGREE``
