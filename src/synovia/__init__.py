@@ -39,4 +39,4 @@ def __dir__() -> list[str]:
 
 
 notebook.draw_with(lambda subject, size: _load("picture")(subject, size=size))  # imported at the first picture
-planting.plant_with(lambda motion, progress: _load("foot_lock")(motion, progress=progress).motion)  # above motions
+planting.plant_with(lambda motion, progress: _load("foot_lock")(motion, progress=progress).motion)  # in a higher layer

@@ -23,18 +23,18 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 @functools.cache
 def options_in(group: type) -> dict[str, tuple[str, Any]]:
-    """Return, for each option of a group, its type as source text, and its default or its ``Shared``."""
+    """Return the type (as source text) and the default, or the ``Shared`` object, of each option of a group."""
     out: dict[str, tuple[str, Any]] = {}
     for name, written in group.__annotations__.items():
         tree: Any = ast.parse(getattr(written, "__forward_arg__", written), mode="eval")
-        kind, usual = tree.body.slice.elts  # of Annotated[kind, default]
+        kind, usual = tree.body.slice.elts  # elements of Annotated[kind, default]
         shared = isinstance(usual, ast.Name)
         out[name] = ast.unparse(kind), getattr(options, usual.id) if shared else ast.literal_eval(usual)
     return out
 
 
 def _defaults(group: type) -> dict[str, tuple[str, Any]]:
-    """Return, for each option of a group, its type as source text, and its default."""
+    """Return the type (as source text) and the default of each option of a group."""
     found = options_in(group).items()
     return {
         name: (kind, usual.default if isinstance(usual, options.Shared) else usual) for name, (kind, usual) in found
@@ -170,7 +170,7 @@ def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
 
 
 _PACKAGE: Final = "synovia."
-_LONGEST: Final = 6  # largest number of items of a list that are shown
+_LONGEST: Final = 6  # items: longer lists are shortened in texts
 
 
 def as_call(thing: object, values: Mapping[str, Any] | None = None) -> str:

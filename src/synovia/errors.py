@@ -26,8 +26,8 @@ __all__ = [
     "UnsupportedError",
 ]
 
-_MANY: Final = 1000  # for more names, only prefixes are compared: difflib takes up to 0.3 ms per pair
-_LONGEST_NAME: Final = 100  # largest number of characters of names that difflib compares, because its time is quadratic
+_MANY: Final = 1000  # names: of more, only prefixes are compared, because difflib takes up to 0.3 ms per pair
+_LONGEST_NAME: Final = 100  # characters: difflib compares no longer names, because its time is quadratic
 _LONGEST_VALUE: Final = 120
 _LONGEST_PART: Final = 1000  # characters of a part of a message, which may contain a name or a path
 # first word of a sentence, to capitalise; does not match code such as ``sy.solve`` or ``root=``

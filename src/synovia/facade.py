@@ -259,10 +259,10 @@ class IK(ChecksArguments):
     def redundancy(
         self, targets: Targets | None = None, start: Start | None = None, *, joint: str | int | None = None
     ) -> Redundancy:
-        """Return the values of one of seven joints for which the target has branches within the limits.
+        """Return the values of a joint (one of seven) at which the target has branches within the limits.
 
         The number of branches is computed at 256 steps over the range of the joint, and the ends of each interval by
-        bisection; shorter intervals and gaps may be missed.
+        bisection. Intervals and gaps shorter than a step may be missed.
 
         Args:
             targets: As in ``solve``.
@@ -408,7 +408,7 @@ def _solve_from(
 ) -> Array:
     """Solve a batch from starts, (B, nq) or (1, nq), and return the rows of results.
 
-    If the solver bounds motion, the bounds are reduced by the distance that clamping to the limits moved a start.
+    If the solver bounds motion, each bound is reduced by how far clamping to the limits moved the start.
     """
     first = np.ascontiguousarray(inside_limits(problem.skeleton, given))
     moved = problem.moved_inside(given, first)

@@ -74,7 +74,7 @@ def _call(function: Any, shapes: Any, *arrays: Array) -> Any:
         return jax.pure_callback(function, shapes, *given, vmap_method="broadcast_all")
 
     def refuse(*_: Any) -> Any:
-        """Refuse."""
+        """Raise the error for second and forward-mode derivatives."""
         raise UnsupportedError("second and forward-mode derivatives are not supported", where="synovia.jax")
 
     called = jax.custom_jvp(call)
@@ -164,12 +164,12 @@ def _forward_ahead(kinematics: Kinematics, q: Array, offsets: Array) -> Any:
 
 
 def _spread(value: Array, like: Array) -> Array:
-    """Return a value that all problems share with the leading axes of an array, so that ``vmap`` maps both alike."""
+    """Repeat a value that all problems share along the leading axes of an array, so that ``vmap`` maps both alike."""
     return jnp.broadcast_to(value, (*like.shape[:-1], *value.shape))
 
 
 def _flat(values: Any, axes: int) -> Any:
-    """Return an array in double precision, whose leading axes, all but the last ``axes``, are merged."""
+    """Return an array in double precision; merge all axes but the last ``axes`` into one."""
     array = np.asarray(values, np.float64)
     kept = array.shape[array.ndim - axes :]
     return array.reshape(int(np.prod(array.shape[: array.ndim - axes])), *kept)

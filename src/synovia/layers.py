@@ -85,8 +85,8 @@ class Key:
     Args:
         frame: The frame; None for all frames of the layer.
         values: Values by joint: (1,) for a hinge or slide, (4,) xyzw for a ball or only the rotation of a free joint,
-            (7,) for a free joint. In a relative layer, the change from the clip: a difference, or a rotation that is
-            applied after the clip's rotation.
+            (7,) for a free joint. In a relative layer, the change from the clip: a difference, or a rotation c, by
+            which q becomes q · c.
     """
 
     frame: int | None
@@ -167,7 +167,7 @@ class Layer(ChecksArguments):
         self.keys = self._as_keys(pose, joints)
 
     def replace(self, **changes: Any) -> Layer:
-        """Return the same layer with other values, such as ``layer.replace(muted=True)``."""
+        """Return a copy of the layer with other values, such as ``layer.replace(muted=True)``."""
         values: dict[str, Any] = {
             "targets": self.targets, "goals": self.goals, "pose": self.keys or None, "frames": self.frames,
             "blend": self.blend, "relative": self.relative, "weight": self.weight, "name": self.name,

@@ -36,14 +36,14 @@ SAMPLES: Final = 2**18  # default number of samples for an arm
 FEW_SAMPLES: Final = 2**15  # default number of samples for other bodies, whose solves take longer
 _LEAST: Final = 2 * LEAF
 _MOST: Final = 2**22
-_TOLERANCE: Final = 1e-6  # fraction of the length scale, and radians: tolerance in a trial solve
-_TURNS: Final = 64  # number of rotations of a target about the first and the last axis for which poses are rated
+_TOLERANCE: Final = 1e-6  # tolerance of a trial solve: fraction of the length scale, and radians
+_TURNS: Final = 64  # number of rotations of a target, about the first and last joint axis, for which poses are rated
 _GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0 * _TURNS  # distributes the second rotation evenly relative to the first
 _STEP_COST: Final = 0.02  # cost of each step; reaching a target has the worth 1
 _UNTRIED: Final = 0.3  # worth of a pose that was not tried
 _STEPS: Final = 16  # largest number of steps of a trial solve
 _FAILURE: Final = 3.0  # cost of a missed target; large, because a miss costs an attempt
-_AT_ONCE: Final = 2**17  # number of trial solves at once, to limit memory
+_AT_ONCE: Final = 2**17  # largest number of trial solves at once, to limit memory
 # largest number of steps of trial solves that are used to fit corrections; longer solves end elsewhere
 _SHORT: Final = 5
 _RIDGE: Final = 1e-6  # regularization of the fit, for few targets or targets along a line
@@ -196,7 +196,7 @@ class _Learning:
         return counts, np.concatenate(rows)
 
     def _try(self, drawn: _Samples, part: NDArray[np.intp], proposals: Array) -> tuple[Array, Array]:
-        """Solve for the target of each pose of a leaf from each proposal of the leaf.
+        """Solve for the target of each pose, from each proposal of the same leaf.
 
         Args:
             drawn: All samples.
@@ -304,8 +304,8 @@ def best_of(worth: Array, fits: NDArray[np.bool_]) -> NDArray[np.intp]:
     gains = np.where(tried, worth, 0.0)
     mean = mean_worth(worth)
     kept = np.full((n, KEPT), -1)
-    missed = np.zeros((n, targets), bool)  # targets that were missed from every pose of the fit so far
-    turned = np.ones((n, fits.shape[2]), bool)  # rotations for which no pose fits so far
+    missed = np.zeros((n, targets), bool)  # targets that all chosen poses missed so far
+    turned = np.ones((n, fits.shape[2]), bool)  # rotations that no chosen pose fits so far
     every = np.arange(n, dtype=np.intp)
     for k in range(KEPT):
         gain = mean * (fits & turned[:, None]).mean(axis=2) + (gains * missed[:, None]).mean(axis=2)

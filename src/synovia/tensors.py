@@ -1,7 +1,8 @@
 """Code shared by PyTorch and JAX: solves and forward kinematics of batches as arrays, and their gradients.
 
-A gradient by joint values has their form, but only counts changes that are motions: the gradient by a unit quaternion
-is tangent to the unit sphere. Likewise, the gradient by a transform is that by its motion.
+A gradient by joint values has the shape of joint values, but only includes changes that are motions: the gradient by a
+unit quaternion is tangent to the unit sphere. Likewise, the gradient by a transform only includes its rotation and
+translation.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ class Solves:
         ]
 
     def _by_parameter(self, many: Solutions, v: Array, kind: str, value: Array, threads: int | None) -> Array:
-        """Return the gradients of each row by a kind of parameters, (B, ...), in the form of their values."""
+        """Return each row's gradients by one kind of parameters, (B, ...), in the shape of their values."""
         problem = many.ik
         found = many.pull_back(v, kind, threads=threads)[0]
         if kind == "weights":
@@ -324,7 +325,7 @@ class Joints:
 
     @classmethod
     def of(cls, skeleton: Skeleton) -> Joints:
-        """Return the one of a skeleton, which is made once."""
+        """Return the ``Joints`` of a skeleton, from a cache."""
         known = _joints.get(skeleton)
         if known is None:
             known = _joints[skeleton] = cls(skeleton)

@@ -19,14 +19,14 @@ _FIRST_WORD: Final = re.compile(r"[^:|. _]*[:|. _](?=.)")  # first word of a nam
 _SIDES: Final = frozenset({"left", "right", "l", "r"})
 _SHARED: Final = 0.8  # short names leave out a first word that at least this fraction of the names share
 _FEW: Final = 4  # smallest number of names that share such a first word
-_MOST_PARTS: Final = 16  # largest number of parts of a dotted key; time and memory of tomllib are quadratic in it
+_MOST_PARTS: Final = 16  # largest number of parts of a dotted key; tomllib's time and memory are quadratic in it
 _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+')"""
 # Search only where a key may begin; a search from every position would take quadratic time.
 _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
 # Tables of a file: lines with a name in brackets, and values in braces. tomllib needs a kilobyte for each.
 _TABLE: Final = re.compile(r"^[ \t]*+\[{1,2}[^\[\]\n,]*+\]{1,2}[ \t]*+(?:#.*+)?\r?$|=[ \t]*+\{", re.MULTILINE)
 _FREE_TABLES: Final = 24_000  # number of tables that a file of any size may have
-_BYTES_A_TABLE: Final = 64  # bytes of the file for each further table
+_BYTES_A_TABLE: Final = 64  # bytes of a file that allow one table more
 # A number with this many characters is refused, because tomllib needs 140 bytes for each character.
 _LONG_VALUE: Final = re.compile(r"(?<![^\s=\[,])[+-]?[0-9][0-9A-Za-z_.+:-]{65536}")
 _BITS: Final = 10_000  # largest size of an integer in bits; Python cannot print more than 4300 digits
@@ -238,7 +238,7 @@ class Report(str):
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by text and facts."""
+        """Return the call that rebuilds a copy from text and facts."""
         return type(self), ([str(self)], self.facts)
 
     def to_object(self) -> dict[str, Any]:

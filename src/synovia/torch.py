@@ -97,7 +97,7 @@ def _folded(info: Any, tensors: Sequence[Tensor | None], dims: Sequence[int | No
 
 
 def _is_traced() -> bool:
-    """Return whether a backward pass is itself differentiated, to be refused, or is inside of ``torch.func``."""
+    """Return whether a backward pass is itself being differentiated, or runs inside of ``torch.func``."""
     return torch.is_grad_enabled() or _in_transforms()
 
 

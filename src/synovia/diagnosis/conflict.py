@@ -1,9 +1,9 @@
 """Find a smallest set of goals and limits that cannot hold together, and the changes that resolve it.
 
 Goals are left out one after the other: a goal stays in the set if a pose meets all others without it. Limits are then
-left out by QuickXplain (Junker 2004): a limit stays if a pose outside of it meets the goals. So everything in the set
-is needed, and a pose shows it. That the whole set cannot hold is proved if proofs know its goals, see ``ik.proofs``;
-else no attempt found a pose.
+left out by QuickXplain (Junker 2004): a limit stays if a pose outside of it meets the goals. So each goal and limit of
+the set is needed, as a pose shows. If ``ik.proofs`` supports the goals, it proves that the whole set cannot hold;
+otherwise no attempt found a pose.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from synovia.model.limits import Interval
 from synovia.model.tree import ancestors
 from synovia.problem.structure import with_followers
 
-_FEW: Final = 4  # attempts to meet goals, before _ATTEMPTS
+_FEW: Final = 4  # number of attempts of a first try to meet goals; a second try has _ATTEMPTS
 _ATTEMPTS: Final = 40
 _HALVINGS: Final = 7  # halvings of the excess over a limit: an accuracy of one per cent
-_ROUNDING: Final = 1.01  # factor of the size of a change, so that it is enough when it is rounded
+_ROUNDING: Final = 1.01  # factor by which changes are enlarged, so that they are still enough after rounding
 
 
 def find_conflict(solution: Solution, watch: Watch) -> Conflict | None:
@@ -108,7 +108,7 @@ class _Limits:
         self._all = [row for row in rows if joints[row].limit is not None and joints[row].mimic is None]
 
     def only(self, rows: Sequence[int]) -> Skeleton:
-        """Return the skeleton that keeps the limits of some of the joints, and of those that move no goal."""
+        """Return the skeleton with only the limits of joints ``rows`` and of joints that move no goal."""
         return without_limits(self._ik.given, [row for row in self._all if row not in rows])
 
     def met(self, rows: Sequence[int]) -> Pose | None:
@@ -116,13 +116,13 @@ class _Limits:
         return _met(self._solution, self._places, self._watch, self.only(rows))
 
     def smallest(self) -> list[int]:
-        """Return a smallest set of rows within whose limits the goals cannot be met."""
+        """Return a smallest set of rows whose limits make it impossible to meet the goals."""
         if not self._all or self._watch.passed or self.met(()) is None:
             return []
         return sorted(self._needed([], False, self._all))
 
     def _needed(self, kept: list[int], grown: bool, rows: list[int]) -> list[int]:
-        """Return a smallest part of ``rows`` within whose limits, and those of ``kept``, the goals cannot be met."""
+        """Return a smallest part of ``rows`` whose limits, with those of ``kept``, make the goals impossible."""
         if grown and self.met(kept) is None:
             return []
         if len(rows) == 1 or self._watch.passed:
@@ -132,7 +132,7 @@ class _Limits:
         return self._needed([*kept, *late], bool(late), first) + late
 
     def widened(self, rows: Sequence[int]) -> list[Relaxation]:
-        """Return for some joints the smallest excess over the limits that is enough while all other limits hold."""
+        """Return how far some joints must each exceed their limits to meet the goals while all other limits hold."""
         found: list[Relaxation] = []
         for row in rows:
             limit = self._ik.given.joints[row].limit
@@ -143,7 +143,7 @@ class _Limits:
         return found
 
     def _least(self, row: int, limit: Interval, pose: Pose) -> Relaxation:
-        """Return the smallest excess of one joint, by halving that of a pose."""
+        """Return the smallest excess of one joint that is enough, by bisection from its excess in ``pose``."""
         given = self._ik.given
         turns = given.joints[row].kind is Kind.HINGE
         tried = self._excess(row, limit, pose)
@@ -186,7 +186,7 @@ def _targets(solution: Solution, places: Sequence[int], watch: Watch) -> list[Re
 
 
 def _tolerance(solution: Solution, places: Sequence[int], watch: Watch) -> list[Relaxation]:
-    """Return the tolerance of all goals with which the best of some poses meets the goals of the set."""
+    """Return the common tolerance with which the best pose of many attempts meets the goals of the set."""
     ik = solution.ik
     goals = [ik.goals[i] for i in places]
     if any(goal.own_tolerance is not None for goal in goals):

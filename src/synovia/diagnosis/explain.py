@@ -29,7 +29,7 @@ from synovia.text import counted, first_few
 
 _MOST_JOINTS = 6  # largest number of joint names in a sentence
 _LEANS = math.radians(25.0)  # smallest lean of the trunk that is reported, radians
-_PRESSED = 3.0  # number of tolerances: a pair counts as in contact if its gap exceeds the distance by less
+_PRESSED = 3.0  # tolerances: a pair counts as in contact if its gap exceeds the required distance by less
 _POSITION_ROWS = 3  # number of residual rows of a position
 _STALLED = "Stalled: no small step lowers the error."
 _SPENT = "Out of steps: the error was still decreasing. To continue, solve again from this pose."
@@ -116,7 +116,7 @@ def _undecided(solution: Solution) -> list[str]:
 
 
 def _leaning(solution: Solution) -> list[str]:
-    """Return a sentence if the goals make the trunk of a standing body lean far from its posture, in a list."""
+    """Return a list with a sentence if the goals make the trunk of a standing body lean far; else an empty list."""
     for goal in solution.goals:
         if not getattr(goal, "root", 0.0) > 0.0:
             continue
@@ -335,7 +335,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
             beyond = near > span.farthest
             what = "target" if near == far else f"{'nearest' if beyond else 'farthest'} place within the bounds"
             away = length_text(near if beyond else far, unit)
-            if beyond and bound == f"reaches {away} at most":  # the same number, rounded
+            if beyond and bound == f"reaches {away} at most":  # distance and bound round to the same number
                 bound = f"ends {length_text(near - span.farthest, unit)} before it"
             lines.append(
                 f"the {what} of {goal.label!r} is {away} from {names[span.first]!r}, the first "

@@ -14,7 +14,7 @@ from synovia.model.loops.tables import moved_by
 from synovia.model.tree import ancestors
 from synovia.text import first_few
 
-_STILL = 1e-6  # smallest component of a joint in a unit motion of the loops for which the joint moves
+_STILL = 1e-6  # a joint moves if its component in a unit motion of the loops is larger than this
 
 
 def loops_of_misses(solution: Solution) -> list[tuple[Tie, list[int]]]:

@@ -29,7 +29,7 @@ from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
 from synovia.problem.structure import with_followers
 
-_GAIN = 0.01  # least relative decrease of the error for which a goal or limit is named in a reason
+_GAIN = 0.01  # relative decrease of the error: a reason names a goal or limit if its removal gains more
 _ATTEMPTS = 40  # number of attempts for the nearest target, so that the search is not only near the current pose
 _MOST_LIMITS = 24  # largest number of limits that are tried, with one solve each
 
@@ -133,7 +133,7 @@ def without_limits(skeleton: Skeleton, rows: Sequence[int]) -> Skeleton:
 
 
 def nearest(solution: Solution, i: int, watch: Watch, places: Sequence[int] | None = None) -> _Way:
-    """Return how the target of goal i must move and rotate so that all goals, or those in some places, are met."""
+    """Return how the target of goal i must move and rotate so that all goals, or only the goals ``places``, are met."""
     ik = solution.ik
     if not ik.goals[i].can_move:
         return _NOWHERE
@@ -169,7 +169,7 @@ def _way(tried: Solution, i: int) -> _Way:
         return _Way(move, None, tried.pose)
     if goal.constrained_parts & ROTATION:
         return _Way(move, Rotation.from_matrix(at[:3, :3] @ target[:3, :3].T).as_rotvec(), tried.pose)
-    # smallest rotation between the normals of the sole
+    # smallest rotation that aligns the z axes, such as normals of a sole
     normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])
     return _Way(move, normal.as_rotvec(), tried.pose)
 

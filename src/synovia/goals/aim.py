@@ -219,7 +219,7 @@ def _looks(skeleton: Skeleton, row: int) -> bool:
 
 
 def _shows_face(skeleton: Skeleton) -> bool:
-    """Return whether a person's facing direction is known from file or rest pose; True for bodies of no person."""
+    """Return whether a person's facing direction is known from file or rest pose; True for all other bodies."""
     from synovia.model.anatomy.up import SHOWN, find_up
 
     person = {"hips", "left_upper_leg", "right_upper_leg"} <= skeleton.role_rows.keys()

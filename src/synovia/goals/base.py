@@ -173,11 +173,11 @@ class Goal(_Immutable):
     needs: str = field(default="", init=False)  # what a solver must support; "rows": any residual that has a kernel
     preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
-    )  # of a resolved rest goal: weights of the joints (n,), reference joint values (nq,), or (T, nq) for the frames
-    # of a clip, and the weight of joints that a moving root adds
+    )  # resolved rest goals: weights of the joints (n,); reference joint values (nq,), or (T, nq) by frame of a clip;
+    # weight of the joints that a moving root adds
     places: tuple[Array, ...] = field(
         default=(), init=False
-    )  # of a resolved goal on sites: frame (4, 4) of each of its joints and sites on the row that moves it
+    )  # resolved goals on sites: frame (4, 4) of each joint or site of the goal, on the row that moves it
     given: int = field(
         default=0, init=False
     )  # parts of the target that the goal itself gives; the start gives the others

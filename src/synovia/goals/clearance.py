@@ -271,7 +271,7 @@ class ClearanceGoal(Goal):
 
 
 def _subjects(skeleton: Skeleton, pairs: Sequence[Any], world: World | None) -> set[int]:
-    """Return the rows of the links named in ``pairs``, or all rows if an item is a word. Pairs of rows are ignored."""
+    """Return the rows of the links named in ``pairs``; all rows for ``"self"`` or ``"world"``. Ignore pairs of rows."""
     if any(isinstance(pair, str) for pair in pairs):
         return set(range(len(skeleton)))
     names = [name for pair in pairs for name in pair if isinstance(name, str)]
@@ -296,7 +296,7 @@ def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
 
 
 def _contacts(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
-    """Return how many contacts two sets of shapes can have at once; a, b: number of shapes, of those not spheres."""
+    """Return how many contacts two sets of shapes can have at once; a, b: numbers of shapes and of non-spheres."""
     return int(a[0] * b[0] + _FURTHER_POINTS * a[1] * b[1])
 
 

@@ -13,7 +13,7 @@ from synovia.errors import UnsupportedError
 from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import Array
 
-AHEAD = 0.3  # body sizes: distance from a joint to the first point at which it aims
+AHEAD = 0.3  # body sizes: distance of a new aim target, and length of drawn lines
 _PATCH = 0.06  # body sizes: half the side of the square drawn for a plane
 # Descriptions of fields that several kinds share
 POINT = "World position x, y, z in the length unit of the model's file."

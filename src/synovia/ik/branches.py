@@ -1,4 +1,4 @@
-"""Branches: all poses that meet the goals, with the solver that lists them, and whole turns of their joints."""
+"""Branches: all poses that meet the goals, as a solver lists them, with whole turns of joints if asked."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from synovia.kernels.layout import BLOCK, BLOCK_Q, COST, KIND, LOWER, OUT_HEAD, 
 from synovia.model import Kind, Pose
 from synovia.model.geometry import Array
 
-_MOST: Final = 1_000_000  # poses with whole turns
+_MOST: Final = 1_000_000  # largest number of poses, including whole turns
 _WHOLE: Final = 2.0 * math.pi
-_ROUNDING: Final = 1e-9  # radians
+_ROUNDING: Final = 1e-9  # radians: excess over a limit that counts as rounding
 
 
 class Branches(Solutions):
@@ -36,7 +36,7 @@ class Branches(Solutions):
     """
 
     def __init__(self, ik: CompiledProblem, rows: Array, start: Pose, asked: tuple[Array, Array] | None) -> None:
-        """Store the rows of results, and the targets and the start for which these may be all branches."""
+        """Store the rows of results; ``asked``: table of targets and start for which to test completeness, or None."""
         super().__init__(ik, rows, start)
         self._asked = asked
 
@@ -44,9 +44,9 @@ class Branches(Solutions):
     def complete(self) -> bool:
         """Whether it is proved that there are no other branches, apart from whole turns.
 
-        False near singular poses, where branches meet, even outside the limits; if joints can move while all goals stay
-        met; and for arms that are singular in every pose. A joint up to 1e-9 beyond a limit counts as within, and is
-        clamped.
+        False near singular poses, where branches meet (also outside the limits), if joints can move while all goals
+        stay met, and for arms that are singular in every pose. A joint up to 1e-9 beyond a limit counts as within, and
+        is clamped.
         """
         return self._asked is not None and self.ik.has_all_branches(*self._asked)
 

@@ -69,7 +69,7 @@ _empty = np.empty  # saves an attribute lookup in each call
 # factor of the work limit with clearance goals, since attempts, search and polish may each use all of it
 _CLEAR_WORK: Final = 0.3
 _JOINTS: Final = 100  # number of joints; for more joints, the work limit grows in proportion to their number
-_BETTER: Final = 0.01  # least gain in the share of correct bending for which a solution from a bent start is used
+_BETTER: Final = 0.01  # a solution from a bent start is used if its share of correct bending is larger by this
 _NO_WORSE: Final = 1.001  # largest factor by which the cost of a miss may grow for correct bending
 _TOLERANCE: Final = (1e-4, 1e-3)  # default: fraction of the length scale for positions, radians for angles
 _ROUNDING: Final = 1e-9  # radians or length units: rounding error of a pose that a solve with bounded motion returned
@@ -80,7 +80,7 @@ _MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if tabl
 _TRIALS, _FEW = 8, 2  # number of random poses; the first ``_FEW`` of them try all splits, the others only the best
 _SAME: Final = 1e-4  # radians or length units: a branch within this distance of a pose is equal to it
 _LOST, _UNDECIDED = 5.0, 0.05  # cost of a pose that the list lacks; cost of an undecided interval
-_NOISE, _SMALLEST = 0.02, 1e-17  # cost of each factor of 10 of numerical noise; least noise that counts
+_NOISE, _SMALLEST = 0.02, 1e-17  # cost per factor of 10 in numerical noise; smaller noise than this costs nothing
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
@@ -766,7 +766,7 @@ class CompiledProblem(ChecksArguments):
 
     @property
     def locks_one_of_seven(self) -> bool:
-        """Whether a joint is locked, and the closed form is that of seven joints, which varies the last joint."""
+        """Whether the closed form is the one for seven joints, which varies the last one, and a joint is locked."""
         locked = any(is_locked(self.reduced, k) for k in range(len(self.reduced.variables)))
         return isinstance(self.solver, Segments) and locked and structure_of(self.reduced) == "seven"
 

@@ -34,8 +34,8 @@ from synovia.problem import Reduced
 
 SLACK: Final = 1e-9  # radians, or length scales: excess over a limit that counts as rounding
 _UNSURE: Final = 1e-8  # radians, or length scales: refined branches that exceed limits by less must be listed
-_SINGULAR: Final = 1e-5  # least singular value (lengths in length scales) of a singular pose
-_RANK: Final = 1e-4  # least singular value that a regular arm has at one of a few random poses
+_SINGULAR: Final = 1e-5  # a pose is singular if its least singular value (lengths in length scales) is below this
+_RANK: Final = 1e-4  # an arm is regular if its least singular value is above this at one of a few random poses
 _POSES: Final = 8
 _STEPS: Final = 30  # largest number of steps of Newton's method
 _LARGEST: Final = 0.5  # radians, or length scales: largest step of a joint value
@@ -49,7 +49,7 @@ _WHOLE: Final = 2.0 * math.pi
 
 
 class Branching(Protocol):
-    """A ``CompiledProblem`` that lists branches, which imports this module."""
+    """The part of ``CompiledProblem`` that this module uses but cannot import."""
 
     reduced: Reduced
     skeleton: Skeleton
@@ -90,7 +90,7 @@ class Limits:
             elif len(users) == 1 and reduced.couple[users[0], RATIO]:
                 self.periods[i] = _WHOLE / abs(float(reduced.couple[users[0], RATIO]))
         self.floats = problem.floats.copy()
-        self.free = problem.floats.copy()  # no limits, all candidates
+        self.free = problem.floats.copy()  # without limits, to list all candidates
         if slack:
             table = table_of(problem.ints, self.floats, "limits")
             table[scalar, LOWER] -= SLACK * self.units
@@ -121,7 +121,7 @@ class Limits:
         return float((out / self.units).max(initial=0.0))
 
     def away(self, rows: Array, q: Array) -> Array:
-        """Return the largest distance of each pose in rows of results from q, apart from whole turns."""
+        """Return, for each pose in rows of results, its largest joint difference from q, apart from whole turns."""
         d = rows[:, self._first + self.at] - q[self.at]
         turning = np.isfinite(self.periods)
         d[:, turning] -= self.periods[turning] * np.round(d[:, turning] / self.periods[turning])
@@ -186,7 +186,7 @@ def _refined(problem: Branching, limits: Limits, q: Array, target: Array) -> tup
 
 
 def _error(problem: Branching, pose: Pose, target: Array) -> Array:
-    """Return the error (6,): displacement from the joint's origin to the target, length scales; rotation vector."""
+    """Return the error (6,): displacement from the joint's origin to the target (length scales), rotation vector."""
     wanted = target @ np.linalg.inv(problem.goals[0].frame)
     now = pose.transform(problem.rows[0])
     R = wanted[:3, :3] @ now[:3, :3].T

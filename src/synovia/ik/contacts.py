@@ -17,7 +17,7 @@ from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.distances import Contact, PackedShapes, contact_of, contact_rows, join_shapes
 from synovia.model.shapes.world import World
 
-MOST: Final = 20  # largest number of listed pairs of a link and a link or an obstacle
+MOST: Final = 20  # largest number of contacts: pairs of two links, or of a link and an obstacle
 _AT_ONCE: Final = 1000  # number of pairs in the first block; later blocks skip pairs that are too far apart
 _Pairs = NDArray[np.int32]
 _NONE: Final = Apart(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64), 0)
@@ -68,7 +68,7 @@ class WatchedPairs:
         skeleton: The body.
         goal: The goal, resolved.
         moving: Rows of the joints whose links must avoid all obstacles; None for all links that a joint moves.
-        before: Number of joints that ``skeleton`` has in front of the joints for which the goal was resolved.
+        before: Number of joints that ``skeleton`` has in front of the joints to which the goal refers.
         close: Whether to watch the goal's close pairs, for which only contact is excluded; else its other pairs.
 
     Attributes:

@@ -45,7 +45,7 @@ _PLACES: Final = [BLOCK, BLOCK_Q, BLOCK_COLUMN]
 _RESIDUAL, _JACOBIAN, _GRADIENT, _CURVATURE = 0, 2, 3, 4  # see kernels.goals.custom
 _SCRATCH: Final = 5  # index of the scratch memory among the arguments of a kernel
 _WORK: Final = 200.0  # work of one call, in the unit of the kernels: about ten microseconds
-_CURVED: Final = 32  # largest number of columns for which second derivatives are computed, from columns² residuals
+_CURVED: Final = 32  # largest number of columns for which second derivatives are computed; they take columns² residuals
 _NUDGE_TWICE: Final = 1e-4  # step of second differences, radians or length scales
 
 

@@ -1,10 +1,10 @@
 """Derivatives of answers with respect to targets, weights, the posture, link offsets and tool frames.
 
-An answer minimises its levels in turn, within the limits. This file differentiates those conditions at the answer, with
-everything held that is active there. A level that is met is a set of equations, J dq = de. A level that is missed is a
-minimum: H dq = -d(∇L), where L is half the squared error plus the constraints above times their multipliers, and H
-its Hessian. Directions that no level determines keep the answer, in the measure of the solver's steps. Second
-derivatives are central differences, which work for every kind of goal.
+An answer minimises the error of one priority level after the other, within the limits. This module differentiates the
+optimality conditions at the answer, and keeps active bounds active. A level that is met gives equations, J dq = de. A
+level that is missed is a minimum: H dq = -d(∇L), where L is half the squared error plus the constraints of higher
+levels times their multipliers, and H its Hessian. In directions that no level determines, the answer stays, in the
+metric of the solver's steps. Second derivatives are central differences, which work for every kind of goal.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from synovia.solver import JacobianMethod
 OF: Final = ("targets", "weights", "posture", "offsets", "tools")
 _STEP: Final = 1e-5  # step of first differences, radians or length scales
 _SECOND: Final = 3e-4  # step of second differences
-_NEAR: Final = 1e-5  # distance from a bound (radians, length scales) at which it counts as touched
-_RANK: Final = 1e-7  # singular value, relative to the largest, below which a direction is undetermined
-_WEAK: Final = 1e-6  # multiplier, relative to the gradient, below which an active bound may be left
+_NEAR: Final = 1e-5  # radians, length scales: a bound nearer than this counts as touched
+_RANK: Final = 1e-7  # a direction is undetermined if its singular value, relative to the largest, is below this
+_WEAK: Final = 1e-6  # an active bound may be left if its multiplier, relative to the gradient, is below this
 _MOVES: Final = 1e-9  # smallest motion, relative to the largest, that counts
-_BALANCED: Final = 1e-3  # gradient, relative to its parts, up to which a pose counts as a minimum
-_SOFT: Final = 1e-7  # curvature, relative to the largest, below which a direction is undetermined
-_SINGULAR: Final = 1e-4  # the same, below which the answer counts as singular
-_MIXED: Final = 1e-5  # share of a ball in motions above which it takes part
+_BALANCED: Final = 1e-3  # a pose counts as a minimum if its gradient, relative to the gradient's parts, is below this
+_SOFT: Final = 1e-7  # a direction is undetermined if its curvature, relative to the largest, is below this
+_SINGULAR: Final = 1e-4  # an answer is singular if a relative curvature or singular value is below this
+_MIXED: Final = 1e-5  # a ball takes part in motions if its share, relative to the largest, is above this
 _BLOCK: Final = 2000  # number of poses that are evaluated at once
-_EXACT, _CLOSE = 1e-9, 1e-3  # steps to a minimum (radians, length scales) that are rounding, and that are not small
-_ASIDE: Final = 1e-2  # radians, length scales
+_EXACT, _CLOSE = 1e-9, 1e-3  # steps to a minimum (radians, length scales) that are rounding, and that are large
+_ASIDE: Final = 1e-2  # radians, length scales: distance of a pose at which no curvature is 0 by chance
 _STAY: Final = 0.01  # weight of staying in place next to a posture, see ``kernels.hierarchy.step``
 
 
@@ -53,10 +53,11 @@ class Derivative(np.ndarray[Any, np.dtype[np.float64]]):
 
     Attributes:
         parameters: Name of each column, such as ``"tool.x"`` or ``"tool.rx"``.
-        kink: Whether the derivative is only that of one side, or may be inaccurate: the answer rests on a limit,
-            clearance or bound that nothing presses it against, is singular, is no minimum, or misses goals at a ball's
-            limit where its half-angles change, or by priorities while a limited ball that moves can also turn without
-            any goal noticing (the steps of ``FullBody`` then decide how it turns). For a batch, (B,).
+        kink: Whether the derivative is one-sided or may be inaccurate: the answer touches a limit,
+            clearance or bound without a force against it, is singular or no minimum; or it misses goals at a ball's
+            limit where the half-angles change; or it misses goals with priorities, while a limited ball that moves can
+            also turn without effect on any goal (the steps of ``FullBody`` then decide how it turns). For a batch,
+            (B,).
 
     Example:
         >>> import synovia as sy
@@ -82,7 +83,7 @@ class Derivative(np.ndarray[Any, np.dtype[np.float64]]):
 
 
 class Change(NamedTuple):
-    """A parameter, or a step of it.
+    """A parameter, and its effect.
 
     Args:
         name: Name of the parameter.
@@ -112,11 +113,11 @@ class _State:
     Args:
         D: (n, P) the derivative.
         Z: (n, z) basis of the undetermined directions.
-        open: (n, z) the same basis if no bound were held.
+        open: (n, z) the basis Z if no bound were held.
         normals: Outward normals of bounds, and gradients of equations.
-        keys: For each of them its residual row, -1 - k for bound k of the joints, or None for a missed level.
-        bounds: For each of them whether it is a bound.
-        strengths: For each of them the largest multiplier, relative to the gradient.
+        keys: Residual row of each normal; -1 - k for bound k of the joints; None for a missed level.
+        bounds: Whether each normal is that of a bound.
+        strengths: Largest multiplier of each normal, relative to the gradient.
         kink: Whether a condition of smoothness failed.
     """
 
@@ -166,7 +167,7 @@ class Differentiable:
         ik: The problem.
 
     Raises:
-        UnsupportedError: If its answers are no minimum that this file describes.
+        UnsupportedError: If this module cannot differentiate its answers.
     """
 
     def __init__(self, ik: CompiledProblem) -> None:
@@ -186,7 +187,7 @@ class Differentiable:
     # --- Parameters ---------------------------------------------------------------------------------------------------
 
     def changes(self, of: str, answer: Answer) -> list[Change]:
-        """Return the parameters of a kind that change residuals, and how they change the problem."""
+        """Return those parameters of one kind that change residuals, with their effect on the problem."""
         if of == "targets":
             return list(self._target_changes(answer))
         if of == "offsets":
@@ -210,7 +211,7 @@ class Differentiable:
             yield from _six(goal.label, takes[g], moved, self.ik.reach)
 
     def _offset_changes(self, answer: Answer) -> Iterator[Change]:
-        """Yield a change for each component of the place of each moving joint, in the frame of its parent."""
+        """Yield a change for each component of each moving joint's fixed offset, in its parent's frame."""
         skeleton, reduced = self.ik.skeleton, self.reduced
         joints: list[int] = reduced.joints.tolist()
         pose_frames = world_frames(skeleton, answer.q[None])[0]
@@ -257,7 +258,7 @@ class Differentiable:
     # --- The derivative -----------------------------------------------------------------------------------------------
 
     def of(self, answer: Answer, of: str) -> Derivative:
-        """Return the derivative of an answer by the parameters of a kind.
+        """Return the derivative of an answer by one kind of parameters.
 
         Raises:
             UnsupportedError: If the problem has no such parameters.
@@ -356,7 +357,7 @@ class Chart:
                 continue
             limit = self.limits[k]
 
-            half, _ = self._half_angles(k, q[at : at + 4])  # of the answer's quadrant, also beyond its edge
+            half, _ = self._half_angles(k, q[at : at + 4])  # half-angles of the answer's quadrant, also beyond its edge
 
             def swing(poses: Array, at: int = at, limit: Array = limit, half: Array = half) -> Array:
                 return np.linalg.norm(swing_twist(limit, poses[:, at : at + 4])[:, :2] / half, axis=1) - 1.0
@@ -377,7 +378,7 @@ class Chart:
         return found
 
     def _half_angles(self, k: int, quat: Array) -> tuple[Array, bool]:
-        """Return the two half-angles that bound a swing in its quadrant, and whether others apply right next to it."""
+        """Return the two half-angles that bound a swing in its quadrant, and whether they change right next to it."""
         limit: Array = self.limits[k]
         s: Array = swing_twist(limit, quat[None])[0, :2]
         ahead: Array = limit[[layout.SWING_X, layout.SWING_Y]]
@@ -396,7 +397,7 @@ class Chart:
         return False
 
     def measure(self, q: Array, posture: Array, *, missed: bool) -> Array:
-        """Return S (n, n): a solver moves by the smallest x in a step S x of the columns; misses are polished."""
+        """Return S (n, n): the solver (at a miss, its polish) takes the step S x of the columns with least |x|."""
         S = np.eye(self.n)
         for k, at, column in self.balls:
             if (self.by_levels or missed) and self.limits[k, layout.IS_LIMITED] != 0.0:  # steps of swing and twist
@@ -455,7 +456,7 @@ class _AtAnswer:
     """Differentiates one answer level by level, in the coordinates x of the solver's measure."""
 
     def __init__(self, problem: Differentiable, answer: Answer, of: str) -> None:
-        """Evaluate the answer, and the problem after a step of each parameter."""
+        """Evaluate the problem at the answer, and list its parameters."""
         self.p, self.answer, self.of = problem, answer, of
         self.chart, self.n = problem.chart, problem.n
         self.changes = problem.changes(of, answer)
@@ -468,7 +469,7 @@ class _AtAnswer:
         self.missed = [self._is_missed(first, last) for first, last in problem.levels]
         self.touched = [*self._touched_joints(), *self._touched_rows()]
         self.has_posture = bool(problem.posture[:, layout.REST_WEIGHT].any())
-        self.shift = np.zeros(self.n)  # by the columns, to the minima of what is missed; known when solved
+        self.shift = np.zeros(self.n)  # step of the columns to the minima of missed levels; known when solved
 
     def _names(self) -> list[str]:
         """Return the names of the parameters.
@@ -515,7 +516,7 @@ class _AtAnswer:
 
     @cached_property
     def stepped(self) -> list[tuple[_Rows, _Rows, float]]:
-        """The rows after a step of each parameter, forwards and backwards, and the distance between the two."""
+        """The rows after a forward and a backward step of each parameter, and the sum of both steps."""
         out: list[tuple[_Rows, _Rows, float]] = []
         q = self.answer.q[None]
         for change in self.changes:
@@ -533,7 +534,7 @@ class _AtAnswer:
         return -np.einsum("tij,ti->tj", rows.J[:, some], rows.e[:, some])
 
     def _forces(self, poses: Array, rows: _Rows, multipliers: Sequence[tuple[int, float, str]]) -> Array:
-        """Return the constraints times their multipliers at poses, (T,)."""
+        """Return Σ multiplier · constraint for each of T poses, (T,)."""
         out = np.zeros(len(poses))
         for key, factor, value in multipliers:
             if key < 0:
@@ -551,7 +552,7 @@ class _AtAnswer:
             yield np.concatenate([self.answer.q[None], self.chart.moved(self.answer.q, steps[part])]), part
 
     def _force_curvature(self, multipliers: Sequence[tuple[int, float, str]]) -> Array:
-        """Return the second derivatives by the columns, (n, n), of the constraints times their multipliers."""
+        """Return the second derivatives, by the columns, of Σ multiplier · constraint, (n, n)."""
         n = self.n
         rows = [key for key, _, _ in multipliers if key >= 0]
         joints = [bound.normal for bound in self.touched if bound.key in {key for key, _, _ in multipliers if key < 0}]
@@ -575,7 +576,7 @@ class _AtAnswer:
         return out
 
     def _force_changes(self, multipliers: Sequence[tuple[int, float, str]]) -> Array:
-        """Return the derivative by the parameters of the gradient of the constraints times multipliers, (n, P)."""
+        """Return the derivative, by the parameters, of the gradient of Σ multiplier · constraint, (n, P)."""
         own = [one for one in multipliers if one[0] >= 0]
         if not own or not self.changes:
             return np.zeros((self.n, self.P))
@@ -601,7 +602,7 @@ class _AtAnswer:
     # --- Levels -------------------------------------------------------------------------------------------------------
 
     def solved(self, held: Sequence[bool] | None = None) -> tuple[Array, bool]:
-        """Return the derivative by the columns (n, P), and whether it is that of one side or may be inaccurate.
+        """Return the derivative by the columns (n, P), and whether it is one-sided or may be inaccurate.
 
         ``held`` says which of the touched bounds are held; None for all.
         """
@@ -627,7 +628,7 @@ class _AtAnswer:
         return self.S @ state.D, state.kink
 
     def _is_loose(self, state: _State) -> bool:
-        """Return whether limited balls that move can also turn in directions that nothing determines."""
+        """Return whether limited balls that move can also turn in directions that no level determines."""
         moves, free = self.S @ state.D, self.S @ state.Z
         least = _MIXED * float(np.abs(moves).max(initial=0.0))
         return any(
@@ -637,7 +638,7 @@ class _AtAnswer:
         )
 
     def _leave(self, state: _State) -> None:
-        """Mark a kink if the derivative changes when bounds are released that nothing presses the answer against."""
+        """Mark a kink if the derivative changes when touched bounds without a force (multiplier 0) are released."""
         strong = {
             key
             for key, bound, strength in zip(state.keys, state.bounds, state.strengths, strict=True)
@@ -711,7 +712,7 @@ class _AtAnswer:
             state.kink |= bool(np.abs(self.J[edge] @ state.D).max(initial=0.0) > _MOVES * size)
 
     def _by_weights(self, first: int, last: int) -> Array:
-        """Return the derivative of the gradient of a level by the weights of the goals, (n, goals)."""
+        """Return the derivative of a level's gradient by the goals' weights, (n, goals)."""
         out = np.zeros((self.n, self.P))
         for g, goal in enumerate(self.p.ik.goals):
             at, count = self.p.reduced.goals.table[g, [layout.FIRST_RESIDUAL, layout.RESIDUALS]].tolist()
@@ -738,8 +739,8 @@ class _AtAnswer:
 
         Args:
             state: What the levels above determine; extended.
-            gradient: (n,) its gradient by the columns.
-            curvature: Returns its Hessian by the columns.
+            gradient: (n,) gradient of the function by the columns.
+            curvature: Returns the Hessian of the function by the columns.
             changes: (n, P) derivative of the gradient by the parameters.
             scale: Size of the gradient's parts, before they cancel.
         """
@@ -757,7 +758,7 @@ class _AtAnswer:
                     state.kink |= pull < -_WEAK and state.strengths[i] <= _WEAK
                     state.strengths[i] = max(state.strengths[i], pull)
                 if key is None:
-                    state.kink |= abs(pull) > _WEAK  # its own curvature would be a third derivative
+                    state.kink |= abs(pull) > _WEAK  # a missed level's curvature would change by third derivatives
                 elif abs(pull) > 1e-9:
                     multipliers.append((key, factor, values.get(key, "")))
         state.kink |= float(np.abs(left).max(initial=0.0)) > _BALANCED * scale
@@ -880,7 +881,7 @@ def check_differentiable(ik: CompiledProblem, of: Any) -> None:
 
 
 def derivative_of(ik: CompiledProblem, rows: Array, of: Any) -> Derivative:
-    """Return the derivatives of rows of results, (B, nv, parameters), all of one problem.
+    """Return the derivatives, (B, nv, parameters), of the answers in rows of results of one problem.
 
     Raises:
         InputError: If the kind of parameters is unknown.
@@ -905,7 +906,7 @@ def derivative_of(ik: CompiledProblem, rows: Array, of: Any) -> Derivative:
 
 
 def derivative_of_many(ik: CompiledProblem, rows: Array, of: Any) -> Derivative:
-    """Return the derivatives of a batch as ``derivative_of``, with the obstacles of each problem at their places."""
+    """Return the derivatives of a batch, like ``derivative_of``, with the obstacles of each problem at their places."""
     if ik.obstacle_places is None:
         return derivative_of(ik, rows, of)
     parts = [derivative_of(ik.single(b), rows[b : b + 1], of) for b in range(len(rows))]

@@ -276,7 +276,7 @@ class FrameSolver:
 
 
 def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
-    """Return the table of targets, with missing targets as a first solve read them from its start."""
+    """Return the table of targets; missing targets are those that a first solve read from its start."""
     out = table.copy()
     given = np.array([goal.pose_parts for goal in ik.goals])
     plain = given > 0

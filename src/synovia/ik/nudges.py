@@ -13,7 +13,7 @@ from synovia.model.geometry import Array
 
 _POSES: Final = 4  # number of random poses; each gives one nudge of the start
 _SHARE: Final = 0.06  # fraction of the distance from the start to a random pose
-_BETTER: Final = 0.8  # a nudged solution is used if it lowers the squared error below this fraction
+_BETTER: Final = 0.8  # a nudged solution is used if its squared error is below this fraction of the given one
 
 
 class Nudges:

@@ -1,6 +1,6 @@
 """Moving obstacles: places of the obstacles of clearance goals in each problem, frame or tick.
 
-The target of a clearance goal with a world gives the places of its obstacles. The places are written into the packed
+The target of a clearance goal with obstacles gives the places of its obstacles. The places are written into the packed
 floats of a problem, so that the problem is not packed again.
 """
 
@@ -36,7 +36,7 @@ _EXAMPLE: Final = "positions of its obstacles, such as {'cup': (0.5, 0, 0.8)}"
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Places of the moved obstacles of a problem, for each problem of a batch or frame of a track.
+    """Places of moved obstacles, for each problem of a batch or frame of a track.
 
     Args:
         obstacles: All obstacles of the problem.
@@ -89,7 +89,7 @@ class Places:
 
     @property
     def home(self) -> Places:
-        """The same obstacles at their places in the worlds of the goals."""
+        """These obstacles at the places that the worlds of the goals give them."""
         return self.obstacles.placed({row: self.obstacles.frames[row][None] for row in self.rows.tolist()})
 
     def of(self, obstacles: Obstacles, goals: Sequence[int] | None = None) -> Places:
@@ -140,7 +140,7 @@ class Obstacles:
     """
 
     def __init__(self, goals: Sequence[Goal], ints: Ints, floats: Array, reduced: Reduced) -> None:
-        """Find the goals with a world, and the keys by which targets address these goals."""
+        """Find the goals with obstacles, and the keys by which targets address these goals."""
         self._ints, self._floats, self._reduced = ints, floats, reduced
         self._worlds: dict[int, World] = {}
         self._by_key: dict[str, list[int]] = {}
@@ -321,7 +321,7 @@ class Obstacles:
         return {key: value for key, value in whole.items() if key not in keys}, given
 
     def _is_key(self, key: Any) -> bool:
-        """Return whether a key of targets belongs to a clearance goal with a world."""
+        """Return whether a key of targets names a clearance goal with obstacles."""
         return isinstance(key, str) and key in self._by_key
 
     def _goal(self, key: str) -> int:

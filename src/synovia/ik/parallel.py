@@ -25,10 +25,10 @@ from synovia.solver.base import Kernel
 _BLOCKS_PER_THREAD: Final = 8  # many small blocks, so that a slow core does not delay the end of the batch
 _SMALLEST_BLOCK: Final = 16  # rows; for fewer rows, submitting a block would take a large share of the time
 _SIMD_BLOCK: Final = 2048  # rows; large, since at the end of a block SIMD lanes are idle for the time of about 200 rows
-_SIMD_LEAST: Final = 512  # rows; smallest block with SIMD for which a further thread is used
+_SIMD_LEAST: Final = 512  # rows: with SIMD, a further thread is used only if each thread gets this many
 _LARGEST_BLOCK: Final = 8192  # rows; bounded, so that long runs report progress
 _SECONDS: Final = 0.1  # seconds per block; progress is reported between blocks
-_GROWTH: Final = 4  # largest factor by which a block may be larger than the block before
+_GROWTH: Final = 4  # a block is at most this factor larger than the block before
 _LISTEN: Final = 0.1  # seconds between checks for Ctrl-C on Windows, where waiting cannot be interrupted
 _AHEAD: Final = 2  # submitted blocks per thread: one that runs and one in the queue
 

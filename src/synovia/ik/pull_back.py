@@ -29,17 +29,17 @@ from synovia.model.geometry import Array, exp_matrix
 from synovia.model.pose import world_frames
 from synovia.model.tables import Ints
 
-_BLOCK: Final = 256  # smallest number of rows for which a further thread is used
+_BLOCK: Final = 256  # rows: a further thread is used only if each thread gets this many
 _UNSURE: Final = 2.0  # mark of a row that the kernel leaves to ``derivative``
 
 
 class _Plan(NamedTuple):
-    """What products with the derivatives of a problem use each time.
+    """Values that all products with derivatives of a problem use.
 
     Args:
         plain: Whether the kernel differentiates its answers: positions and rotations, all of one level.
         to_v: (nv, columns) matrix from the Jacobian columns to velocities.
-        columns: Those, of six for each goal, that belong to the targets' parameters.
+        columns: Indices of the targets' parameters among six columns for each goal.
     """
 
     plain: bool
@@ -51,7 +51,7 @@ _known: WeakKeyDictionary[CompiledProblem, _Plan] = WeakKeyDictionary()
 
 
 def _plan(ik: CompiledProblem) -> _Plan:
-    """Return the plan of a problem, which is made once."""
+    """Return the plan of a problem, from a cache."""
     known = _known.get(ik)
     if known is None:
         known = _known[ik] = _Plan(_is_plain(ik), Chart(ik).to_v, target_columns(ik))
@@ -114,7 +114,7 @@ def pull_back(
 
 
 def _pulled(ik: CompiledProblem, rows: Array, gradient: Array, threads: int) -> tuple[Array, Array, Array]:
-    """Return gradients by positions and rotations of the targets, (B, 6 goals), marks, and the motions of misses."""
+    """Return gradients by target positions and rotations, (B, 6 goals); marks (missed, kink), (B, 2); motions H⁻¹ v."""
     from synovia.kernels.jacobian.pull_back import pull_back as kernel
 
     count, goals = len(rows), len(ik.goals)
@@ -142,7 +142,7 @@ def _pulled(ik: CompiledProblem, rows: Array, gradient: Array, threads: int) -> 
 
 
 def target_columns(ik: CompiledProblem) -> Ints:
-    """Return the indices of the columns, six for each goal, that belong to parameters of the targets."""
+    """Return the indices, among six columns for each goal, of those that are parameters of targets."""
     parts = target_parts(ik)
     return np.array(
         [
@@ -161,7 +161,7 @@ def _by_frames(ik: CompiledProblem, rows: Array, by_targets: Array, motion: Arra
 
     ``motion`` is y = H⁻¹ v at misses, by the columns, and zero elsewhere. There the gradient is the derivative of the
     power of the errors' pull (F, τ) along y. A displacement changes the errors, which is the part of the targets. It
-    also takes along what is below it, so the power changes by the spatial cross product of the pull and the twist of y.
+    also moves all joints below it, so the power changes by the spatial cross product of the pull and the twist of y.
     """
     count, goals = len(rows), ik.goals
     frames = world_frames(ik.skeleton, rows[:, ik.places])
@@ -198,7 +198,7 @@ def _by_frames(ik: CompiledProblem, rows: Array, by_targets: Array, motion: Arra
 
 
 def twists(skeleton: Skeleton, frames: Array, v: Array) -> tuple[Array, Array]:
-    """Return the angular velocities (B, n, 3), and the velocities at the origin of all bodies, by (B, nv)."""
+    """Return angular velocities, and velocities at the world origin, of all bodies, (B, n, 3), for v (B, nv)."""
     omega, V = np.zeros((2, *frames.shape[:2], 3))
     at = 0
     for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True)):
@@ -227,7 +227,7 @@ def _rotation_vectors(R: Array) -> Array:
 
 
 def frame_of_goal(ik: CompiledProblem, frames: Array, g: int) -> tuple[Array, Array]:
-    """Return the rotation (B, 3, 3) and the place (B, 3) of a goal's frame, given the world frames of all joints."""
+    """Return the rotation (B, 3, 3) and the position (B, 3) of a goal's frame, given the world frames of all joints."""
     row, frame = ik.rows[g], ik.goals[g].frame
     R = frames[:, row, :9].reshape(-1, 3, 3)
     return R @ frame[:3, :3], frames[:, row, 9:] + R @ frame[:3, 3]

@@ -22,7 +22,7 @@ from synovia.solver import Segments, SixJoints
 _JOINTS: Final = 7
 _STEPS: Final = 256  # steps over the range of the joint in which the number of branches is counted
 _NARROW: Final = 1e-7  # fraction of the range: accuracy of the ends of intervals
-_GOOD: Final = 2.0  # largest ``CompiledProblem.split_cost`` at which a joint is chosen without trying the others
+_GOOD: Final = 2.0  # with this ``CompiledProblem.split_cost`` or less, a joint is chosen without trying the others
 
 
 class Span(NamedTuple):

@@ -305,8 +305,8 @@ class Solution(Pictured):
                 is part of the next one. ``"tools"``: the frame of each goal on its joint, in the axes of this frame.
 
         Returns:
-            An array with the attributes ``parameters``, the name of each column, and ``kink``: True if the answer rests
-            on a limit, clearance or bound that nothing presses it against, is singular, or is no minimum. Then the
+            An array with the attributes ``parameters``, the name of each column, and ``kink``: True if the answer
+            touches a limit, clearance or bound without a force against it, is singular, or is no minimum. Then the
             derivative is one-sided, or may be inaccurate.
 
         Raises:
@@ -411,7 +411,7 @@ class Solution(Pictured):
             deadline: Seconds after which the search ends; the set may then be larger.
 
         Returns:
-            The conflict; None if all goals are met, or an attempt meets them.
+            The conflict; None if all goals are met, or an attempt meets them after all.
         """
         from synovia.ik.interrupts import Watch, deadline_of
         from synovia.ik.proofs.proof import Proof

@@ -179,7 +179,7 @@ class TargetWriter:
         return table
 
     def read_many(self, targets: Targets) -> tuple[Array, Bools]:
-        """Return the table (B, goals, 17) of a batch of problems, and a mask of those with unusable values.
+        """Return the table (B, goals, 17) of a batch, and a mask of problems with unusable targets.
 
         The mask marks only rows that are not finite, or whose form differs from the form of most rows.
 

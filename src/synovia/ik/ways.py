@@ -189,7 +189,7 @@ def _levers(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -
 def _levers_of(skeleton: Skeleton, body: BodyShapes, link: int, farthest: Array) -> dict[int, tuple[slice, Array]]:
     """Return the largest displacement of a link's points per unit of each joint value above the link, by joint row."""
     cover = body.covers[body.links[:, layout.LINK_ROW] == link][0]
-    # largest distance of a point of the link from the origin of the joint, length units
+    # largest distance of the link's points from the origin of the joint, length units
     far = float(np.linalg.norm(cover[:3]) + cover[3])
     found: dict[int, tuple[slice, Array]] = {}
     for row in ancestors(skeleton.parents, link):

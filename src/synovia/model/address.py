@@ -49,7 +49,7 @@ class Meaning:
     Args:
         kind: ``"joint"``, ``"link"`` or ``"site"``.
         name: The name, without the word before the colon.
-        row: Row of the joint, of the joint that carries the link, or of the joint that carries the site.
+        row: Row of the joint, or of the joint that carries the link or site.
         rest: Frame of a site on its joint, (4, 4); None for a joint or link.
     """
 
@@ -100,7 +100,7 @@ class AddressBook:
 
     @property
     def names(self) -> list[str]:
-        """All names: of joints, of links, of sites."""
+        """All names of joints, links and sites."""
         return list(dict.fromkeys(name for named in self._book.values() for name in named))
 
     @property

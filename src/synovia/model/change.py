@@ -1,7 +1,7 @@
 """Changes of poses: joint-wise differences between poses, and interpolation between them.
 
-A change has the form of joint values, (nq,): differences for scalars, and for rotations the quaternion by which the
-first rotation is multiplied on the right. All functions accept leading axes, such as an axis of frames.
+A change has the form of joint values, (nq,): differences for scalars; for rotations, the quaternion c with second =
+first · c. All functions accept leading axes, such as an axis of frames.
 """
 
 from __future__ import annotations

@@ -293,7 +293,7 @@ def _renamed_tie(tie: Tie, own: Skeleton, factor: float, called: partial[str], g
         own: The body.
         factor: Factor of the body's lengths.
         called: Returns the name of a joint in the combined skeleton.
-        ground: The joint on which the body is mounted, None for the world; and the frame (4, 4) of the body on it.
+        ground: (joint on which the body is mounted, or None for the world; frame (4, 4) of the body on it).
     """
     if isinstance(tie, Coupling):
         terms: dict[str, tuple[float, ...]] = {}

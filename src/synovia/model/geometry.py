@@ -27,7 +27,7 @@ ROUNDED: Final = 1e-3  # largest entry of RᵀR - 1 of rotations that users type
 # largest deviation from length 1 of quaternions that users type: rounding to three decimals gives up to 1e-3
 UNIT_SLACK: Final = 2e-3
 _ROUNDS: Final = 3  # number of iterations of ``nearest_rotations``; each iteration squares the error
-_FEW: Final = 16  # largest size of arrays for which plain Python is faster than NumPy
+_FEW: Final = 16  # up to this size of an array, plain Python is faster than NumPy
 _PLAIN: Final = frozenset({float, int, np.float64})
 _NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy would silently convert to numbers
 _PAIR: Final = 2
@@ -257,7 +257,7 @@ def nearest_rotations(matrices: Array) -> Array:
 
 
 def with_exact_rotations(frames: Array) -> tuple[Array, Bools]:
-    """Replace rounded rotations in transforms (n, 4, 4) by the nearest ones; return them and a mask of rigid ones.
+    """Remove rounding errors from rotations in transforms (n, 4, 4); return them and a mask of rigid ones.
 
     Rotations that kernels accept, with an error of at most ``ORTHONORMAL``, stay unchanged.
     """

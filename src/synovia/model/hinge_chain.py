@@ -14,7 +14,7 @@ class HingeClip:
     Args:
         base: World frames of the joint above the chain, (T, 12).
         joints: Joints of the chain, (m, 16), see ``kernels.tree.hinges``.
-        terms: Terms, (K, 7).
+        terms: Terms of the cost, (K, 7), see ``kernels.tree.hinges``.
         wanted: Targets of the terms, (K, T, 9).
         settings: Weight of squared steps, length of the chain, then lower and upper limits of the hinges.
     """

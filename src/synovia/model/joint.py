@@ -133,7 +133,7 @@ class Site(ChecksArguments):
         self.rest.setflags(write=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values, so that the array stays read-only."""
+        """Return the call that rebuilds a copy from the values, so that the array stays read-only."""
         return Site, (self.name, self.rest)
 
     def __repr__(self) -> str:
@@ -272,7 +272,7 @@ class Joint(ChecksArguments):
         return as_call(self, {name: value for name, value in known.items() if not isinstance(value, np.ndarray)})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values.
+        """Return the call that rebuilds a copy from the values.
 
         Until Python 3.11.4, a frozen dataclass with slots replaces ``__setstate__`` by a version that leaves the arrays
         writable.

@@ -279,7 +279,7 @@ class Motion:
         return self._retimed(times, rate)
 
     def _as_count(self, steps: float, what: str, value: Any) -> int:
-        """Return the number of frames of a clip with this number of steps between frames.
+        """Return the number of frames that a clip with ``steps`` steps between frames has.
 
         Raises:
             InputError: If a clip cannot have so many frames.
@@ -420,8 +420,8 @@ class Motion:
         The mirror is the upright plane through the origin of the world that divides the body at rest into left and
         right (x = 0 for a body that faces z). Left and right are found by roles, names and rest positions. If the rest
         poses of the two sides differ, bones are mirrored, not joint values. If all bones of the rest pose lie along one
-        axis, as in no real body, the clip shows how joints are rotated about their bones. Joints on only one side keep
-        their values.
+        axis, rotations of joints about their bones are inferred from the clip. Joints on only one side keep their
+        values.
 
         Raises:
             UnsupportedError: If no part of the body is recognised on both sides.
@@ -591,7 +591,7 @@ class Motion:
         return Additive(self.skeleton, Chart.of(self.skeleton).course(rows, self._q), self.fps, self.name)
 
     def with_added(self, additive: Additive, weight: float | ArrayLike = 1.0, *, lock_feet: bool = False) -> Motion:
-        """Return the clip with the difference of another clip from its base added to it.
+        """Return the clip with an additive motion (the difference of another clip from its base) added to it.
 
         Args:
             additive: The difference, of as many frames, or of one; ``Motion.additive`` makes it.

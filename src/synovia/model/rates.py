@@ -22,7 +22,7 @@ _NTSC: Final = tuple(rate / 1.001 for rate in (24.0, 30.0, 48.0, 60.0, 120.0))
 # NTSC rates rounded to three decimals, as in many files; these are kept
 _PLAIN: Final = tuple(round(rate, 3) for rate in _NTSC)
 _COARSE: Final = 0.02  # largest relative rounding of a frame time that determines a rate
-_PERIOD: Final = 0.002  # relative rounding of a frame time; with few digits and coarser rounding, it counts as exact
+_PERIOD: Final = 0.002  # relative rounding: a frame time with few digits and coarser rounding counts as exact
 _NARROW: Final = 0.005  # frames per second: an integer rate within a narrower interval is not a coincidence
 _DIGITS: Final = 9  # number of digits; frame times with more digits count as exact
 _EXACT: Final = 1e-12  # relative rounding of double precision, with a margin

@@ -87,10 +87,10 @@ def root_joints(root: str, pivot: Array, taken: Collection[str | None]) -> list[
 
 
 def root_of(names: Sequence[str]) -> str | None:
-    """Return the root whose added joints have these names, in this order; None if there is no such root.
+    """Return the root, in the form of ``as_root``, whose joints have these names, in order; None if there is none.
 
     Args:
-        names: Names of the joints in front of those of a file, as ``root_joints`` creates them.
+        names: Names of the joints added before those of a file, see ``root_joints``.
     """
     if len(names) == 1 and names[0].rstrip("_") == "root":
         return "free"

@@ -327,7 +327,7 @@ def _pinocchio_parts(skeleton: Skeleton, model: Any) -> _Parts:
 
 
 def _free_flyer(skeleton: Skeleton, model: Any, number: int, at: int) -> _Part:
-    """Return the part of a Pinocchio free-flyer: that of its body if it is at the root, else that of a free joint."""
+    """Return the part of a Pinocchio free-flyer: of kind "body" if it is at the root, else of kind "free"."""
     name = model.names[number]
     if int(model.parents[number]) > 0:
         return _Part("free", at, (_row(skeleton, name, (Kind.FREE,)),))

@@ -880,7 +880,7 @@ class Skeleton(Pictured):
 
     @cached_property
     def leader_rows(self) -> Mapping[int, int]:
-        """Row of the leader of each mimic joint, by row of the mimic joint."""
+        """Row of each mimic joint's leader, by row of the mimic joint."""
         return {row: leader for row, (leader, _, _) in self._leaders().items()}
 
     @cached_property

@@ -84,7 +84,7 @@ class Tables:
         return self.coupling[:, layout.RATIO]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values, so that the arrays stay read-only."""
+        """Return the call that rebuilds a copy from the values, so that the arrays stay read-only."""
         return Tables, tuple(getattr(self, each.name) for each in fields(self))
 
 

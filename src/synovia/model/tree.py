@@ -23,7 +23,7 @@ class JointTree(Protocol):
 
 
 class BodyTree(JointTree, Protocol):
-    """A tree of joints with bone lengths, which ``roles`` and ``limbs`` read from a skeleton."""
+    """What ``roles`` and ``limbs`` need of a skeleton: a tree of joints with bone lengths."""
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:

@@ -104,8 +104,9 @@ class SwingLimb(NamedTuple):
 
     Args:
         parts: Indices of upper and lower part in the list of parts, and of the foot if the leg rotates with the foot.
-        points: Rows of the source at which the upper and the lower bone begin, row that carries the end of the lower
-            bone, and this end in its frame; None for a limb that follows the orientations of its parts.
+        points: Row of the source where the upper bone begins, row where the lower bone begins, row that carries the
+            lower bone's end, and this end in the frame of that row; None for a limb that follows the orientations of
+            its parts.
         numbers: Parameters of the kernel, by name.
     """
 

@@ -49,7 +49,7 @@ class ClearanceTables:
     Args:
         ints: (c, 13) integers of each goal.
         data: (c, 2) floats of each goal.
-        links: (l, 3) links of the body, then obstacles of named pairs, which are fixed links.
+        links: (l, 3) links of the body, then obstacles named in pairs, which are fixed links.
         balls: (l, 4) bounding spheres of the links.
         pairs: (p, 2) pairs of links.
         shapes: All shapes.
@@ -77,7 +77,7 @@ def links_of(goals: Sequence[Goal], before: int) -> list[int]:
 
     Args:
         goals: The goals, resolved.
-        before: Number of rows added in front of the skeleton for which the goals were resolved.
+        before: Number of joints that ``skeleton`` has in front of the joints to which the goals refer.
     """
     found: set[int] = set()
     for goal in goals:
@@ -102,7 +102,7 @@ def clearance_tables(
         skeleton: The skeleton.
         goals: The goals, resolved.
         tables: Tables of all goals.
-        before: Number of rows added in front of the skeleton for which the goals were resolved.
+        before: Number of joints that ``skeleton`` has in front of the joints to which the goals refer.
         reduced_row: Reduced row with which each joint moves; -1 for the world.
         to_row: Transform from each joint's frame in z-form (see ``kernels.tree.forward``) to the frame of that row.
     """

@@ -133,7 +133,7 @@ class Reduced:
 
     @property
     def coupled(self) -> bool:
-        """Whether a variable moves several rows, or moves a row with a ratio or an offset."""
+        """Whether a variable moves several joints, or moves one with a ratio or an offset."""
         moving = self.rows[self.rows[:, VARIABLE] >= 0, VARIABLE]
         return len(set(moving.tolist())) < len(moving) or bool((self.couple != (1.0, 0.0)).any())
 

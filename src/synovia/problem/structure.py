@@ -145,7 +145,7 @@ def with_columns_in_turn(variables: Ints) -> Ints:
 
 
 def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
-    """Return the rows of given joints and of all joints coupled to them, as leaders or as mimic joints."""
+    """Return the rows of given joints, their leaders, and all mimic joints of these leaders."""
     leaders = {
         row: skeleton.value_index(joint.mimic.leader)
         for row, joint in enumerate(skeleton.joints) if joint.mimic is not None

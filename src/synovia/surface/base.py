@@ -17,7 +17,7 @@ Colour = tuple[int, int, int]
 
 PLAIN: Final[Colour] = (176, 186, 200)  # colour of surfaces without a colour, or with a texture that cannot be shown
 _RIGID: Final = 1e-3  # largest deviation of R Rᵀ from 1 in rigid bind frames, which may be products of float32 matrices
-_COVERS: Final = 0.5  # least fraction of the total bone length that the surface must cover to show the whole body
+_COVERS: Final = 0.5  # least fraction of the total bone length that a surface of the whole body covers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +187,7 @@ def rigid_part(
 
 
 def limited(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return all parts as a tuple, after a check of their vertices and of the number of triangles.
+    """Check the vertices and the number of triangles of parts, and return all parts as a tuple.
 
     Raises:
         FormatError: If the parts have more than ``MOST_FACES`` triangles, or a vertex is not finite; later parts are

@@ -44,11 +44,11 @@ class Chain:
         slides: (n,) whether each joint slides.
         low: (n,) lower limits, radians or length units.
         high: (n,) upper limits; a hinge has at most one turn.
-        names: Names of the joints; a ball is three hinges of its name.
-        places: Element of the joint values of the body that each joint moves; -1 for balls and joints that follow.
+        names: Names of the joints; a ball is three hinges with the ball's name.
+        places: Index of each joint's value in the joint values of the body; -1 for balls and mimic joints.
         held: Names of the joints of the chain that stay at their values.
-        keys: What tells each joint from those of other chains of the body, parents first; joints that stand for the
-            freedom of a goal, such as bounds, have no name and no place.
+        keys: A key of each joint, unique in all chains of the body, parents first. Joints that model the freedom of a
+            goal, such as bounds, have no name and no place.
     """
 
     fixed: Array
@@ -71,7 +71,7 @@ class Chain:
         return float(np.abs(self.fixed[:, :, 3]).sum())
 
     def freed(self) -> Chain:
-        """Return the chain with hinges that turn freely."""
+        """Return the chain without limits of its hinges."""
         low, high = np.where(self.slides, self.low, -math.pi), np.where(self.slides, self.high, math.pi)
         return replace(self, low=low, high=high)
 
@@ -82,7 +82,7 @@ class Chain:
         return replace(self, fixed=fixed).trimmed()
 
     def trimmed(self) -> Chain:
-        """Return the chain without those last hinges whose axes hold the tip."""
+        """Return the chain without its last hinges, as long as their axes pass through the tip."""
         n = len(self.slides)
         whole = self.fixed[n]
         while n > 1 and not self.slides[n - 1] and math.hypot(*whole[:2, 3]) <= _SAME * self.scale:
@@ -96,7 +96,7 @@ class Chain:
         )  # fmt: skip
 
     def wrist(self) -> Array | None:
-        """Return the point on the axis of the last joint nearest to the axis before, in its frame; None without one."""
+        """Return the point of the last axis nearest to the one before, in the last joint's frame; None if undefined."""
         if len(self.slides) < 2 or self.slides[-1] or self.slides[-2]:
             return None
         back = self.fixed[-2, :, :3].T
@@ -107,7 +107,7 @@ class Chain:
         return np.array([0.0, 0.0, o[2] - d[2] * (o[0] * d[0] + o[1] * d[1]) / across])
 
     def gap(self, target: Array) -> float:
-        """Return the distance of a target (3,) from a ball that holds the tip in all poses, length units.
+        """Return the distance of a target (3,) from a ball that contains the tip in all poses, length units.
 
         Each joint carries a ball of all points that the joints after it reach, see ``kernels.proofs.boxes``.
         """
@@ -160,10 +160,10 @@ def chain_of(
     root: Array | None = None,
     along: bool = True,
 ) -> Chain | None:
-    """Return the chain of goal g, without joints if none moves; None if proofs do not know its joints.
+    """Return the chain of goal g, without joints if none moves; None if proofs do not support its joints.
 
     Limits are relaxed where needed, so that the chain reaches at least what the body reaches: a ball turns freely, and
-    joints that follow others move freely within their ranges. Joints that may not move stay at their values in q.
+    mimic joints move independently within their ranges. Joints that may not move stay at their values in q.
 
     Args:
         reduced: The part of the body that may move.

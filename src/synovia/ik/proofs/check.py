@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-RIDGE = 0.05  # of the least squares of ``smaller``
-LEAST = 0.05  # share of its own equation that a joint needs in order to shrink
-MOST_BOXES = 40_000_000  # for a map: some ten seconds
+RIDGE = 0.05  # ridge (regularization) of the least squares in ``smaller``
+LEAST = 0.05  # an interval shrinks only if its joint's coefficient in its own equation is at least this
+MOST_BOXES = 40_000_000  # largest number of boxes for a map: some ten seconds
 
 
 def ball(fixed: Array, kinds: Array, m: Array, w: Array) -> tuple[Array, Array, Array]:
-    """Return centres and radii of balls that hold the tip in boxes m ± w (B, n), and bounds of its speed (B, n)."""
+    """Return centres and radii of balls that contain the tip in boxes m ± w (B, n), and bounds of tip speed (B, n)."""
     p, r, D = np.tile(fixed[-1, :, 3], (len(m), 1)), np.zeros(len(m)), np.zeros(m.shape)
     for i in reversed(range(len(kinds))):
         turns, slides = kinds[i] == 0, kinds[i] == 1
@@ -28,8 +28,8 @@ def ball(fixed: Array, kinds: Array, m: Array, w: Array) -> tuple[Array, Array, 
 def taylor(fixed: Array, kinds: Array, m: Array, w: Array, D: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Return x (B, 3), A (B, 3, n), Q (B, 3, n (n + 1) / 2), and two bounds (B,), for boxes m ± w and speeds D (B, n).
 
-    At the joint values m + w u, with u from -1 to 1, the tip is x + A u, but for an error up to the first bound. It is
-    x + A u + Q v, but for the second bound, where v has the products of two elements of u.
+    At the joint values m + w u, with u from -1 to 1, the tip is x + A u, with an error up to the first bound. It is
+    also x + A u + Q v, with an error up to the second bound; v has the products of two elements of u.
     """
     T, x, axes, at = np.tile(np.eye(3), (len(m), 1, 1)), np.zeros((len(m), 3)), [], []
     for i, kind in enumerate(kinds):
@@ -50,7 +50,7 @@ def taylor(fixed: Array, kinds: Array, m: Array, w: Array, D: Array) -> tuple[Ar
 def smaller(boxes: Array, A: Array, b: Array, Q: Array, rests: Array) -> Array:
     """Return boxes (B, n, 2) without margins in which A u + Q v = b, of shape (B, 3 parts, ...), cannot hold.
 
-    See ``taylor``. The rests (B, parts, 3) are the distance that counts as near, and the two bounds of each part.
+    See ``taylor``. ``rests`` (B, parts, 3) has, for each part, the distance that counts as near, and the two bounds.
     """
     m, w, n = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2, boxes.shape[1]
     Y = np.linalg.solve(np.swapaxes(A, 1, 2) @ A + RIDGE * np.eye(n), np.swapaxes(A, 1, 2))
@@ -76,10 +76,10 @@ def excludes(fixed: Array, kinds: Array, limits: Array, targets: Array, near: Ar
         targets: (parts, 3) target of each part, length units.
         near: (parts,) the distance of each part that counts as near, length units.
         tokens: (t,) what happens to each box of joint values, level by level: -1, it is empty; -2 - 2p, a ball that
-            holds the tip of part p excludes it; -3 - 2p, it is too short in the direction of the target of part p;
+            contains the tip of part p excludes it; -3 - 2p, it is too short in the direction of the target of part p;
             from 0 to n - 1, the joint whose interval is halved; n, all intervals shrink.
     """
-    n, boxes, near = len(limits), limits[None], near + 1e-10 * np.abs(fixed[..., 3]).sum((1, 2))  # for rounding
+    n, boxes, near = len(limits), limits[None], near + 1e-10 * np.abs(fixed[..., 3]).sum((1, 2))  # margin for rounding
     while 0 < len(boxes) <= len(tokens):
         now, tokens = tokens[: len(boxes)], tokens[len(boxes) :]
         m, w = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2
@@ -108,7 +108,7 @@ def excludes(fixed: Array, kinds: Array, limits: Array, targets: Array, near: Ar
 def out_of_lengths(fixed: Array, kinds: Array, limits: Array, target: Array, near: float) -> bool:
     """Return whether the target is farther than ``near`` from all points that the lengths of the links reach.
 
-    Each joint may turn what it carries in any direction. See ``excludes`` for the arguments, of the only part.
+    Each joint may turn the rest of the chain in any direction. The arguments are those of ``excludes``, for one part.
     """
     o, z, n = fixed[:, :, 3].copy(), fixed[:, :, 2], len(kinds)
     away, o[0] = np.linalg.norm(target - o[0]), 0  # distances count from the first joint
@@ -123,7 +123,7 @@ def out_of_lengths(fixed: Array, kinds: Array, limits: Array, target: Array, nea
 
 
 class Plane:
-    """Painted cells of a half-plane about the axis of joint k: rows by distance, columns by height."""
+    """Painted (possibly reachable) cells of a half-plane about joint k's axis: rows by distance, columns by height."""
 
     def __init__(self, cells: Array, size: float, lowest: float) -> None:
         """Add up the painted cells before each row and column."""
@@ -134,7 +134,7 @@ class Plane:
         )
 
     def around(self, p: Array, r: Array) -> tuple[Array, Array]:
-        """Return how many cells are painted in the rectangle about each ball, and how many it has."""
+        """Return the number of painted cells, and of all cells, in the rectangle about each ball."""
         rho, shape = np.hypot(p[:, 0], p[:, 1]), np.array(self.sums.shape) - 1
         first = np.stack([np.maximum(rho - r, 0), p[:, 2] - r - self.lowest], axis=1) / self.size
         last = np.stack([rho + r, p[:, 2] + r - self.lowest], axis=1) / self.size
@@ -173,7 +173,7 @@ def covers(fixed: Array, kinds: Array, limits: Array, plane: Plane) -> bool:
 def excludes_by_map(
     chain: tuple[Array, Array, Array], k: int, target: Array, near: float, tokens: Array, plane: Plane
 ) -> bool:
-    """Return whether a map proves that the tip comes no nearer to the target; see ``excludes`` for the chain.
+    """Return whether a map proves that the tip stays farther than ``near`` from the target.
 
     Args:
         chain: (fixed, kinds, limits) of the only part.

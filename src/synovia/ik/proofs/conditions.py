@@ -17,8 +17,8 @@ from synovia.ik.proofs.search import Part, Parts
 from synovia.kernels.layout import GOAL_ROW, PARENT, PARTS, POSITION, ROTATION, TRANSLATION_COLUMN
 from synovia.model.geometry import Array, align_z
 
-LAST: Final = 1 << 20  # key of the joints that stand for the freedom of a goal at the end of a chain
-_ROUNDING: Final = 1e-12  # radians
+LAST: Final = 1 << 20  # key of the joints at the end of a chain that model the freedom of a goal
+_ROUNDING: Final = 1e-12  # radians: margin for rounding errors of angles
 _TOUCHING: Final = 2e-6  # length scales; an axis aims at any point nearer than half of this, see kernels.goals.aim
 
 
@@ -27,13 +27,14 @@ class Condition(NamedTuple):
 
     Args:
         goal: Index of the goal.
-        what: What the goal puts to its target: "position", "bounds", "rotation", "direction", or "aim".
+        what: What must be at its target: "position", "bounds", "rotation", "direction", or "aim".
         chain: The joints.
         part: The part; its distance is the tolerance.
         miss: Distance of the part from its target in the best pose.
         slack: Part of the distance that another tolerance allows.
         other: Index of the goal of the other tolerance; -1 without one.
-        exact: Whether the distance depends on the goal's own tolerance, too, so that it holds for no larger miss.
+        exact: Whether the distance also depends on the goal's own tolerance; the condition then does not hold for
+            larger misses.
     """
 
     goal: int
@@ -46,7 +47,7 @@ class Condition(NamedTuple):
     exact: bool = False
 
     def follows(self, first: Condition) -> bool:
-        """Return whether this holds for all poses that meet another condition only by its tolerance, not by far."""
+        """Return whether this follows from other goals only while ``first`` is missed by no more than its tolerance."""
         return self.exact or (self.other >= 0 and first.what != "position" and first.goal in (self.goal, self.other))
 
 
@@ -63,7 +64,7 @@ def root_of(solution: Any) -> tuple[Array | None, float]:
 
 
 def conditions_of(solution: Any, g: int) -> list[Condition]:
-    """Return the conditions of a goal that proofs know; those of what it misses come first.
+    """Return the conditions of a goal that proofs support; missed ones come first.
 
     Args:
         solution: The solution.
@@ -87,7 +88,7 @@ def _free(ik: Any) -> set[str]:
 
 
 def _conditions(solution: Any, g: int, chain: Chain, slack: float) -> Iterator[Condition]:
-    """Yield the conditions of a goal, for the chain that carries it, whose root may be off by ``slack``."""
+    """Yield the conditions of a goal; the root of its chain may be off by ``slack``."""
     ik, goal = solution.ik, solution.ik.goals[g]
     target, frame, parts = solution.targets[g], solution.frames[g], int(ik.reduced.goals.table[g, PARTS])
     near, angle = (goal.own_tolerance or ik.tolerance[0]) + slack, ik.tolerance[1]
@@ -160,7 +161,7 @@ def _within(
 
 
 def _axes(missing: Array) -> Array:
-    """Return axes, the columns (3, 3), of which the first two are normal to the axis of a rotation."""
+    """Return axes as columns (3, 3); the first two are normal to the axis of a rotation."""
     axis = np.array([missing[2, 1] - missing[1, 2], missing[0, 2] - missing[2, 0], missing[1, 0] - missing[0, 1]])
     size = float(np.linalg.norm(axis))
     if size < 1e-9:  # no rotation, or half a turn
@@ -200,7 +201,7 @@ def _with_slides(
 
 
 def implied(solution: Any, conditions: Sequence[Condition]) -> list[Condition]:
-    """Return what positions and directions of the same joint imply together, because it makes proofs short.
+    """Return the conditions that positions and directions of one joint imply together; they make proofs short.
 
     A position and a direction fix each point on the line through the position, such as the centre of a wrist, whose
     last joints do not move it. A position and an aim from there fix the direction.
@@ -246,7 +247,7 @@ class Joined(NamedTuple):
     """Conditions with the joints that move any of them.
 
     Args:
-        chain: The joints; its transforms are those of no condition.
+        chain: The joints, without transforms, which differ by part.
         parts: The parts of the conditions.
     """
 

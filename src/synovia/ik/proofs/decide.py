@@ -21,13 +21,13 @@ from synovia.kernels.layout import PARTS, POSITION, ROTATION
 from synovia.model.geometry import Array, frames_to_transforms
 
 _SHARES: Final = (0.5,)  # shares of the smallest distance found that a search tries to exclude, before the tolerance
-_FINE: Final = (0.3, 0.5, 0.7, 0.85, 0.95)  # the same for a map, which takes less time
-_ROUNDING: Final = 1e-8  # more than the margin of the search, which is 1e-9 of the scale of a chain
-_EXACT: Final = 1e-12  # of the distance of a target from the origin: its rounding
-_ALMOST: Final = 10.0  # tolerances up to which a pose within all of them is tried first
-_WORTH: Final = 1.01  # factor by which limits have to exclude more than lengths, which are the simpler proof
-_SHORT: Final = 800  # length of a proof of a share of the distance by a map: some tenths of a millisecond
-_QUICK: Final = 20_000  # length of a proof of a share of the distance
+_FINE: Final = (0.3, 0.5, 0.7, 0.85, 0.95)  # such shares for a map, which takes less time
+_ROUNDING: Final = 1e-8  # fraction of a chain's scale; larger than the margin of the search, 1e-9
+_EXACT: Final = 1e-12  # fraction of a target's distance from the origin: rounding error
+_ALMOST: Final = 10.0  # tolerances: if no part is missed by more, a pose within all tolerances is tried first
+_WORTH: Final = 1.01  # a proof by limits must exclude more than the simpler proof by lengths, by this factor
+_SHORT: Final = 800  # most tokens for proving a share of a miss by a map: some tenths of a millisecond
+_QUICK: Final = 20_000  # most tokens for proving a share of a miss by a search
 _NAMES: Final = {
     "position": "position", "bounds": "position", "rotation": "rotation", "direction": "direction", "aim": "direction",
 }  # fmt: skip
@@ -50,7 +50,7 @@ class Decision(NamedTuple):
 class _Budget:
     """The work that is left for the maps of one call.
 
-    A map that was painted before counts as if it were painted now, so that equal calls have equal results.
+    A cached map counts as if it were computed now, so that equal calls have equal results.
 
     Args:
         boxes: Number of boxes.
@@ -70,7 +70,7 @@ class _Point:
         near: Distance from there that the tolerances allow, length units.
         miss: Its distance from there in the best pose.
         slack: Part of ``near`` that the tolerance of the rotation or direction allows.
-        given: What the poses of the claim have in common.
+        given: Text about what the poses of the claim have in common.
     """
 
     goal: int
@@ -88,7 +88,7 @@ class _Point:
 
 
 def decide(solution: Any, watch: Watch) -> Decision:
-    """Search for proofs that goals of a solution cannot be met, first of one missed goal, then of all goals together.
+    """Search for proofs that goals cannot be met: first for each missed goal, then for all goals together.
 
     Args:
         solution: A solution that misses a goal.
@@ -107,7 +107,7 @@ def decide(solution: Any, watch: Watch) -> Decision:
             start = q.copy()
             start[[*chain.places]] = near
             return Decision(None, start)
-    short = [point for point in points if point.excess > 0.0]  # those that lengths exclude
+    short = [point for point in points if point.excess > 0.0]  # points that the lengths of the links exclude
     rest = [point for point in points if point.excess <= 0.0]
     for one in claims[-1] if claims else ():
         if one.slack > 0.0 and one.goal != one.other and not one.exact and one.part.near < one.miss < math.inf:
@@ -132,9 +132,9 @@ def decide(solution: Any, watch: Watch) -> Decision:
 
 
 def _claims(solution: Any) -> list[list[Condition]]:
-    """Return the conditions to exclude together: of each missed goal with several or other than a position, and of all.
+    """Return lists of conditions to exclude together: one for each missed goal (except positions), one for all goals.
 
-    The first condition is missed.
+    The first condition of each list is missed.
     """
     missed, every = solution.missed, range(len(solution.goals))
     goal = solution.goals[0]
@@ -199,7 +199,7 @@ def _proof_of_claim(conditions: list[Condition], most: int, watch: Watch) -> tup
 
     Args:
         conditions: The conditions.
-        most: Length of the longest proof.
+        most: Largest number of tokens of a proof.
         watch: The deadline.
     """
     first = conditions[0]

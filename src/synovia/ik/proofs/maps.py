@@ -21,17 +21,17 @@ from synovia.io.base import write_bytes
 from synovia.io.npz import read_arrays, texts_of
 from synovia.model.geometry import Array
 
-_VERSION: Final = 1  # of the files of maps
+_VERSION: Final = 1  # version of map files
 _CELLS: Final = 200  # cells from the axis to the largest distance
 _TAIL: Final = 3  # number of joints after the axis that move the tip; more would take minutes to paint
 _HEAD: Final = 3  # largest number of joints before the axis; the search halves all of them
-_ON_AXIS: Final = 1e-5  # of the scale: a tip nearer to the last axis counts as on it
+_ON_AXIS: Final = 1e-5  # fraction of the scale: a tip nearer to the last axis counts as on it
 _SAMPLES: Final = 200_000
 _MAPS: Final[dict[bytes, ReachMap]] = {}
 _KEPT: Final = 16  # largest number of maps that are kept
 MOST_PAINTED: Final = 40_000_000  # boxes for the maps of one call: four to five seconds
-_PORTION: Final = 100_000  # boxes between two looks at the clock: about ten milliseconds
-_MOST: Final = 20_000  # length of the longest proof by a map
+_PORTION: Final = 100_000  # boxes between two readings of the clock: about ten milliseconds
+_MOST: Final = 20_000  # most tokens of a proof by a map
 
 
 class ReachMap:
@@ -42,7 +42,8 @@ class ReachMap:
         axis: The hinge k.
         cell: Size of a cell, length units.
         lowest: Smallest height of the cells along the axis, length units.
-        cells: (rows, columns) uint8, 1 if painted; row by distance from the axis, column by height.
+        cells: (rows, columns) uint8, 1 if painted (the tip may touch the cell); row by distance from the axis, column
+            by height.
         whole: Whether all cells that the tip may touch are painted, now or by an earlier process, which kept its map.
         spent: Number of boxes that were searched for painting.
     """
@@ -69,7 +70,7 @@ class ReachMap:
         return self._cells.astype(np.uint8)
 
     def paint(self, watch: Watch, most: int = MOST_PAINTED) -> bool:
-        """Paint, or go on painting, until the deadline or ``most`` boxes in all; return whether all is painted."""
+        """Begin or continue to paint, until the deadline or ``most`` boxes in total; return whether all is painted."""
         from synovia.kernels.proofs import boxes, maps
 
         m, plane = self._memory, np.array([self.cell, self.lowest, self._margin, _PORTION, self.axis + 1.0])
@@ -85,7 +86,7 @@ class ReachMap:
         return self.whole
 
     def _read(self) -> None:
-        """Take the map from its file, if there is one that is whole and undamaged."""
+        """Read the map from its file, if the file exists and is complete and undamaged."""
         try:
             found = read_arrays(self._file, ("cells", "spent", "digest"), "a map of what a chain reaches")
             cells, spent = found["cells"], found["spent"]
@@ -170,7 +171,7 @@ def _digest(cells: NDArray[Any], spent: NDArray[Any]) -> str:
 
 
 def inwards(chain: Chain, axis: int) -> Chain:
-    """Return the chain from an axis to the world: the joints before the axis, the nearest first, the other way."""
+    """Return the chain from an axis to the world: the joints before the axis, reversed."""
     fixed = [np.column_stack([one[:, :3].T, -one[:, :3].T @ one[:, 3]]) for one in chain.fixed[axis::-1]]
     before = slice(axis - 1, None, -1) if axis else slice(0, 0)
     return Chain(
@@ -184,7 +185,7 @@ def axis_of(chain: Chain) -> int | None:
     n = len(chain.slides)
     if not n:
         return None
-    last = n  # joints that move the tip; one whose axis holds the tip does not
+    last = n  # skip hinges whose axes pass through the tip: they do not move it
     if not chain.slides[-1] and math.hypot(*chain.fixed[n, :2, 3]) < _ON_AXIS * chain.scale:
         last -= 1
     axis = last - 1 - _TAIL

@@ -45,8 +45,8 @@ class Proof:
     target and a distance from it. No pose brings all parts within their distances.
 
     Args:
-        kind: "length" if the lengths of the links prove it, "limits" if one bound of the limits does, "search" if a
-            search of boxes of joint values does, "map" if a map of what the last joints reach does.
+        kind: What proves the claim: "length" (the lengths of the links), "limits" (one bound that uses the limits),
+            "search" (a search of boxes of joint values), or "map" (a map of what the last joints reach).
         measure: What ``near`` measures: "length", a distance from the target; "bounds", from the bounds about the
             target; "aim", the distance at which an axis passes the point; "angle" and "direction", the chord
             2 sin(θ / 2) of the angle θ that a rotation or a direction is off.
@@ -56,8 +56,9 @@ class Proof:
         near: No pose brings the goal nearer than this to the target.
         found: Distance of the best pose found from the target.
         unit: Metres per length unit; NaN if unknown.
-        group: Number of parts of the goal's own distance, the first ones. Their distance is ``near`` plus the margin.
-        margins: (parts,) distance of each other part from its target that is allowed.
+        group: Number of parts, the first ones, that measure the goal's own miss. Their allowed distance is ``near``
+            plus a margin.
+        margins: (parts,) margins of these parts; for the other parts, their allowed distances from their targets.
         targets: (parts, 3) target of each part, length units, in the world.
         fixed: (parts, n + 1, 3, 4) transforms: before each joint, and from the last joint to the part.
         kinds: (parts, n) 0 if the joint turns the part about its z axis, 1 if it slides it, -1 if it does not move it.

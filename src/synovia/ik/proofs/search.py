@@ -14,10 +14,10 @@ from synovia.ik.proofs.chain import Chain
 from synovia.kernels.layout import FRAME_WIDTH
 from synovia.model.geometry import Array
 
-MOST_TOKENS: Final = 200_000  # length of the longest proof: a tenth of a second, 800 kB
-_PORTION: Final = 2_000  # boxes between two looks at the clock: about a millisecond
-_DEPTH: Final = 1024  # boxes on the stack
-_FITS: Final = 30  # steps of ``pose_near``
+MOST_TOKENS: Final = 200_000  # most tokens of a proof: a tenth of a second, 800 kB
+_PORTION: Final = 2_000  # boxes between two readings of the clock: about a millisecond
+_DEPTH: Final = 1024  # largest number of boxes on the stack
+_FITS: Final = 30  # largest number of evaluations of a fit in ``pose_near``
 _THINNEST: Final = 1e-12  # radians, length units: least width of an interval of joint values in ``pose_near``
 
 
@@ -59,7 +59,7 @@ class Parts(NamedTuple):
     Args:
         low: (n,) lower limits of the joints that move them.
         high: (n,) upper limits.
-        parts: The parts; the first is the one of the claim.
+        parts: The parts; the claim is about the first.
     """
 
     low: Array
@@ -90,7 +90,7 @@ def search(parts: Parts, watch: Watch, most: int = MOST_TOKENS) -> Found:
     Args:
         parts: The parts.
         watch: The deadline.
-        most: Length of the longest proof.
+        most: Largest number of tokens of a proof.
     """
     from synovia.kernels.proofs import boxes
 
@@ -129,7 +129,7 @@ def pose_near(parts: Parts, q: Array) -> Array | None:
 
     low, high = parts.low, np.maximum(parts.high, parts.low + _THINNEST)
     best: Array = np.clip(q, parts.low, parts.high)
-    for power in (0, 3):  # the second counts the largest error most
+    for power in (0, 3):  # power 3 gives the largest error the most weight
         best = least_squares(errors, np.clip(best, low, high), bounds=(low, high), args=(power,), max_nfev=_FITS).x
         best = np.clip(best, parts.low, parts.high)
         if np.linalg.norm(errors(best, 0).reshape(-1, 3), axis=1).max() <= 1.0:

@@ -27,8 +27,8 @@ _NAMES: Final = ("labels", "held", "sizes", "numbers", "shared", "steps", "token
 _KIND: Final = "a proof that SharedProof.save wrote"
 
 _MOST_BOXES: Final = 2_000
-_MOST_TOKENS: Final = 2_000_000  # of all searches together: some seconds
-_TOKENS: Final = 2_000  # length of the proof for one goal in one box: a longer one costs more than halving the box
+_MOST_TOKENS: Final = 2_000_000  # most tokens of all searches together: some seconds
+_TOKENS: Final = 2_000  # most tokens of the proof for one goal in one box: more would cost more than halving the box
 
 
 class Aim(NamedTuple):
@@ -37,8 +37,8 @@ class Aim(NamedTuple):
     Args:
         label: Its label.
         held: Names of joints that stay in place.
-        parts: What it brings to targets, with its tolerances.
-        keys: What tells its joints from others, see ``Chain``; not in a proof that was read.
+        parts: Its points and directions, with targets and tolerances.
+        keys: Keys of its joints, see ``Chain``; not in a proof that was read from a file.
     """
 
     label: str
@@ -167,7 +167,7 @@ def _digest(content: dict[str, Any]) -> str:
 
 
 def aims_of(solution: Any, places: Sequence[int]) -> list[Aim]:
-    """Return those goals of a solution that proofs know.
+    """Return those goals of a solution that proofs support.
 
     Args:
         solution: The solution.

@@ -34,12 +34,12 @@ HALF3 = F(math.sqrt(0.75))
 COSINES, SINES = (F(1), F(-0.5), F(-0.5)), (F(0), HALF3, -HALF3)  # three equal angles, where a hinge is sampled
 PLACES = (F(0), F(1), F(-1))  # where a slide is sampled
 LEAST_PIVOT = F(1e-300)
-DEPENDENT = F(1e-13)  # fraction of the largest row below which a row counts as a combination of others
+DEPENDENT = F(1e-13)  # a row counts as a combination of others if it is below this fraction of the largest row
 
 
 @inline
 def sample_point(slide, k, p, side):
-    """Return the point p moved by sample k of a joint (``side`` 1) or back by it (-1)."""
+    """Return p moved by a joint at its sample value k; moved back if ``side`` is -1."""
     if slide:
         return p[0], p[1], p[2] + side * PLACES[k]
     c, s = COSINES[k], side * SINES[k]
@@ -48,7 +48,7 @@ def sample_point(slide, k, p, side):
 
 @inline
 def sample_direction(slide, k, l, side):
-    """Return the direction l moved likewise."""
+    """Return the direction l, moved as ``sample_point`` moves points."""
     return l if slide else sample_point(False, k, l, side)
 
 
@@ -81,7 +81,7 @@ def to_coefficients(V, i, step, slide):
 
 @inline
 def right_inverse(loop, i, p):
-    """Return the point p seen from after the fixed transform i."""
+    """Return the point p in the frame after the fixed transform i."""
     R, o = frame_of(loop, i)
     return apply_t(R, sub(p, o))
 
@@ -137,7 +137,7 @@ def write_triple(loop, slides, X):
 def write_orthogonal(Y, N):
     """Write six vectors (6, 14) orthogonal to the first eight rows of Y, which are overwritten (Householder).
 
-    If the rows are dependent, the vectors are arbitrary ones of all that are orthogonal.
+    If rows are dependent, more than six vectors are orthogonal to them; six arbitrary ones are written.
 
     Returns:
         Number of independent rows.

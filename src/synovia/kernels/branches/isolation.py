@@ -16,13 +16,13 @@ from synovia.kernels.branches.memory import DEGREE, MOST_CLUSTERS, MOST_ROOTS, O
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.math.rotations import PI
 
-FIRST = 16  # intervals to begin with
-MOST_INTERVALS = 600  # intervals to look at
+FIRST = 16  # number of intervals with which the search begins
+MOST_INTERVALS = 600  # largest number of intervals that are examined
 NARROWEST = F(5e-6)  # radians: half-width of an interval that stays undecided
-FLAT = F(0.05)  # radians: the same if f is 0, up to its error, at its ends and in the middle
-TOUCHING = F(1e-9)  # radians between undecided intervals that are one
+FLAT = F(0.05)  # radians: half-width of an undecided interval if f is 0, up to its error, at the ends and in the middle
+TOUCHING = F(1e-9)  # radians: undecided intervals that are closer together are merged
 BEGIN = F(0.2718281828)  # radians: first end of an interval; an arbitrary value, which roots avoid
-CANCEL = F(16)  # error of a coefficient as a factor of the largest coefficient above ``DEGREE``
+CANCEL = F(16)  # error of a coefficient: this times the largest coefficient above ``DEGREE``
 FLOOR = F(5e-15)  # least error of a coefficient, as a fraction of the largest coefficient
 
 

@@ -69,20 +69,20 @@ from synovia.kernels.math.vectors import add, axpy, cross, dot, scale, sub
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 
-NOISY = F(1e-9)  # noise of a determinant, as a fraction of its largest coefficient, that proves nothing
-UNEVEN = F(1e-11)  # noise from which all dips of the determinant are tried, too
-PRODUCTS = 8  # of d and e, without the constant
-CLUSTER = 24  # places at which the roots in an undecided interval are searched
+NOISY = F(1e-9)  # fraction of the largest coefficient: a determinant with more noise proves nothing
+UNEVEN = F(1e-11)  # likewise: with more noise, all dips of the determinant are tried, too
+PRODUCTS = 8  # number of products of d and e, without the constant
+CLUSTER = 24  # number of steps in the search for roots in an undecided interval
 BISECTIONS = 40
-SURE = F(1e-10)  # ratio of the smallest pivots of a matrix whose null vector is accurate
-REFUTED = F(1e-5)  # residual of the equations that no solution has
-DIPS = 360  # places at which dips are searched
-DOUBLE = F(1e-12)  # squared sine between two equations for e up to which they count as one
-UNIQUE = F(1e-8)  # squared size of what determines d and e, above which they are unique
+SURE = F(1e-10)  # a null vector is accurate if the smallest pivot is at most this part of the second smallest
+REFUTED = F(1e-5)  # relative residual of the equations; no solution has a larger one
+DIPS = 360  # number of angles at which dips (least absolute values) are searched
+DOUBLE = F(1e-12)  # two equations for e count as one if their squared sine is below this
+UNIQUE = F(1e-8)  # d and e are unique if the squared size of what determines them is above this
 TINY = F(1e-30)
 SINGULAR = F(1e-7)  # least pivot of a regular Jacobian
-ITERATIONS = 14  # Newton steps
-EXACT = F(1e-13)  # error (radians, length scales) at which they end
+ITERATIONS = 14  # largest number of Newton steps
+EXACT = F(1e-13)  # radians, length scales: Newton steps end at a smaller error
 ACCEPTED = F(2e-10)  # largest error of a branch
 ALIKE = F(1e-6)  # poses nearer than this (radians, length scales) count as one
 SLACK = F(1e-9)  # largest excess over a limit that is rounding
@@ -133,7 +133,7 @@ def write_loop(problem, work, targets, q, m):
 
 @inline
 def place(split, i):
-    """Return the joint at place i of a split."""
+    """Return the joint at position i of a split."""
     return (i + split) % JOINTS if split < JOINTS else (2 * JOINTS - 1 - i - (split - JOINTS)) % JOINTS
 
 
@@ -153,7 +153,7 @@ def write_split(m, split):
 
 @inline
 def moved(slide, x, R, o):
-    """Return the frame (R, o) after the motion x of a joint on its right side."""
+    """Return the frame (R, o) times the motion of a joint with value x."""
     if slide:
         return R, axpy(x, column(R, 2), o)
     s, c = sincos(x)
@@ -169,7 +169,7 @@ def after_fixed(loop, i, R, o):
 
 @apart_dot
 def refine(loop, slides, x, m):
-    """Refine the motions x of the loop by Newton's method.
+    """Refine the joint values x of the loop by Newton's method.
 
     Returns:
         (error: radians, length scales; least pivot of the last Jacobian as a fraction of the largest).
@@ -249,7 +249,7 @@ def whole_turn(x):
 
 @device
 def pair_motions(m, side):
-    """Write the motions of d and e for those of a, b and c, which are in ``m.x``, by least squares.
+    """Write the values of joints d and e, given those of a, b and c in ``m.x``, by least squares.
 
     Args:
         m: Scratch memory.
@@ -351,7 +351,7 @@ def put_normal(m, s, c, right):
 
 @inline
 def add_both(m, r, g, right, use):
-    """Add the equation r₀·(Ze g₀) + r₁·(Ze g₁) = right likewise."""
+    """Add the equation r₀·(Ze g₀) + r₁·(Ze g₁) = right to the normal equations if ``use``."""
     if use:
         s = r[0][1] * g[0][0] - r[0][0] * g[0][1] + r[1][1] * g[1][0] - r[1][0] * g[1][1]
         c = r[0][0] * g[0][0] + r[0][1] * g[0][1] + r[1][0] * g[1][0] + r[1][1] * g[1][1]
@@ -360,7 +360,7 @@ def add_both(m, r, g, right, use):
 
 @inline
 def add_rows(m, R, i, g, right, use):
-    """Add the equation of row i of R likewise."""
+    """Add the equation r·(Ze g) = right, with row i of R as r, if ``use``."""
     if use:
         add_row(m, row_of(R, i), g, right)
 
@@ -377,7 +377,7 @@ def row_of(A, i):
 
 @inline
 def back(slide, x, p, l):
-    """Return a point and a direction moved back by the motion x of a joint."""
+    """Return a point and a direction, moved back by a joint with value x."""
     if slide:
         return (p[0], p[1], p[2] - x), l
     s, c = sincos(x)
@@ -386,13 +386,13 @@ def back(slide, x, p, l):
 
 @inline
 def half_angle(slide, high, low):
-    """Return the motion of a joint from the ratio of two successive powers: x itself, or the tangent of its half."""
+    """Return a joint value from the ratio of two successive powers: of the value itself, or of tan(value / 2)."""
     return high / low if slide else F(2) * math.atan2(high, low)
 
 
 @device
 def pose_of_root(m, c):
-    """Write the motions of a, b and c at the root c to ``m.x``; return whether the null vector is accurate."""
+    """Write the values of a, b and c at the root c to ``m.x``; return whether the null vector is accurate."""
     factor(m.E, sincos(c), m.A, m.M)
     null_vector(m.M, m.null)
     read_pair(m, c)
@@ -405,7 +405,7 @@ def pose_of_root(m, c):
 
 @device
 def read_pair(m, c):
-    """Write the motions of a and b that the null vector has, and c, to ``m.x``."""
+    """Write c, and the values of a and b that the null vector contains, to ``m.x``."""
     v = m.null
     best = 0
     for i in range(9):
@@ -451,7 +451,7 @@ def pose_of_plane(m, c, first):
 
 @device
 def complete_pose(m, side):
-    """Write the motions of d, e and f to ``m.x``; return the number of solutions as ``pair_motions``."""
+    """Write the values of d, e and f to ``m.x``; return the number of solutions, like ``pair_motions``."""
     solutions = pair_motions(m, side)
     R, o = identity(), (F(0), F(0), F(0))
     for k in range(5):
@@ -464,7 +464,7 @@ def complete_pose(m, side):
 
 @device
 def add_pose(m, count, split):
-    """Append the motions ``m.x`` of a split to ``m.turns``, unless they are listed; return the new count."""
+    """Append the joint values ``m.x`` of a split to ``m.turns`` if they are new; return the new count."""
     for i in range(JOINTS):
         j = place(split, i)
         x = m.x[i] if split < JOINTS else -m.x[i]
@@ -662,7 +662,7 @@ def refined(m):
 
 @inline
 def add_found(m, found):
-    """Return ``found`` + 1 if the motions differ from those that this split found before, which are in ``m.found``."""
+    """Return ``found`` + 1 if ``m.x`` differs from all joint values that this split found before (``m.found``)."""
     for k in range(found):
         away = F(0)
         for i in range(JOINTS):
@@ -677,7 +677,7 @@ def add_found(m, found):
 
 @device
 def all_branches(m, params):
-    """Write the branches of the loop to ``m.turns``; return their number. Write whether these are all to ``m.info``."""
+    """Write the branches of the loop to ``m.turns``; return their number. Write to ``m.info`` whether these are all."""
     count = 0
     m.info[COMPLETE] = F(0)
     for t in range(TRIED):
@@ -693,10 +693,10 @@ def all_branches(m, params):
 
 @inline
 def put_values(problem, m, q, turns, count):
-    """Write the joint values after some motions as a candidate, the nearest to q within the limits.
+    """Write a candidate: ``turns`` as joint values within the limits, with whole turns to be nearest to q.
 
     Returns:
-        The new number of candidates; the same if a joint would leave its limits.
+        The new number of candidates; unchanged if a joint would leave its limits.
     """
     for i in range(JOINTS):
         row = int(m.rows[i])

@@ -162,7 +162,7 @@ def aim_chain(problem, work, targets, q, term):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Aim each goal's chain, beginning at the start pose or, in a track, at the last answer; then blend."""
+    """Aim each goal's chain, from the start pose or, in a track, the last answer; then blend with the first start."""
     load_start(problem, work, q)
     forward(problem.tree, q, work.frames)
     for row in range(problem.tree.ints.shape[0]):  # parents first

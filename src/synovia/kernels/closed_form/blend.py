@@ -1,6 +1,6 @@
 """Blending of answers with the start pose (the setting ``weight``), and the motion of the goals from frame to frame.
 
-Each frame of a track starts from the last answer as it was before blending with the first start. So the weight means
+Each frame of a track starts from the last unblended answer; all blend with the first start pose. So the weight means
 the same in every frame, and the blend does not accumulate.
 """
 

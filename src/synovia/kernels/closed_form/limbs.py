@@ -62,7 +62,7 @@ STILL = F(1e-11)  # radians: smaller rotations end the sweeps
 class Limb(NamedTuple):
     """A limb in the world frame."""
 
-    tip: np.int64  # row that takes a rotation, -1 without one
+    tip: np.int64  # row of the joint that takes the target rotation; -1 without a rotation goal
     mid: np.int64
     root: np.int64
     A: tuple[float, float, float]  # position of the root

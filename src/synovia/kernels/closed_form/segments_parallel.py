@@ -41,7 +41,7 @@ from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work
 
-DEPENDENT = F(1e-7)  # sine of the angle between two axes below which they count as one axis
+DEPENDENT = F(1e-7)  # two axes count as one if the sine of their angle is below this
 
 
 @inline

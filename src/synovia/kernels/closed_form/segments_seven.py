@@ -39,11 +39,11 @@ from synovia.kernels.tree.variables import start_random
 
 JOINTS = 7
 CLOSE = (F(0.02), F(0.1))  # radians: changes of the last joint to try first, for small moves along a path
-COARSEST = F(0.4)  # first step (radians) between the changes to try next
+COARSEST = F(0.4)  # radians: first spacing of the changes of the last joint that are tried next
 HALVINGS = 4  # number of times that this step is halved; descent finds narrower windows
 EDGE = F(1e-12)  # largest excess of a cosine over 1 that is rounding
 SLACK = F(1e-9)  # largest excess over a limit (radians) that is rounding
-COINCIDENT = F(1e-7)  # sine of the angle between the first and third axis below which they count as one axis
+COINCIDENT = F(1e-7)  # the first and third axis count as one if the sine of their angle is below this
 STEPS, RESTARTS = 60, 100  # largest number of steps of a descent; largest number of descents
 
 

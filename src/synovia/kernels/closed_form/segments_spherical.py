@@ -33,8 +33,8 @@ from synovia.kernels.search.multistart import Begins, Search, solve_rows
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
-SCAN_ANGLES = 36  # number of third turns to try if none is exact
-DEPENDENT = F(1e-7)  # sine of the angle between directions below which they count as parallel
+SCAN_ANGLES = 36  # number of angles of the third joint to try if none is exact
+DEPENDENT = F(1e-7)  # directions count as parallel if the sine of their angle is below this
 
 
 class Shoulder(NamedTuple):
@@ -48,7 +48,7 @@ class Shoulder(NamedTuple):
     w: tuple[float, float, float]  # position of the wrist in the start pose
     u: tuple[float, float, float]  # part of the first axis normal to the second
     s: tuple[float, float, float]  # part of b normal to the second axis
-    single: bool  # whether u and s are parallel: one equation for the third turn, two solutions for the second
+    single: bool  # whether u and s are parallel; then at most two angles of joint 3, each with two of joint 2
 
 
 @inline

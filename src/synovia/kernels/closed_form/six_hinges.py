@@ -38,7 +38,7 @@ def axis(frames, i):
 
 @inline
 def crossing(frames, i, j):
-    """Return the point of the axis of joint i that is nearest to the axis of joint j, such as their intersection."""
+    """Return the point of joint i's axis that is nearest to joint j's axis, such as their intersection."""
     u, v = axis(frames, i), axis(frames, j)
     o = origin_of(frames, i)
     d = sub(origin_of(frames, j), o)
@@ -88,7 +88,7 @@ def nearer_side(middle, half):
 
 @device
 def motion_to_target(problem, work, targets, q):
-    """Return (R, t), the motion D. Write work.frames at q, and reset the flag for singular wrists."""
+    """Return D = (R, t), goal frame to target. Write work.frames at q; reset the flag for singular wrists."""
     forward(problem.tree, q, work.frames)
     open_branches(work).singular[0] = F(0)
     G, p = goal_frame(problem, work.frames, 0)

@@ -86,7 +86,7 @@ def _choose() -> tuple[str, Prebuilt, Any, str]:
     from synovia.errors import install_command
 
     commands = [install_command("jit")]
-    if FOLDER.exists():  # from a wheel with prebuilt kernels
+    if FOLDER.exists():  # if installed from a wheel with prebuilt kernels
         commands.insert(0, "pip install --force-reinstall synovia")
     advice = f"run {', or '.join(commands)}"
     if CHOICE:

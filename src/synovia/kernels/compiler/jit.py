@@ -112,7 +112,7 @@ def _take_integers_alike(kernel: Any) -> None:
 
 
 def _keep(kernel: Any, file: Path) -> None:
-    """Cache an entry point on disk: in our cache, or in that of numba for a file outside the package."""
+    """Cache an entry point on disk: in our cache, or in numba's cache for a file outside the package."""
     if cache.ROOT is None or not file.is_file():  # a kernel typed at a prompt has no file to hash
         return
     if name_of(file) is not None and cache.keep is not None:
@@ -170,7 +170,7 @@ def algorithm(function: Callable[..., Any]) -> Any:
 
 
 def step(function: Callable[..., Any]) -> Any:
-    """Return a handle, as ``algorithm``, of a short kernel that is inlined into the loop that repeats it."""
+    """Return a handle, like that of ``algorithm``, of a short kernel that is inlined into the loop that repeats it."""
     return _handle(function, device)
 
 

@@ -89,7 +89,7 @@ def _remove(folder: Path) -> None:
 def lock(name: str) -> bool:
     """Try to get the lock of a name among all processes that share the cache; return False if another process has it.
 
-    The system releases the locks of a process that ends. On systems without such locks, each process continues.
+    The system releases the locks of a process that ends. On systems without such locks, each process gets it.
     """
     with suppress(ImportError, OSError, RuntimeError):
         import fcntl

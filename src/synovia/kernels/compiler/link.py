@@ -13,7 +13,7 @@ The libraries below override private methods of numba's code generator. If they 
 
 from typing import Any
 
-from synovia.kernels.compiler import compile_events  # as a module: the hash of kernels leaves it out
+from synovia.kernels.compiler import compile_events  # changes in it do not change the kernels' hash
 
 helper_pipeline: Any = None  # used by ``jit``; None if numba lacks the parts that this file needs
 separate_pipeline: Any = None

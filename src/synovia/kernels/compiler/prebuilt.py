@@ -38,7 +38,7 @@ class _Made(NamedTuple):
     """The description that ``packaging/kernels.py`` writes next to the modules."""
 
     sources: dict[str, str]  # hashes of the kernels' files
-    levels: list[str]  # levels of the modules, the lowest first
+    levels: list[str]  # instruction sets, the lowest first
     bytes: dict[str, int]  # size of each module: loading a truncated module can end the process
 
 

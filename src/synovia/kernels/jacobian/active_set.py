@@ -12,7 +12,7 @@ from synovia.kernels.math.vectors import TINY, axpy, dot, scale
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited, step, step_unit
 
-NEAR = F(1e-7)  # distance from a limit (radians, length scales) at which a joint counts as at the limit
+NEAR = F(1e-7)  # radians, length scales: a joint nearer to a limit than this counts as at the limit
 PUSH_NOISE = F(1e-9)  # smaller pushes against a limit, relative to the residual or the step, are rounding
 LARGEST_TURN = F(1.0)  # largest step (radians); the linear model is poor beyond it
 
@@ -29,7 +29,7 @@ def remove_direction(J, v, n):
 
 @device
 def hold_at_limits(problem, q, J, g, slack, held_before):
-    """Remove directions that would push a joint beyond its limit from J and from the gradient g = Jᵀe.
+    """Remove, from J and from the gradient g = Jᵀe, directions that would push a joint beyond its limit.
 
     These directions are the active set of the step. A direction leaves the set as soon as the gradient points inward.
     A push of at most ``slack`` counts as zero: many pushes are zero in exact arithmetic, and rounding gives them a

@@ -45,7 +45,7 @@ from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import copy
 
-SMALL_TURN = F(0.1)  # radians up to which an orientation error has its full weight
+SMALL_TURN = F(0.1)  # radians: smaller orientation errors have their full weight
 MAX_CURVE_SHARE = F(0.25)  # largest squared acceleration relative to the squared step; larger ones are not reliable
 
 

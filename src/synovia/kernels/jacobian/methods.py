@@ -11,7 +11,7 @@ from synovia.kernels.jacobian.shared import clamp_largest
 from synovia.kernels.math.linear import times, times_t
 
 TRANSPOSE, PSEUDO_INVERSE, DAMPED, SELECTIVE = 0, 1, 2, 3
-SINGULAR = F(1e-3)  # d0: regularity (squared radians or length scales) below which damping begins
+SINGULAR = F(1e-3)  # d0: damping begins if the regularity (squared radians or length scales) is below this
 MOST_DAMPING = F(1e-4)  # λ0: damping at a regularity of zero
 MAX_REDOS = 16  # largest number of solves of one step, each with more joints held at limits
 

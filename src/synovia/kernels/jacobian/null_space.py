@@ -54,7 +54,7 @@ def project_to_null_space(scratch, m, out):
 
 @apart
 def null_space_step(problem, work, scratch, q, gain):
-    """Write scratch.z = -gain (1 - J⁺J) ∇H for the present J, without the directions that limits hold."""
+    """Write scratch.z = -gain (1 - J⁺J) ∇H for the current J, without the directions that limits hold."""
     m, n = work.J.shape
     for j in range(n):
         for i in range(m):

@@ -43,11 +43,11 @@ from synovia.kernels.tree.problem import copy, open_problem, open_work
 from synovia.kernels.tree.variables import is_limited, step_unit
 
 FLOOR = F(1e-14)  # added to the diagonal of a system, relative to its largest entry: keeps singular poses finite
-SINGULAR = F(1e-8)  # pivot relative to the largest below which a pose may be singular, or its answer undetermined
+SINGULAR = F(1e-8)  # a pose may be singular, or an answer undetermined, if a pivot is below this part of the largest
 UNSURE = 2  # mark of an answer that needs the full analysis of ``ik.derivative``
-WEAK = F(1e-7)  # multiplier of a limit, relative to the residual, below which the limit may be left
+WEAK = F(1e-7)  # a limit may be left if its multiplier, relative to the residual, is below this
 CLOSE = F(1e-5)  # distance from a bound (radians, length scales) that counts as touching
-STATIONARY = F(1e-6)  # gradient, relative to the residual, up to which a miss counts as a minimum
+STATIONARY = F(1e-6)  # a miss counts as a minimum if its gradient, relative to the residual, is below this
 
 
 @device
@@ -61,7 +61,7 @@ def column_length(J, v):
 
 @apart
 def hold_touching(problem, q, J, v):
-    """Remove the directions beyond the limits that q touches from J and from v; return 1 if one of them moves a goal.
+    """Remove, from J and v, the directions beyond limits that q touches; return 1 if one of them moves a goal.
 
     An answer that meets its goals leaves such a limit on one side only.
     """
@@ -114,7 +114,7 @@ def trace(J):
 
 @apart
 def pull_met(problem, work, q, targets, v):
-    """Write to work.e the gradient by the residuals of an answer that meets its goals; return its mark."""
+    """For an answer that meets its goals, write the gradient by its residuals to work.e; return its mark."""
     jacobian(problem, q, work.frames, targets, work.J)
     kink = hold_touching(problem, q, work.J, v)
     m, n = work.J.shape
@@ -133,7 +133,7 @@ def pull_met(problem, work, q, targets, v):
 
 @device
 def to_box_row(problem, box, v, out):
-    """Convert a gradient from angular velocities of limited balls to the directions of the box."""
+    """Convert a gradient from angular velocities of limited balls to the directions of the box (``tree.chart``)."""
     copy(v, out)
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
@@ -145,7 +145,7 @@ def to_box_row(problem, box, v, out):
 
 @device
 def from_box(problem, box, y, out):
-    """Convert a step from the directions of the box to angular velocities of limited balls."""
+    """Convert a step from the directions of the box (``tree.chart``) to angular velocities of limited balls."""
     copy(y, out)
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
@@ -174,7 +174,7 @@ def at_seam(problem, q, box):
 
 @apart
 def pull_missed(problem, work, q, targets, v):
-    """Write to work.e the gradient by the residuals of an answer that misses, a minimum; return its mark.
+    """For an answer that misses (a minimum), write the gradient by its residuals to work.e; return its mark.
 
     v becomes H⁻¹ v, the motion that the gradient by any parameter of the error depends on.
     """

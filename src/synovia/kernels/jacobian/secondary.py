@@ -169,7 +169,7 @@ def manipulability_gradient(problem, work, targets, q, gradient):
 @device
 def largest_curvature(problem):
     """Return an upper estimate of the second derivatives of H, without manipulability."""
-    curvature = problem.params[GRADIENT_WEIGHT]  # for the objective of a user, 1 is assumed
+    curvature = problem.params[GRADIENT_WEIGHT]  # the second derivative of a user's objective is assumed to be 1
     curvature = max(curvature, F(2) * (problem.params[CENTRE_WEIGHT] + problem.params[MARGIN_WEIGHT]))
     for k in range(problem.variables.shape[0]):
         alpha = problem.params[POSTURE_WEIGHT] * problem.preferences[k, STIFFNESS]

@@ -11,7 +11,7 @@ from synovia.kernels.compiler.jit import F, device, device_dot
 from synovia.kernels.jacobian.shared import clamp_largest, goal_rows
 
 SWEEPS = 30  # largest number of sweeps; five are usual
-ORTHOGONAL = F(1e-14)  # cosine of two rows below which they are orthogonal
+ORTHOGONAL = F(1e-14)  # two rows are orthogonal if their cosine is below this
 ZERO_SINGULAR = F(1e-20)  # smaller squared singular values (radians and length scales) are rounding
 
 
@@ -53,7 +53,7 @@ def decompose(W, Ut, m):
 
 @device
 def sum_goal_norms(problem, x):
-    """Return the sum over goals of the lengths of their residuals in x."""
+    """Return the sum of the lengths of all goals' residuals in x."""
     total = F(0)
     for g in range(problem.goals.shape[0]):
         first, last = goal_rows(problem, g)

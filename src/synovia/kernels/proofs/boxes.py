@@ -4,8 +4,9 @@ A chain has one part or more: points, or directions as points on a unit sphere, 
 target and a distance. A pose meets the targets if each part is within its distance. A box gives each joint i an
 interval m_i ± w_i. Three bounds exclude boxes, or portions of boxes, in which a part is too far from its target:
 
-* Ball: carry a ball that holds the tip from the tip to the base. A hinge of half-width w ≤ 90° turns a point at
-  distance ρ from its axis along an arc; the ball about the middle of its chord has the radius ρ sin w.
+* Ball: a ball that contains the tip is carried from joint to joint, from the tip to the base. A hinge of half-width
+  w ≤ 90° turns a point at distance ρ from its axis along an arc; the ball about the middle of its chord has the radius
+  ρ sin w.
 * Direction: with e the unit vector from the tip x at the centre of the box to the target t, and H_ij the second
   derivatives, the box is empty if e·(t - x) > Σ |e·J_i| w_i + Σ_{i<=j} |e·H_ij| w_i w_j (half of it for i = j) + R,
   where R = Σ_j D_j w_j (S² + S t + t²/3) / 2 bounds the terms of third order. D_j is the largest speed of the tip per
@@ -35,19 +36,20 @@ RESTS, TURNS, SLIDES = -1, 0, 1
 NEAR, SCALE, CALLS, AWAY, SECOND, THIRD, NUMBERS = 3, 4, 5, 6, 7, 8, 9
 # elements of the state: boxes on the stack, tokens, smallest distance of a centre from the target of the first part
 BOXES, TOKENS, NEAREST, STATE_SIZE = 0, 1, 2, 3
-# tokens of excluded boxes, the last two less twice the part; from 0 on, the joint of a split, then contractions
+# tokens of excluded boxes: EMPTY, BALL - 2 part, DIRECTION - 2 part; other tokens: joint of a split, n for a
+# contraction
 EMPTY, BALL, DIRECTION = -1, -2, -3
 PROVED, MORE, FOUND, FULL = 1, 0, -1, -2
 QUARTER = F(1.5707963267948966)
 WIDEST = F(1.2)  # radians; wider intervals gain nothing in the choice of the joint to split
-ROUGH = F(3)  # motion of the tip in a box, relative to the reach, above which the linear bounds are not tried
-USEFUL = F(0.7)  # factor by which the contractions have to shrink a box to be repeated
-SOFT = F(0.95)  # share of an interval below which a contraction shrinks it
+ROUGH = F(3)  # if the tip moves more than this in a box, relative to the reach, linear bounds are not tried
+USEFUL = F(0.7)  # contractions are repeated if they shrink the volume of a box to less than this fraction
+SOFT = F(0.95)  # a contraction counts if it shrinks the volume of a box to less than this fraction
 REPEATS = 4  # largest number of contractions of a box by each part in a row
 RIDGE = F(0.05)  # regularisation of the least squares; ``ik.proofs.check`` has the same
-LEAST = F(0.05)  # share of its own equation below which a joint does not shrink; likewise
-WIDER = F(1e-6)  # of an interval: rounding of the least squares
-MARGIN = F(1e-9)  # of the reach: rounding
+LEAST = F(0.05)  # if a joint's coefficient in its own equation is below this, its interval does not shrink; likewise
+WIDER = F(1e-6)  # fraction of an interval: rounding error of the least squares
+MARGIN = F(1e-9)  # fraction of the reach: rounding error
 
 
 @device
@@ -62,7 +64,7 @@ def open_box(memory, n, first):
 
 @device
 def carry(fixed, kinds, part, memory, first):
-    """Carry the ball that holds the tip to the frame before joint ``first``; write speeds.
+    """Carry the ball that contains the tip to the frame before joint ``first``; write speeds.
 
     Returns:
         (centre, radius).
@@ -127,7 +129,7 @@ def remainders(kinds, part, memory):
 
 @device
 def put_equations(kinds, part, memory, rows, e, unit):
-    """Write the three quadratic equations of a part for the place in the box, from -1 to 1, divided by a unit."""
+    """Write the three quadratic equations of a part, divided by ``unit``; coordinates in the box are from -1 to 1."""
     n, k = kinds.shape[1], 3 * part
     f = F(1) / unit
     at = n + 1
@@ -263,7 +265,7 @@ def split(kinds, memory, stack, state, depth, speed):
 
 @entry
 def search_boxes(fixed, kinds, numbers, stack, memory, rows, tokens, state):
-    """Search as many boxes of the stack as there is room for tokens, or as given.
+    """Search boxes of the stack, until their given number is reached or ``tokens`` is full.
 
     Args:
         fixed: (parts (n + 1), 12) transforms of each part before each joint and to the tip; joints act on their z axes.
@@ -334,7 +336,7 @@ def search_boxes(fixed, kinds, numbers, stack, memory, rows, tokens, state):
                 )
             if gone or rough == parts:
                 break
-            for i in range(n):  # a box that is kept as it is has not to be restored
+            for i in range(n):  # an unchanged box need not be restored
                 box[i], box[n + i] = memory[i, CENTRE], memory[i, HALF]
             shrunk = contract(numbers, memory, rows, inverse)
             if shrunk > SOFT:

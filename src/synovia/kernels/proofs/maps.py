@@ -1,9 +1,9 @@
 """Prove that a tip cannot come near a target by a map of what the last joints of its chain reach.
 
 Let k be a hinge. While the joints after it move, the tip draws an area in the half-plane (distance from the axis of k,
-height along it). ``paint`` covers the area by square cells: each box of joint values is halved until a ball that holds
-the tip is smaller than a cell. ``search_map`` then carries the target inwards through boxes of the joints before k; a
-box is excluded if no painted cell is near the ball that holds the target. Joint k may have any value.
+height along it). ``paint`` covers the area by square cells: each box of joint values is halved until a ball that
+contains the tip is smaller than a cell. ``search_map`` then carries the target inwards through boxes of the joints
+before k; a box is excluded if no painted cell is near the ball that contains the target. Joint k may have any value.
 """
 
 import math
@@ -28,7 +28,7 @@ from synovia.kernels.proofs.boxes import (
 
 # elements of the plane: size of a cell, smallest height, margin for rounding, largest number of boxes of a call, joint
 CELL, LOWEST, ROUNDING, CALLS, FIRST = 0, 1, 2, 3, 4
-FINEST = F(0.25)  # of a cell: a target in a smaller ball is not excluded
+FINEST = F(0.25)  # cells: balls of smaller radius are not split further
 
 
 @device
@@ -72,7 +72,7 @@ def painted(sums, i0, i1, j0, j1):
 
 @entry
 def paint(fixed, kinds, plane, stack, memory, cells, sums, state):
-    """Paint the cells that the tip may touch while the joints from ``first`` move, as many boxes as given.
+    """Paint the cells that the tip may touch while the joints after k move; stop after the given number of boxes.
 
     Args:
         fixed: (n + 1, 12) transforms, see ``search_boxes``.
@@ -81,7 +81,7 @@ def paint(fixed, kinds, plane, stack, memory, cells, sums, state):
         stack: (s, 2n + 1) boxes.
         memory: (n, 17) scratch memory.
         cells: (rows, columns) int32, 1 if painted.
-        sums: (rows + 1, columns + 1) int32, numbers of cells before each row and column that earlier calls painted.
+        sums: (rows + 1, columns + 1) int32, numbers of cells, painted by earlier calls, before each row and column.
         state: (3,) boxes on the stack first.
 
     Returns:

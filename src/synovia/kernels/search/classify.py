@@ -51,15 +51,15 @@ POLISH_STEPS = 200
 COARSE_STEPS = 12  # largest number of steps from a random start: enough to rank the minima
 ROUNDS = 16  # rounds of 25 restarts; one round finds about half of the answers that 100 attempts missed
 DAMPING_SHARE, DECREASE, INCREASE = F(0.6), F(0.7), F(4)  # first damping relative to √cost, and factors of the damping
-STATIONARY = F(1e-5)  # gradient relative to the residual below which a pose is stationary
+STATIONARY = F(1e-5)  # a pose is stationary if its gradient, relative to the residual, is below this
 NEAR_START = F(0.1)  # largest change (quaternion entries, radians, length scales) of a pose that is near its start
 BEFORE = 1  # row of the stored poses for the pose before the polish; finalists use this row only later
-CANCELS = F(1e-3)  # sum of gradients, relative to the largest gradient, below which the gradients cancel
+CANCELS = F(1e-3)  # gradients cancel if their sum, relative to the largest of them, is below this
 
 
 @apart
 def level_gradient(work, first, last, slack):
-    """Compute the gradient of the residual rows ``first`` to ``last`` - 1 from J, e and the box in work.
+    """Compute the gradient of the residual rows ``first`` to ``last`` - 1 from J, e and the box (``tree.chart``).
 
     Returns:
         (largest entry that no limit holds back, largest entry that a limit holds back).

@@ -47,9 +47,9 @@ from synovia.kernels.tree.variables import start_random
 
 CLEARLY_LOWER = F(0.999)  # factor by which a cost must fall for its pose to replace the best one
 MAX_RESTARTS = 25  # largest number of coarse descents of one missed problem and round
-CLOSE_MISS = F(0.03)  # error (length scales, radians) up to which the miss of a single goal gets several rounds
+CLOSE_MISS = F(0.03)  # length scales, radians: a single missed goal with a smaller error gets several rounds
 LOOSE_ROUNDS = 4  # rounds for a miss of a goal with bounds or a cone
-SAME_MINIMUM = F(1e-3)  # relative difference of costs below which two coarse descents found the same minimum
+SAME_MINIMUM = F(1e-3)  # two coarse descents found the same minimum if their costs differ by less than this fraction
 BEST = FINALISTS  # row of the stored poses that holds the best one
 
 
@@ -82,7 +82,7 @@ def store_best(work, q):
 
 @inline
 def load_pose(work, k, q):
-    """Write stored pose k to q; return its attempt."""
+    """Write stored pose k to q; return the number of its attempt."""
     stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)
     for i in range(q.shape[0]):
         q[i] = stored[k, i]
@@ -99,7 +99,7 @@ def store_start(work, start, attempt):
 
 @inline
 def restarts_left(problem, row, again):
-    """Return how many restarts a missed problem may still take in the first round, or in a further one if ``again``.
+    """Return how many restarts a missed problem may still take in the first round; with ``again``, in a later one.
 
     A problem that was proved unreachable had one attempt; any other problem had all its attempts. A problem without
     columns has no restarts.
@@ -202,7 +202,7 @@ def run_polish(coarse, polish, problem, work, targets, q, row):
 
 @inline
 def replaces_best(is_better, coarse, problem, work, targets, q, reached, lowest):
-    """Return whether q replaces the best pose, and the lowest cost then; ``reached``: whether q reaches its goals."""
+    """Return whether q replaces the best pose, and the new lowest cost; ``reached``: whether q reaches its goals."""
     if is_better is None:
         cost = cost_of(coarse, problem, work, targets, q)
         found = cost < CLEARLY_LOWER * lowest

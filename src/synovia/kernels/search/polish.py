@@ -32,7 +32,7 @@ SADDLE_GAIN = F(0.999)  # factor by which the cost must fall to leave a saddle: 
 
 @device
 def bounded_gradient(problem, work, targets, q):
-    """Write J, the gradient g = Jᵀe and the bounds in the coordinates of the box, and mark the active bounds.
+    """Write J, the gradient g = Jᵀe and the bounds in coordinates of the box (``tree.chart``); mark active bounds.
 
     dq holds the gradient in angular velocities afterwards.
 
@@ -59,7 +59,7 @@ def drop_active(work):
 
 @device
 def hessian_to_box(problem, work, q):
-    """Transform H from angular velocities to the coordinates of the box; dq holds the gradient."""
+    """Transform H from angular velocities to coordinates of the box (``tree.chart``); dq holds the gradient."""
     for _ in range(2):
         to_box(problem, work.box, work.H)
         transpose(work.H)
@@ -68,7 +68,7 @@ def hessian_to_box(problem, work, q):
 
 @device
 def hessian(problem, work, targets, q):
-    """Write the Hessian H of half the cost, second derivatives included, in the coordinates of the box."""
+    """Write the Hessian H of half the cost, with second derivatives, in coordinates of the box (``tree.chart``)."""
     curvature(problem, q, work.frames, targets, work.H)
     hessian_to_box(problem, work, q)
     gram_t(work.J, work.K, F(0))

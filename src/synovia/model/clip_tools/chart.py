@@ -112,7 +112,7 @@ class Chart:
 
 
 def _near(way: Array, other: Array) -> Array:
-    """Return the rotation vector (3,) of the same rotation as ``way`` that is nearest to ``other``."""
+    """Return the rotation vector (3,) nearest to ``other`` that gives the same rotation as ``way``."""
     angle = float(np.linalg.norm(way))
     axis = way / angle if angle > _SMALL else other / max(float(np.linalg.norm(other)), _SMALL)
     return (angle + _TURN * round((float(other @ axis) - angle) / _TURN)) * axis

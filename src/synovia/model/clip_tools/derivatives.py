@@ -13,8 +13,8 @@ def velocities(motion: Motion) -> Array:
     """Return the velocity of each degree of freedom in each frame, (T, nv), in the order of ``skeleton.dof_names``.
 
     Units are radians and length units per second; rotations are about the axes of the joint's own frame. The velocity
-    is that of the cubic polynomials through four frames (differences of fourth order), so that a controller that
-    interpolates positions, velocities and accelerations keeps the jerk of the frames. It is clamped between the
+    is that of the cubic polynomials through four frames (differences of fourth order), so that interpolation of
+    positions, velocities and accelerations has about the jerk of their differences. It is clamped between the
     differences before and after the frame, so it never exceeds a limit that they keep. A single frame has velocity 0.
     """
     moves = steps(motion)

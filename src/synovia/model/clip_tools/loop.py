@@ -23,7 +23,7 @@ _PHASE: Final = 0.05  # seconds: precision of the times of contacts
 # fraction of the body's size: poses that are farther from the first pose are in another phase of the motion
 _NEAR: Final = 0.12
 _SEEN: Final = 0.05  # fraction of the body's size: the blend of larger differences is visible
-# ratio to the smallest distance up to which cuts are equally good; the latest of these cuts is used
+# cuts are equally good if their distance is within this factor of the smallest; the latest of them is used
 _ALMOST: Final = 1.2
 _PART: Final = 0.2  # fraction of a clip: shortest part that a note suggests
 _MOST: Final = 1000  # largest number of frames that are compared with each other
@@ -124,7 +124,7 @@ def _best_cut(skeleton: Skeleton, q: Array, fps: float, off: Array, ground: Grou
         skeleton: The skeleton.
         q: Joint values, (T, nq).
         fps: Frames per second.
-        off: Distance from the frame after each frame to the first, (T,), in body sizes.
+        off: (T,) distance, in body sizes, of each frame's next frame from the first frame.
         ground: The ground; None if the body does not move freely.
     """
     count = len(q)

@@ -17,7 +17,7 @@ _ENOUGH: Final = 1e-11  # radians: iterations end after a smaller change
 # radians: largest rotation in one iteration; for larger rotations, the flat approximation is too coarse
 _LARGEST: Final = 0.5
 _WORST: Final = 1e13  # largest condition number of the filter's equations
-_BENDING: Final = 500.0  # smallest eigenvalue of D Dᵀ times T⁴, as of a beam with free ends
+_BENDING: Final = 500.0  # smallest eigenvalue of D Dᵀ, times T⁴ (that of a vibrating beam with free ends)
 Filter = Callable[[Array], Array]
 
 

@@ -32,7 +32,7 @@ _ROUNDING: Final = 1.0 + 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """Highest velocity and acceleration of each group of step components: a scalar, or those of a rotation or position.
+    """Highest velocity and acceleration of each group of step components: one scalar, a rotation, or a position.
 
     Args:
         groups: Group of each step of a ``Chart``, (m + 3 k,).
@@ -46,7 +46,7 @@ class Limits:
 
     @classmethod
     def of(cls, skeleton: Skeleton, velocity: Array, acceleration: Array) -> Limits:
-        """Return the limits of a skeleton from those of its joints, (n,) each."""
+        """Return the limits of a skeleton, given the velocity and acceleration limits of its joints, (n,) each."""
         chart = Chart.of(skeleton)
         owner = np.zeros(skeleton.nq, np.int64)
         for row in range(len(skeleton)):
@@ -148,7 +148,7 @@ _Lines = tuple[Array, Array]  # values c and slopes of lines c + slope x
 
 
 def _interval(a: Array, b: Array) -> tuple[_Lines, _Lines]:
-    """Return lines over x = ṡ²; the highest of the first bounds s̈ from below, the lowest of the second from above.
+    """Return lines over x = ṡ², in two sets: lower bounds of s̈ (the highest applies), and upper bounds (the lowest).
 
     Each component has -1 ≤ a s̈ + b x ≤ 1. A component with a = 0 bounds only x; its lines are far apart below that
     bound.
@@ -178,7 +178,7 @@ def _clock(places: Array, speeds: Array) -> Array:
 
 
 def _shown(places: Array, speeds: Array, clock: Array, fps: float, *, even: bool) -> Array:
-    """Return the places that frames of constant rate show, (n,); the last one is the end of the path.
+    """Return the place on the path at each frame of constant rate, (n,); the last one is the end of the path.
 
     Args:
         places: The places, (n + 1,).

@@ -11,7 +11,7 @@ from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array
 
 _FAR: Final = 32  # number of frames; farther frames change a cubic spline by less than rounding errors, 0.27^32
-_ROUNDING: Final = 1e-12  # fraction of a scalar's range: rounding error by which a spline may exceed its limits
+_ROUNDING: Final = 1e-12  # fraction of a scalar's range: a spline may exceed its limits by this rounding error
 
 
 def interpolated(skeleton: Skeleton, q: Array, knots: Array, times: Array) -> Array:

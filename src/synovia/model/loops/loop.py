@@ -20,7 +20,7 @@ LARGEST_POWER: Final = 4  # largest power of a joint value in a coupling, as in 
 
 
 class Ties(NamedTuple):
-    """Constraints of a kind of loop: axes of the first frame (bits), code of the tied rotation, and number of rows."""
+    """What a kind of loop ties: axes of the first frame (bits), a code for the rotation, and the number of rows."""
 
     place: int
     turn: int
@@ -159,7 +159,7 @@ class Loop(ChecksArguments):
         return out[0], out[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the arguments, so that the arrays stay read-only."""
+        """Return the call that rebuilds a copy from the arguments, so that the arrays stay read-only."""
         named = {"offset": self.offset, "other_offset": self.other_offset, "distance": self.distance, "name": self.name}
         return partial(Loop, **named), (self.first, self.second, self.kind)
 

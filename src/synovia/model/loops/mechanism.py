@@ -147,7 +147,7 @@ class Mechanism:
         return (self.skeleton.follow(out) if steps else out), lacks
 
     def lacks(self, q: Array) -> Array:
-        """Return the closure error of each loop at poses (T, nq), length scales or radians, (T, loops)."""
+        """Return the closure error (T, loops) of each loop, length scales or radians, at poses (T, nq)."""
         return self.run(q, 0)[1]
 
     def in_words(self, tie: int, lack: float) -> str:
@@ -270,7 +270,7 @@ class Mechanism:
         return self.skeleton.leader_rows.get(row, row)
 
     def _far(self, a: Array, b: Array) -> float:
-        """Return the largest change of a joint value between poses (nq,); quaternions q and -q are equal."""
+        """Return the largest change of a joint value between two poses (nq,); quaternions q and -q are equal."""
         change = np.abs(a - b)
         for block, at, _ in self.variables.tolist():
             if block != layout.SCALAR:

@@ -71,7 +71,7 @@ class PackedShapes(NamedTuple):
         return self._replace(shapes=shapes)
 
     def counts(self, owners: NDArray[np.integer[Any]], count: int) -> NDArray[np.int64]:
-        """Return the number of shapes of each owner, and the number of these that are not spheres, (count, 2).
+        """Return, (count, 2), how many shapes each owner has, and how many of them are not spheres.
 
         Args:
             owners: Index of the owner of each shape, (n,).

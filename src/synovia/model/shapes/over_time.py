@@ -50,7 +50,7 @@ class TooNear:
     def of(
         cls, pair: tuple[str | int, str | int], wanted: float, distances: Iterable[float], frames: Iterable[int]
     ) -> Self:
-        """Return a pair from its distances in some frames, each with its frame; a frame may occur repeatedly."""
+        """Return a pair from distances and the frames in which they were measured; a frame may occur repeatedly."""
         found = list(zip(distances, frames, strict=True))
         distance, frame = min(found)
         return cls(pair, distance, wanted, frame, tuple(sorted({frame for _, frame in found})))

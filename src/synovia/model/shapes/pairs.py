@@ -84,7 +84,7 @@ class SelfPairs:
         self.rows.setflags(write=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values."""
+        """Return the call that rebuilds a copy from the values."""
         return SelfPairs, (self.pairs, dict(self.left_out), dict(self.touching), self.samples, self.rows, self.notes)
 
     def report(self) -> Report:

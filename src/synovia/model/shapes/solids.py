@@ -198,7 +198,7 @@ class Shape(ChecksArguments, ABC):
         return hash((self.word, *(value.tobytes() for value in map(np.asarray, _values(self)))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values, so that arrays stay read-only."""
+        """Return the call that rebuilds a copy from the values, so that arrays stay read-only."""
         return _restored, (type(self), _values(self))
 
 
@@ -655,7 +655,7 @@ class ConvexHull(Solid):
         return as_call(self) if self.read else f"ConvexHull(<{self.__dict__['_source'][0]}>)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle without reading the points."""
+        """Return the call that rebuilds a copy, without reading the points."""
         return super().__reduce__() if self.read else (type(self).later, self.__dict__["_source"])
 
     def place(self) -> Array:

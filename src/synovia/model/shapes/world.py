@@ -163,7 +163,7 @@ class Obstacle(ChecksArguments):
         return hash((self.name, self.shapes, self.transform.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values, so that the array stays read-only."""
+        """Return the call that rebuilds a copy from the values, so that the array stays read-only."""
         return _obstacle, (self.shapes, self.name, self.transform)
 
     def __repr__(self) -> str:
@@ -285,7 +285,7 @@ class World(ChecksArguments):
 
     @cached_property
     def _shapes(self) -> tuple[PackedShapes, NDArray[np.int32]]:
-        """The shapes in the form that kernels read, each in the frame of its obstacle, and the row of its obstacle."""
+        """All shapes as kernels read them, each in the frame of its obstacle, and the row of each shape's obstacle."""
         return _packed(self.obstacles)
 
     @property
@@ -567,7 +567,7 @@ class World(ChecksArguments):
         return self.obstacles, self.meters_per_unit, self.up
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values."""
+        """Return the call that rebuilds a copy from the values."""
         return _world, tuple(getattr(self, each.name) for each in fields(self))
 
     def __repr__(self) -> str:
