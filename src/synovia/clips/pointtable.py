@@ -1,7 +1,7 @@
 """Tables of points over time as comma-separated text, wide or long.
 
 wide   one row per frame: ``time`` (or ``frame``), then ``NAME.x``, ``NAME.y``, ``NAME.z`` and, optionally,
-                ``NAME.confidence`` for each point; ``NAME_x``, ``x_NAME`` and ``x0`` are understood too
+       ``NAME.confidence`` for each point; ``NAME_x``, ``x_NAME`` and ``x0`` are understood too
 long   one row for each point in each frame: ``frame`` or ``time``, ``landmark``, ``x``, ``y``, ``z`` and, optionally,
        ``confidence`` or ``visibility``
 
