@@ -146,7 +146,7 @@ class ContactWatch:
     A contact of a point begins when it is low and slow, and ends when it is clearly higher or faster.
 
     Args:
-        grounds: Height of the ground for each point, (n,).
+        grounds: Height of each point while it is planted, (n,).
         up: Direction away from the ground, (3,).
         leg: Length of a leg, length units.
         fps: Frames per second.
