@@ -1,4 +1,4 @@
-"""Chains of joints: which joints between and beside the matched parts of two bodies follow the source, and how.
+"""Chains of joints: which joints between and near the matched parts of two bodies follow the source, and how.
 
 Spines, necks and collar bones are chains of any number of joints. If the chains of both bodies have equally many
 joints, these follow one by one. Otherwise, each joint of the target takes the rotation of the source along the same
@@ -35,7 +35,7 @@ _WHOLE: Final = 1e-9  # shares that differ from 1 by at most this count as 1
 
 
 def with_chains(source: Body, target: Body, parts: Sequence[Part]) -> list[Part]:
-    """Return the parts, and the joints between and beside them that follow the source; these have an empty role.
+    """Return the parts, and the joints between and near them that follow the source; these have an empty role.
 
     If chains of the two bodies have different numbers of joints, parts take a share of the source's rotations. They do
     not if a joint map moves parts of the chain away from their usual joints, or leaves some out.
@@ -280,7 +280,7 @@ def _shares(ends: Array, own: Array) -> list[tuple[int, float]]:
 
 
 def _along(body: Body, upper: str, end: str) -> dict[int, float]:
-    """Return joints along a part's bone, with position (0 to 1): those between its ends, and leaves beside the bone."""
+    """Return joints along a part's bone, with position (0 to 1): those between its ends, and leaves near the bone."""
     skeleton, parents = body.skeleton, body.skeleton.parents
     start, line = body.roles[upper], ancestors(parents, body.first_row(end))[1:]
     if start not in line:

@@ -68,7 +68,7 @@ class Pairing:
 
     @cached_property
     def turns(self) -> list[Part]:
-        """The parts, and the joints between and beside them that follow the source; see ``with_chains``."""
+        """The parts, and the joints between and near them that follow the source; see ``with_chains``."""
         return with_chains(self.source, self.target, self.parts)
 
     def root_frames(self, mine: int, frames: Array, own: Array) -> Array | None:

@@ -308,7 +308,7 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
     held = [] if hips is None else ancestors(tree.parents, hips)
     if held and set(held).isdisjoint(line):
         return
-    line = [row for row in line if row not in held]  # the hips may be on a branch beside the spine
+    line = [row for row in line if row not in held]  # the hips may be on a branch off the spine
     line = [row for row in line if tree.joints[row].kind is not Kind.FIXED]
     neck = ancestors(tree.parents, found["head"][0])[1:] if "head" in found and "neck" not in found else []
     neck = neck[: neck.index(top)] if top in neck else []

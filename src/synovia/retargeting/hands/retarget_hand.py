@@ -36,7 +36,7 @@ from synovia.text import Report, counted, plain
 
 _STARTS: Final = 6  # number of start poses tried for a first frame that pinches
 _CLOSED: Final = 1e-5  # fraction of the length scale: tips with a smaller gap touch
-_ASIDE: Final = 1.4  # hand lengths between the hand and the points that are shown beside it
+_ASIDE: Final = 1.4  # hand lengths between the hand and the points that are shown next to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class RetargetedHand:
     others: tuple[int, ...] = ()
 
     def with_points(self) -> Motion:
-        """Return the motion with the 21 recorded points beside the hand, for films and pages.
+        """Return the motion with the 21 recorded points next to the hand, for films and pages.
 
         The points become joints of the skeleton, with the size and orientation of the hand.
 

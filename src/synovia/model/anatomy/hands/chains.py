@@ -198,7 +198,7 @@ class Chains:
     def without_linkages(self, chains: list[Chain]) -> tuple[list[Chain], list[Chain]]:
         """Return the chains that may be fingers, and the other ones: bars of linkages, and motors that drive fingers.
 
-        A gripper may have a bar beside each finger: a chain that begins near a longer one and has parallel axes, or
+        A gripper may have a bar next to each finger: a chain that begins near a longer one and has parallel axes, or
         that a loop connects to a longer one. Some hands have a joint for a motor, which moves no finger directly.
         """
         others = [k for k, chain in enumerate(chains) if not self._is_drive(chain, chains)]
@@ -249,7 +249,7 @@ class Chains:
         return next((row for row in line if self.moves[row]), line[-1])
 
     def _is_bar(self, chain: Chain, other: Chain, chains: Sequence[Chain]) -> bool:
-        """Return whether a chain is the bar of a linkage beside another chain."""
+        """Return whether a chain is the bar of a linkage next to another chain."""
         if len(chain.rows) >= len(other.rows):
             return False
         spread = max(magnitude(a.base - other.base) for a in chains)
