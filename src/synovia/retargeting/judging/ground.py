@@ -18,8 +18,8 @@ from synovia.retargeting.judging.actor import Actor
 
 HEIGHT: Final = 2  # index of the vertical coordinate in axes with z up
 _UP: Final = np.array([0.0, 0.0, 1.0])
-_LOW: Final = 0.1  # leg lengths: a point in contact is at most this far above or below the ground
-_SLOW: Final = 0.5  # leg lengths per second: a point in contact is at most this fast
+_LOW: Final = 0.1  # leg lengths: a point that may be in contact is at most this far above or below the ground
+_SLOW: Final = 0.5  # leg lengths per second: a point that may be in contact is at most this fast
 _NEAR_ZERO: Final = 0.15  # leg lengths: if soles stand nearer to height 0, the floor is at height 0
 _FAR: Final = 0.05  # leg lengths from the ankle: if the end of a foot is nearer, it shows no toes
 _SPAN: Final = 0.02  # seconds on each side for measuring speeds; shorter spans measure noise
