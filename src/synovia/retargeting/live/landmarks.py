@@ -257,7 +257,7 @@ class _HandShape(NamedTuple):
         return out
 
     def turns(self, points: Array, side: str) -> dict[str, Array]:
-        """Return the world rotations of the hand and its fingers from rest, by part; empty if the palm is hidden."""
+        """Return the world rotations of the hand and its fingers from rest, by part; empty if a point is hidden."""
         frame = palm_of(points[None], side)[0]
         if not np.isfinite(points).all() or not np.isfinite(frame).all():
             return {}
