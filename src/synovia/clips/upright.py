@@ -1,7 +1,7 @@
 """Find which axis of landmarks points up, whether the landmarks are mirrored, and whether they have any depth.
 
 The direction from feet to shoulders, and lines that stay horizontal, show which axis points up. Toes, nose and bent
-knees show the forward direction; left × up tells a body from its mirror image.
+knees show the forward direction; left × up distinguishes a body from its mirror image.
 """
 
 from __future__ import annotations
