@@ -1,6 +1,6 @@
 """Calibration frames at the ends of a clip: a T-pose, or the pose of the file's zeros, before or after the motion.
 
-Recordings often begin or end with such frames. The body jumps in one frame between these frames and the motion.
+Recordings often begin or end with such frames; between them and the motion, the body jumps from one frame to the next.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
 
-_JUMP: Final = 0.05  # fraction of the skeleton's size: smallest displacement of a joint at a jump
-_CLEAR: Final = 3.0  # least ratio of a jump to the largest step of the half second next to it
+_JUMP: Final = 0.05  # fraction of the skeleton's size: a joint that moves at least this far between two frames jumps
+_CLEAR: Final = 3.0  # a jump is at least this many times the largest step of the half second next to it
 _STILL: Final = 0.3  # body sizes per second: largest speed of a joint while a pose is held
 _HELD: Final = 0.5  # seconds: a T-pose that is held for this time is a calibration pose even without a jump
-_NEAR: Final = 0.5  # seconds before or after a jump whose steps are compared with it
-# least cosine between arms and the shoulder line, and between legs and trunk, in a T-pose
+_NEAR: Final = 0.5  # seconds before or after a jump: the steps in this time are compared with the jump
+# smallest cosine between arms and the shoulder line, and between legs and trunk, in a T-pose
 _LIMB: Final = np.cos(np.radians(25.0))
-_AT_REST: Final = 0.05  # radians: largest deviation of a joint from its rest value in the rest pose
-_SAME_RATE: Final = 1e-3  # largest relative difference of frame rates that count as equal, because files round them
+_AT_REST: Final = 0.05  # radians: in the rest pose, joints deviate from their rest values by less than this
+_SAME_RATE: Final = 1e-3  # relative difference up to which frame rates count as equal, because files round them
 _T: Final = "the T-pose"
 _ZERO: Final = "the rest pose of the file"
 _APART: Final = "a pose apart from the motion"
@@ -35,11 +35,11 @@ _LEG: Final = ("upper_leg", "lower_leg", "foot")
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The part of a clip that remains without calibration frames at its ends.
+    """The frames of a clip that remain when calibration frames at its ends are cut off.
 
     Args:
         first: First frame of the motion.
-        end: The frame after the last frame of the motion.
+        end: The frame after the motion's last frame.
         notes: A sentence about each end that has calibration frames.
     """
 
@@ -48,7 +48,7 @@ class Ends:
     notes: tuple[str, ...] = ()
 
     def of(self, motion: Motion) -> Motion:
-        """Return the frames between the ends; the clip itself if these are all its frames."""
+        """Return the part of a clip between the ends; the clip itself if nothing is cut off."""
         if self.end - self.first == len(motion):
             return motion
         return motion[self.first : self.end]
@@ -57,9 +57,10 @@ class Ends:
 def find_ends(motion: Motion) -> Ends:
     """Find the calibration frames at the ends of a clip.
 
-    A jump is a step of at least 5 % of the body's size and three times the largest step of the half second next to it.
-    If the pose is neither a T-pose nor the rest pose, the jump must be three times the largest step of the whole clip.
-    Frames before the first and after the last jump are calibration frames if the body holds still in them.
+    A jump is a step of at least 5 % of the body's size, and at least three times the largest step in the half second
+    next to it.
+    If the pose is neither a T-pose nor the rest pose, the jump must be three times the largest other step of the clip.
+    Frames before the first jump and after the last one are calibration frames if the body holds still in them.
     Frames at an end in which a T-pose is held for half a second are calibration frames too.
 
     Args:
@@ -82,15 +83,15 @@ def find_ends(motion: Motion) -> Ends:
 
 
 def find_shared_ends(motion: Motion, other: Motion, *, trim: bool) -> tuple[Ends, Ends]:
-    """Find the frames to cut off two clips of one motion, such as a clip and its source, so that frames correspond.
+    """Find the frames to cut off two clips of one motion, such as a clip and its source, to align their frames.
 
-    If one clip has already lost the calibration frames that the other clip still has, the other loses them too. Two
-    clips of equal length lose the same frames: those that are calibration frames in at least one of them.
+    If only one clip still has its calibration frames, it loses them. Two clips of equal length lose the same frames:
+    those that are calibration frames in either clip.
 
     Args:
         motion: A clip.
         other: The clip that is shown with it.
-        trim: Whether to cut off calibration frames that both clips have.
+        trim: Whether to cut off calibration frames that both clips still have.
     """
     own, others = find_ends(motion), find_ends(other)
     whole = Ends(0, len(motion), own.notes), Ends(0, len(other), others.notes)
@@ -107,7 +108,7 @@ def find_shared_ends(motion: Motion, other: Motion, *, trim: bool) -> tuple[Ends
 
 
 def _note(motion: Motion, first: int, end: int, pose: str, step: float, following: int) -> str:
-    """Return the sentence about calibration frames [first, end). ``following`` is the adjacent frame of the motion."""
+    """Return a sentence about calibration frames [first, end); ``following`` is the motion's frame next to them."""
     frames = f"frame {first} is" if end - first == 1 else f"frames {first} to {end - 1} are"
     if step < _JUMP:
         return f"{frames} {pose}"
@@ -117,7 +118,7 @@ def _note(motion: Motion, first: int, end: int, pose: str, step: float, followin
 
 
 def _calibration(steps: Array, poses: list[tuple[str, NDArray[np.bool_]]], fps: float) -> tuple[int, str]:
-    """Return the number of calibration frames at the beginning and the pose that they hold; 0 if there are none.
+    """Return the number of calibration frames at the beginning, and the name of the pose in them; 0 if there are none.
 
     Args:
         steps: Largest displacement of a joint from each frame to the next, (T - 1,), fractions of the skeleton's size.
@@ -126,7 +127,7 @@ def _calibration(steps: Array, poses: list[tuple[str, NDArray[np.bool_]]], fps: 
     """
     most = len(steps) // 2
     moves = np.flatnonzero(steps > _STILL / fps)
-    # number of frames, from the first on, in which the body holds still
+    # number of frames at the beginning in which the body holds still
     cut = int(moves[0]) if len(moves) else len(steps)
     near = steps[cut + 1 : cut + 1 + max(round(_NEAR * fps), 2)]
     if cut < most and steps[cut] > max(_JUMP, _CLEAR * float(near.max(initial=0.0))):

@@ -1,7 +1,7 @@
 """Fit the motion of a skeleton to points over time, such as joint positions or markers.
 
-A closed-form guess first rotates every joint towards its points (``guess``). Then least squares fits all frames at once
-(``trajectory``). If the points are noisy, a prior of the motion is learned from them first (``prior``).
+First, a closed-form guess rotates every joint towards its points (``guess``). Then least squares fits all frames
+together (``trajectory``). If the points are noisy, a prior of the motion is learned from them first (``prior``).
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, part_of, solve_in_windows
 
-PULL: Final = 1e-8  # weight of the pull to the guess; it determines joints that no point determines
+PULL: Final = 1e-8  # weight of the pull to the guess, which also determines joints that no point determines
 LEAST: Final = 1e-10  # smallest smoothness; it also determines joints that no point determines
-# fraction of the length scale: largest root mean square error at which points count as free of noise
+# fraction of the length scale: below this root mean square error, points count as free of noise
 CLEAN: Final = 1e-5
-# share of the seen coordinates that must exceed the joints' degrees of freedom; else joints could follow noise
+# fraction of seen coordinates that must exceed the degrees of freedom; with fewer, joints could follow noise
 SURPLUS: Final = 0.05
-SMOOTHNESS: Final = 1e-6  # smoothness of the test fit below ``SURPLUS``, so that joints cannot follow noise
+SMOOTHNESS: Final = 1e-6  # smoothness of the test for noise below ``SURPLUS``, where joints could follow noise
 # seconds: standard deviation of the filter that smooths points for the guess, as noise would flip short bones
 BLUR: Final = 0.04
 FILLED: Final = 0.05  # weight of interpolated points in the guess, because they may flip short bones
-SLIP: Final = 2e-3  # fraction of the length scale: smaller slides of joints inside the body count as noise
-TIGHT: Final = 1e-2  # weight of the pull to rest on slides up to ``SLIP``
-# share of its rotation that a joint keeps before the first and after the last frame in which points determine it
+SLIP: Final = 2e-3  # fraction of the length scale: smaller sliding motion of joints inside the body counts as noise
+TIGHT: Final = 1e-2  # weight of the pull to rest on sliding joints that move by at most ``SLIP``
+# share of a joint's rotation that is kept before the first and after the last frame in which points determine the joint
 HELD_BACK: Final = 0.5
-SAMPLE: Final = 120  # number of frames from which noise and prior are learned
+SAMPLE: Final = 120  # number of frames in a sample, from which noise and prior are learned
 STEPS: Final = 12  # largest number of steps of a fit
-PRIORS: Final = 4  # largest number of samples from which a prior is learned; one suffices if no point contradicts it
-ENOUGH: Final = 1e-3  # fraction of the cost: a fit ends when a step reduces the cost by less
+PRIORS: Final = 4  # largest number of samples for the prior; one is enough if no points contradict it
+ENOUGH: Final = 1e-3  # fraction of the cost: a fit ends if a step reduces the cost by less than this
 
 
 class Fitted(Motion):
     """A motion that was fitted to points.
 
     Attributes:
-        errors: Distance of each point from its observation, (T, K), length units; NaN where the point was not seen.
-            Points that were never seen are left out.
-        smoothness: Median over the joints of the weight of their accelerations in the fit; 0 for points without noise.
+        errors: Distance of each point from its observation, (T, K), length units; NaN in frames in which the point was
+            not seen. Points that were never seen have no column.
+        smoothness: Weight of the joints' accelerations in the fit (median over joints); 0 for points without noise.
         notes: Notes of the motion, then sentences about points that were recognised or changed before the fit.
         flips: Frames in which the points are upside down, turned round or mirrored relative to the other frames.
 
@@ -74,7 +74,7 @@ class Fitted(Motion):
     def made(
         cls, motion: Motion, errors: Array, smoothness: float, notes: Sequence[str] = (), flips: Sequence[int] = ()
     ) -> Fitted:
-        """Return a motion together with the results of its fit."""
+        """Return a motion together with results of its fit, see the attributes."""
         every = dict.fromkeys((*motion.notes, *notes))
         out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=every)
         out.errors = errors
@@ -106,8 +106,8 @@ def fit_positions(
 ) -> Fitted:
     """Fit the motion of a skeleton so that its joints or markers follow points over time.
 
-    Loops of the skeleton are closed after the fit: joints that move no point, such as rods, follow. Where these cannot
-    close a loop, the other joints change too, and the errors include this change.
+    Loops of the skeleton are closed after the fit, by joints that move no point, such as rods. If these cannot close a
+    loop, other joints change too; the errors include this change.
 
     Args:
         positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
@@ -118,8 +118,8 @@ def fit_positions(
         offsets: The points in the frames of their joints, (K, 3); None for the origins of the joints.
         confidence: Weight of each point, (K,) or (T, K); 0 for an unseen point.
         fps: Frames per second.
-        smoothness: Weight of the squared accelerations of the joints (per frame², in radians and length scales)
-            relative to the squared distances (in length scales). None to learn it from the points; 0 for no smoothing.
+        smoothness: Weight of squared accelerations of the joints (radians or length scales, per frame²) relative to
+            squared distances (length scales). None to learn it from the points; 0 for no smoothing.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with (steps done, number of steps).
@@ -202,7 +202,7 @@ def fit_positions(
 
 
 def positive(value: Any, what: str) -> float:
-    """Return a number above 0.
+    """Return a value as a float; it must be above 0.
 
     Raises:
         InputError: If the value is not such a number.
@@ -214,17 +214,17 @@ def positive(value: Any, what: str) -> float:
 
 
 def _held_back(body: Skeleton, points: Points, q: Array, pieces: list[tuple[int, int]]) -> Array:
-    """Return joint values (T, nq) in which joints rotate half as far in frames where the fit extrapolates them.
+    """Return joint values (T, nq) in which extrapolated rotations of joints are halved.
 
-    A point determines the joints that move it. The fit extrapolates a joint in the frames of a piece before the first
-    and after the last frame in which one of its points was seen. On average, this goes too far, because limbs slow down
-    and turn back, and noise in the rotation grows with time. Points that were seen do not move.
+    A point determines the joints that move it. Within a piece, the fit extrapolates a joint before the first and after
+    the last frame in which one of its points was seen. Extrapolated rotations are too large on average, because limbs
+    slow down and turn back, and because noise grows with time. Points that were seen do not move.
 
     Args:
         body: The skeleton.
         points: The points.
         q: Joint values of the fit, (T, nq).
-        pieces: (first, end) of the pieces between cuts.
+        pieces: (first, end) of each piece; the clip is cut between pieces.
     """
     known = np.zeros((len(q), len(body)), bool)
     for row, offset, weights in zip(points.rows, points.offsets, points.weights.T, strict=True):
@@ -262,7 +262,7 @@ def _start(
     Args:
         model: The problem of each frame.
         points: The points.
-        pieces: (first, end) of the pieces between cuts.
+        pieces: (first, end) of each piece; the clip is cut between pieces.
         rate: Frames per second.
         weight: Requested smoothness; None to learn it.
     """
@@ -280,10 +280,10 @@ def _start(
 
 
 def _slide_weights(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the weight of each column's pull, and a mask of the joint values (nq,) whose pull is to rest.
+    """Return the weight of the pull of each column, and a mask (nq,) of joint values that are pulled to rest.
 
-    In some files, joints inside the body can slide, but most of them hardly do. The guess does not restrict slides. The
-    less a joint slides in the guess, the higher is the weight of its slide. A point that was not seen is then
+    In some files, joints inside the body can slide, but most of them hardly do. The guess does not restrict sliding.
+    The less a joint slides in the guess, the more strongly it is pulled to rest. A point that was not seen is then
     determined by its neighbours.
     """
     body = model.skeleton
@@ -299,7 +299,7 @@ def _slide_weights(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
 def _guess(
     model: Model, points: Points, pieces: list[tuple[int, int]], short: float, blur: float, filled: float
 ) -> Array:
-    """Return the first guess (T, nq) of each piece, from points averaged over time; see ``guess.first_guess``."""
+    """Return the first guess of all pieces, (T, nq), from points averaged over time; see ``guess.first_guess``."""
     body = model.skeleton
     out: list[Array] = []
     for piece in pieces:
@@ -311,7 +311,7 @@ def _guess(
 
 
 def _blurred(places: Array, blur: float) -> Array:
-    """Return averages over time with Gaussian weights; ``blur`` is their standard deviation in frames."""
+    """Return points averaged over time with Gaussian weights; ``blur`` is the standard deviation in frames."""
     from scipy import ndimage
 
     smooth: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
@@ -319,7 +319,7 @@ def _blurred(places: Array, blur: float) -> Array:
 
 
 def _terms(model: Model, points: Points, q: Array) -> Terms:
-    """Return the terms of the fit, with the smallest smoothness."""
+    """Return the terms of the fit; their smoothness has the smallest value."""
     count, size = points.weights.shape
     targets = np.tile(np.eye(4), (count, size, 1, 1))
     targets[:, :, :3, 3] = points.places
@@ -340,10 +340,10 @@ def _middle(piece: tuple[int, int]) -> tuple[int, int]:
 
 
 def _liveliest(points: Points, piece: tuple[int, int], rate: float) -> tuple[int, int]:
-    """Return (first, end) of the frames of a piece with the most motion, from which noise and prior are learned.
+    """Return (first, end) of the sample of a piece with the most motion; noise and prior are learned from it.
 
-    A prior learned from slow frames would hold back all other frames. Motion is measured by the sum of squared
-    accelerations of the points, averaged over time as for the guess.
+    A prior learned from slow frames would hold back all other frames. The measure of motion is the sum of squared
+    accelerations of points, which are averaged over time as for the guess.
     """
     first, end = piece
     if end - first <= SAMPLE:
@@ -354,13 +354,13 @@ def _liveliest(points: Points, piece: tuple[int, int], rate: float) -> tuple[int
 
 
 def _most(flags: NDArray[np.bool_], pieces: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return (first, end) of a sample with the most marked frames, within one of the pieces."""
+    """Return (first, end) of the sample that has the most marked frames; it lies within one of the pieces."""
     parts = [_largest(flags[slice(*piece)].astype(np.float64), piece) for piece in pieces]
     return max(parts, key=lambda part: np.count_nonzero(flags[slice(*part)]))
 
 
 def _largest(values: Array, piece: tuple[int, int]) -> tuple[int, int]:
-    """Return (first, end) of a sample of a piece with the largest sum of values; ``values`` has one for each frame."""
+    """Return (first, end) of the sample of a piece with the largest sum of ``values``, (frames of the piece,)."""
     first, end = piece
     if end - first <= SAMPLE:
         return piece
@@ -372,9 +372,9 @@ def _largest(values: Array, piece: tuple[int, int]) -> tuple[int, int]:
 def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> bool:
     """Return whether the points have no noise, so that the joints can follow them closely.
 
-    Bones of fixed lengths cannot follow noise in all directions: if N coordinates are seen in a frame, the joints
-    cannot follow N - rank J of them, where J is the Jacobian. If N - rank J is almost 0, the joints could follow noise
-    too. Noise moves points back and forth, so the test fit then has some smoothness.
+    Bones of fixed lengths cannot follow noise in all directions: if N coordinates are seen in a frame and J is the
+    Jacobian, N - rank J of them stay free of the joints. If N - rank J is almost 0, joints could follow noise. Noise
+    moves points back and forth, so the test fit is then smoothed a little.
     """
     first, last = _middle(piece)
     part = terms.window(first, last, fixed=0)

@@ -1,4 +1,4 @@
-"""Foot lock: hold feet that slide during a contact, and keep all feet above the floor."""
+"""Foot lock: hold feet still that slide during a contact, and keep all feet above the floor."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
-STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
+STILL: Final = 2e4  # weight of the slide of a foot in contact; the accelerations of the joints' changes have weight 1
 FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, on the same scale as ``STILL``
-PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
-CLEAR: Final = 2e-4  # fraction of the length scale: clearance between feet and floor, which absorbs rounding errors
+PELVIS: Final = 100.0  # weight of the root's change; the change of a leg joint has weight 1
+CLEAR: Final = 2e-4  # fraction of the length scale: clearance between feet and floor, larger than rounding errors
 ROUNDS: Final = (1e-2, 1.0)  # factors of STILL and FLOOR, one for each round
-_MISSED: Final = 0.01  # leg lengths: a planted foot that is farther from its foothold has missed it
+_MISSED: Final = 0.01  # leg lengths: a planted foot misses its foothold if it is farther away
 STEPS: Final = 20  # largest number of steps of one round
 _STRETCHED: Final = "Feet were held on rigid bones: animated scale may still move them."
-ENOUGH: Final = 1e-3  # fraction of the cost: a round ends when a step reduces the cost by less
+ENOUGH: Final = 1e-3  # fraction of the cost: a round ends if a step reduces the cost by less than this
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,14 +45,14 @@ class FootLocked:
     Args:
         motion: The clip.
         feet: Rows of the joints that can touch the ground.
-        contact: Mask of the frames in which each of these joints has contact, (T, feet).
+        contact: Mask of the frames in which each of these joints is in contact, (T, feet).
         floor: Height of the floor along ``up``, length units.
         up: The axis that points up, for example ``"y"`` or ``"-z"``.
         slide_before: Mean speed of joints in contact in the original clip, length units per second.
-        slide: The same speed in this clip.
+        slide: Mean speed of joints in contact in this clip, length units per second.
         depth_before: Largest depth of a foot below the floor in the original clip, length units.
-        depth: The same depth in this clip.
-        footholds: Footholds of each foot on a world, one for each contact; empty without a world.
+        depth: Largest depth of a foot below the floor in this clip, length units.
+        footholds: Footholds of each foot on a world, one for each contact; empty if no world was given.
         missed_frames: Frames in which a planted foot does not reach its foothold on a world.
 
     Example:
@@ -77,7 +77,7 @@ class FootLocked:
     missed_frames: tuple[int, ...] = ()
 
     def __getitem__(self, frames: slice) -> FootLocked:
-        """Return a part of the clip with its contacts. Speeds, depths and footholds remain those of the whole clip.
+        """Return a part of the clip with its contacts. Speeds, depths and footholds still describe the whole clip.
 
         Args:
             frames: A slice, as for ``motion``.
@@ -105,15 +105,14 @@ def foot_lock(
     """Remove foot sliding from a clip and keep the feet above the floor, with the smallest and smoothest change.
 
     A joint of a foot is in contact while it is low and slow compared with its other frames. Least squares solves all
-    frames at once. Its terms keep joints in contact still, and the soles of the feet above the floor. Further terms
-    keep the change of root and legs small, above all the acceleration of the change. So legs and pelvis share the
-    correction, and it begins and ends smoothly. A leg that is too short misses its place slightly instead of snapping
-    straight. Loops are closed after this: joints that the legs leave free, such as rods, follow. Where a loop cannot
-    close, feet move, and ``slide`` reports the remaining slide.
+    frames together. Its terms hold joints in contact still, and keep the soles of the feet above the floor. Further
+    terms keep the change of root and legs small, above all the acceleration of the change. So legs and pelvis share the
+    correction, and it begins and ends smoothly. A leg that is too short misses its foothold slightly instead of
+    snapping straight. At the end, joints that the legs leave free, such as rods, close the loops. If they cannot close
+    a loop, feet move; ``slide`` includes this motion.
 
-    With a ``world``, the feet are then put on the ground below them: on steps, ramps and stones, or on the floor. The
-    root rises and sinks with the feet. ``retarget`` does the same; its documentation describes how footholds are
-    chosen.
+    With a ``world``, the feet are then placed on the ground below them: on steps, ramps and stones, or on the floor.
+    The root rises and sinks with the feet. Footholds are chosen as in ``retarget``, whose documentation describes how.
 
     Args:
         motion: The clip.
@@ -146,20 +145,20 @@ def foot_lock(
     found = feet_of(skeleton, feet)
     axis = find_up(skeleton, motion.q, up).certain(motion.name).nearest
     vertical = axis_vector(axis)
-    bones = motion.rigid()  # the correction assumes legs of constant lengths
+    bones = motion.rigid()  # the correction assumes legs of constant length
     places = bones.positions()
     joints = [row for foot in found for row in foot.joints]
     points = [row for foot in found for row in foot.points]
     contacts = find_contacts(places[:, joints], vertical, motion.fps)
     contact, stands = contacts.stands, contacts.of([len(foot.joints) for foot in found])
     soles = soles_in(skeleton, found, bones.frames(), stands, vertical)
-    # depth of the soles below all joints and tips of the feet
+    # distance of the soles below each joint and tip of the feet
     below = np.concatenate([one.below * one.surface for one in soles])
     heights = places[:, points] @ vertical - below
     ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(heights, found, stands)
     goals = [PositionGoal(row) for row in points]
     model = Model(skeleton, goals, [(row,) for row in points], free_root=True, threads=threads)
-    standing = np.zeros((len(motion), len(points)), bool)  # mask of contact for all points
+    standing = np.zeros((len(motion), len(points)), bool)  # mask of contact for all points of the feet
     standing[:, [points.index(row) for row in joints]] = contact
     terms = _terms(model, bones, standing, vertical, ground + below, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), Effort(STEPS, ENOUGH), shares=ROUNDS, progress=progress)
@@ -197,7 +196,7 @@ class _Put(NamedTuple):
 def _put_on(
     world: World, motion: Motion, feet: Sequence[tuple[Foot, Bools]], up: Array, floor: float, threads: int | None
 ) -> _Put | None:
-    """Put the planted feet of a clip on a world; return None if the world is level below them.
+    """Place the planted feet of a clip on a world; return None if the ground below them is level.
 
     Raises:
         UnsupportedError: If no free joint can raise the root.
@@ -220,7 +219,7 @@ def _put_on(
     points: list[FootPoint] = []
     for (foot, stand), moves in zip(feet, way.moves, strict=True):
         ankle, toe = foot.points[0], _toe(skeleton, foot)
-        # upward direction in the frame of the ankle, which shows the orientation of the foot
+        # upward direction in the frame of the ankle; the path of this point sets the orientation of the foot
         local = skeleton.rest_pose().matrix(ankle).T @ np.roll(up, 1)
         local *= 0.1 * steps[0].leg
         aside = point_of(frames[:, ankle], local)
@@ -241,13 +240,13 @@ def _put_on(
 
 
 def _toe(skeleton: Skeleton, foot: Foot) -> int:
-    """Return the row of a foot's point that is farthest from its ankle at rest; the ankle if it is the only point."""
+    """Return the row of a foot's point that is farthest from the ankle at rest; the ankle if it is the only point."""
     places = skeleton.rest_pose().positions
     return max(foot.points, key=lambda row: float(np.linalg.norm(places[row] - places[foot.points[0]])))
 
 
 def _depth(points: Array, below: Array, up: Array, floor: float, world: World | None) -> float:
-    """Return how deep the soles, which lie ``below`` the points (T, n, 3), sink into the ground at most."""
+    """Return the largest depth of soles below the ground; ``below`` is their distance below the points, (T, n, 3)."""
     heights = np.full(points.shape[:2], floor)
     if world is not None:
         found = world.ground(points.reshape(-1, 3), up).heights.reshape(heights.shape)
@@ -256,7 +255,7 @@ def _depth(points: Array, below: Array, up: Array, floor: float, world: World | 
 
 
 def _floor(heights: Array, feet: Sequence[Foot], stands: Bools) -> float:
-    """Return the median height of the lowest points of planted feet.
+    """Return the height of the floor: the median height of the lowest points of planted feet.
 
     Args:
         heights: Heights of the soles below all points of the feet, (T, n).
@@ -269,14 +268,14 @@ def _floor(heights: Array, feet: Sequence[Foot], stands: Bools) -> float:
 
 
 def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: Array, fade: float) -> Terms:
-    """Return the terms of the least squares.
+    """Return the terms of the least-squares problem.
 
-    The change of a column decays over (smooth / pull)^¼ frames, which equals the fade.
+    A change of a column decays within (smooth / pull)^¼ frames; the weights make this equal to the fade.
 
     Args:
         model: The problem of each frame.
         motion: The clip.
-        standing: Contacts of the points, (T, points).
+        standing: Mask of contact of the points, (T, points).
         up: Upward direction, (3,).
         ground: Lowest allowed height of each point, (points,).
         fade: Seconds in which a correction begins or ends.
@@ -308,7 +307,7 @@ def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: Arr
 
 
 def _slide(places: Array, contact: Bools, fps: float) -> float:
-    """Return the mean speed of points between adjacent frames that both have contact."""
+    """Return the mean speed of points from frame to frame, over pairs of adjacent frames that both have contact."""
     way = np.linalg.norm(np.diff(places, axis=0), axis=-1) * fps
     both = contact[1:] & contact[:-1]
     return float(way[both].mean()) if both.any() else 0.0

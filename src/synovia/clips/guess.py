@@ -1,7 +1,7 @@
 """Compute joint values from points in closed form: from the root down, rotate each joint to fit the points it moves.
 
-The best rotation between two sets of points is that of Kabsch (1976), from a singular value decomposition of all frames
-at once. A bone with a single point does not determine its twist; a small weight on the rest orientation does.
+The best rotation between two sets of points is computed after Kabsch (1976): one singular value decomposition for all
+frames. A bone with a single point does not determine its twist, so the rest orientation has a small weight.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
-# Fraction of the skeleton's size: much shorter bones keep their rest orientation, because noise would rotate them
+# fraction of the skeleton's size: much shorter bones keep their rest orientation, because noise would rotate them
 NOISY: Final = 0.01
-CLEAN: Final = 1e-4  # value in place of ``NOISY`` for points without noise
-_NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size: a nearer point does not determine a rotation
+CLEAN: Final = 1e-4  # as ``NOISY``, for points without noise
+_NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size: a point nearer to the joint does not determine its rotation
 
 
 def first_guess(
     skeleton: Skeleton, rows: list[int], offsets: Array, points: Array, weights: Array, short: float = NOISY
 ) -> Array:
-    """Return joint values (T, nq) that bring points on joints close to world positions.
+    """Return joint values (T, nq) that bring points on the joints close to observed world positions.
 
     Args:
         skeleton: The skeleton.
@@ -30,8 +30,8 @@ def first_guess(
         offsets: Position of each point in its joint's frame, (K, 3).
         points: World positions, (T, K, 3), without gaps.
         weights: Weight of each position, (T, K); small for interpolated positions, which may flip short bones.
-        short: Bone length for which points and rest orientation have equal weight, as a fraction of the skeleton's
-            size.
+        short: Fraction of the skeleton's size: for a bone of this length, points and rest orientation have equal
+            weight.
     """
     count = len(points)
     q = np.repeat(skeleton.rest_q[None], count, axis=0)
@@ -81,7 +81,7 @@ def first_guess(
 def _moved_points(skeleton: Skeleton, own: list[list[int]], offsets: Array, row: int) -> list[tuple[int, Array]]:
     """Return the points that determine a joint's rotation, as (index, position in the joint's frame at rest).
 
-    They are the joint's own points and, on each branch below it, those of the nearest joint with points.
+    These are the joint's own points and, on each branch below the joint, the points of the nearest joint that has any.
     """
     found = [(k, offsets[k]) for k in own[row]]
     left = [(child, skeleton.joints[child].rest) for child in skeleton.children[row]]
@@ -111,11 +111,11 @@ def _best_rotations(turn: Array, arms: Array, seen: Array, pull: float) -> Array
 def nearest_rotations(matrices: Array) -> Array:
     """Return the rotation matrices closest to matrices (..., 3, 3)."""
     u, _, vt = np.linalg.svd(matrices)
-    u[..., 2] *= np.linalg.det(u @ vt)[..., None]  # avoids reflections
+    u[..., 2] *= np.linalg.det(u @ vt)[..., None]  # prevents reflections
     return u @ vt
 
 
 def _best_angles(axis: Array, arms: Array, seen: Array) -> Array:
-    """Return the angles about an axis, (T,), that bring vectors ``arms``, (n, 3), closest to ``seen``, (T, n, 3)."""
+    """Return angles about an axis, (T,), that bring vectors ``arms``, (n, 3), closest to ``seen``, (T, n, 3)."""
     flat = arms - np.outer(arms @ axis, axis)
     return np.arctan2(np.einsum("tni,ni->t", seen, np.cross(axis, flat)), np.einsum("tni,ni->t", seen, flat))

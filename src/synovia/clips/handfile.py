@@ -24,18 +24,18 @@ FPS: Final = 30.0  # frames per second of a file without a rate
 _NAMES: Final = ("joints", "points", "landmarks", "keypoints", "positions", "hand", "arr_0")
 _SHAPE: Final = f"(T, {COUNT}, 3) or (T, {3 * COUNT})"
 _OTHERS: Final = "for other points, synovia animate --points fits a body"
-_CLIP: Final = frozenset({"schema", "q", "skeleton"})  # names of arrays in the archive of a clip
-_MOST: Final = 16  # largest number of arrays of an archive that are read
-_DIMENSIONS: Final = 3  # number of dimensions of an array (T, K, 3), which is also its last size
+_CLIP: Final = frozenset({"schema", "q", "skeleton"})  # names of arrays in the archive of a clip, not of a hand
+_MOST: Final = 16  # largest number of arrays that are read from an archive
+_DIMENSIONS: Final = 3  # dimensions of an array (T, K, 3), and also the size of its last dimension
 _OPTIONAL: Final = ("confidence", "fps", "side")
 _ARCHIVE: Final = ".npz with an array (T, 21, 3)"
-# Values that an archive may hold: a fixed number (over four minutes at 30 frames per second), and a number per byte
+# Most values in an archive: a fixed number (over four minutes at 30 frames per second) plus a number per file byte
 _ROOM: Final = (2**19, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HandFile:
-    """The contents of a file of a hand. Attributes are None for missing parts.
+    """The contents of a file of a hand. Attributes are None if the file lacks them.
 
     Attributes:
         points: Positions of the points, (T, 21, 3).
@@ -53,20 +53,20 @@ class HandFile:
 
 
 def holds_hand(path: Path) -> bool:
-    """Return whether a file holds 21 points of a hand, or points over time that no reader of clips accepts."""
+    """Return whether a file holds 21 points of a hand, or points over time that only ``read_hand`` can report on."""
     if path.suffix.lower() not in HAND_ENDINGS:
         return False
     try:
         if not path.is_file():  # reading from a pipe would never end
             return False
         read_hand(path)
-    except (SynoviaError, OSError):  # for example a name that is too long; the reader of the file reports the error
+    except (SynoviaError, OSError):  # for example, the name is too long; the reader of the file reports the error
         return _has_points(path)
     return True
 
 
 def _has_points(path: Path) -> bool:
-    """Return whether a file that is not a hand holds points over time, so that ``read_hand`` can report the reason."""
+    """Return whether a file that is not a hand holds points over time; ``read_hand`` can then say what is wrong."""
     if path.suffix.lower() == ".npy":
         return True
     try:
@@ -78,11 +78,11 @@ def _has_points(path: Path) -> bool:
 
 
 def read_hand(path: Path) -> HandFile:
-    """Read the points of a hand: from an archive with an array (T, 21, 3), or with ``read_points`` from other files.
+    """Read the points of a hand: an array (T, 21, 3) of an archive, or other files with ``read_points``.
 
-    In an archive, the array is called ``joints``, ``points``, ``landmarks``, ``keypoints`` or ``positions``, or it is
-    the only array of this shape. The archive may also have ``confidence``, ``fps`` and ``side``. Points may also be
-    stored as one row per frame, (T, 63).
+    The array of an archive is called ``joints``, ``points``, ``landmarks``, ``keypoints`` or ``positions``, or it is
+    the only array of this shape. The archive may also have ``confidence``, ``fps`` and ``side``. An array may also have
+    one row per frame, (T, 63).
 
     Raises:
         FileError: If the file cannot be read.

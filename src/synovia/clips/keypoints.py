@@ -1,8 +1,8 @@
 """Fit the motion of a body to landmarks, such as those of a pose detector, for any body and any units.
 
 ``upright`` rotates the landmarks upright. ``measured`` gives the body the bone lengths of the landmarks, so that its
-joints can meet them. ``fit_positions`` fits this measured body; its joint values then move the given body. If the hips
-are at the origin in each frame, ``travel`` computes the path from planted feet and gravity.
+joints can reach them. ``fit_positions`` fits this measured body; the resulting joint values then move the given body.
+If the hips are at the origin in all frames, ``travel`` computes the path from planted feet and gravity.
 """
 
 from __future__ import annotations
@@ -50,20 +50,21 @@ from synovia.model.root import free_root
 from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory import part_of
 
-_TURN: Final = np.cos(np.radians(110.0))  # cosine of an angle larger than the rotation of any body between two frames
-# degrees per second that no body reaches; at low frame rates, a flip must rotate by at least this speed
+_TURN: Final = np.cos(np.radians(110.0))  # cosine of an angle that no body rotates by between two frames
+# degrees per second that no body reaches; at low frame rates, a flip must rotate at least this fast
 _FASTEST: Final = 1000.0
-_WIDE: Final = 0.05  # fraction of the body's length: shoulders or hips that are closer do not determine a direction
-# cosine of left × up to face and toes: if the median is above this, frames below the negative of it are flipped
+_WIDE: Final = 0.05  # fraction of the body's length: a shorter line across shoulders or hips shows no direction
+# cosine between left × up and the direction of face and toes: if its median exceeds this, frames below its negative
+# value are flipped
 _MIRRORED: Final = 0.5
 ONE_HAND: Final = "hand"  # name of the preset of 21 landmarks of one hand
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
-PERSON: Final = (0.4, 1.35)  # range of sizes of persons, relative to an adult of 1.75 m
-OWN_SIZE: Final = 1.15  # largest factor between the size of a body and of points that belong to its own joints
-CENTRED: Final = 0.01  # fraction of the body's size: hips that move less are considered fixed at the origin
+PERSON: Final = (0.4, 1.35)  # range of sizes of people, relative to an adult of 1.75 m
+OWN_SIZE: Final = 1.15  # largest ratio of sizes between a body and the points of its own joints
+CENTRED: Final = 0.01  # fraction of the body's size: hips that move by less count as fixed at the origin
 FIRST: Final = 0.6  # fraction of the progress for the fit within limits; a second fit with wider limits may follow
-STRETCHY: Final = 0.25  # relative variation of bone lengths over time; a note reports larger ones
-LIFTED: Final = 0.05  # fraction of the body's size: if the floor is farther from height 0, the clip is moved vertically
+STRETCHY: Final = 0.25  # relative variation of bone lengths over time above which a note reports it
+LIFTED: Final = 0.05  # fraction of the body's size: a clip whose floor is farther from height 0 is shifted vertically
 
 
 def fit_keypoints(
@@ -89,8 +90,8 @@ def fit_keypoints(
     """Fit the motion of a body to landmarks of a person, such as those of a pose detector.
 
     Landmarks are rotated upright, whatever their axes. The body follows their directions with its own bone lengths. If
-    all names are joints of ``body``, or there are no names and as many points as joints, the joints follow their own
-    points instead, as in ``fit_positions``; only the upward axis is corrected. If the hips are at the origin in all
+    all names are joints of ``body``, or if there are no names and as many points as joints, the points are those of the
+    joints: these follow them as in ``fit_positions``, and only the upward axis is corrected. If the hips are at the
     frames, the path is computed from planted feet and, in flight, from gravity. ``notes`` of the result lists what was
     recognised and changed, and which parts of a path are uncertain.
 
@@ -110,19 +111,19 @@ def fit_keypoints(
         confidence: Weight of each landmark, (K,) or (T, K); 0 for an unseen one. Landmarks of low confidence are not
             used: limbs that are never seen, or whose names are missing, are at rest. Both shoulders or both hips
             suffice.
-        offsets: Points in the frames of their joints, (K, 3), if they are joints of ``body``.
+        offsets: Points in the frames of their joints, (K, 3), if the points belong to joints of ``body``.
         up: Axis of the landmarks' coordinates that points up, such as ``"-y"``; None to find it.
         mirror: How to undo a mirror image: ``"x"``, ``"y"`` or ``"z"`` negates an axis, ``"names"`` exchanges left and
-            right, ``"none"`` changes nothing. None to undo the mirror image if its cause is clear.
+            right, ``"none"`` changes nothing. None to undo a mirror image whose cause is clear.
         fps: Frames per second.
         meters_per_unit: Unit of the landmarks; None to find it from the size of the person.
         smoothness: As for ``fit_positions``.
         side: Side of the hand of 21 landmarks, ``"left"`` or ``"right"``; None to derive it from how the fingers bend.
         finger_limits: Whether fingers stay within human ranges: knuckles bend by -30 to 95° and move sideways by 25°,
             the next joints bend by -5 to 115° and -5 to 85°; a thumb has its own ranges.
-        rest: What limbs do that are not seen, such as the legs of a person at a desk: ``"rest"``, a ``Pose`` or a pose
-            file to take that pose, of ``body`` or else of ``sy.bundled("humanoid")``; ``"keep"`` or None to stay near
-            the poses in which they are seen. Limbs that are never seen are then at rest.
+        rest: What limbs do while they are not seen, such as the legs of a person at a desk. ``"rest"``, a ``Pose`` or a
+            pose file: take that pose, of ``body`` or else of ``sy.bundled("humanoid")``. ``"keep"`` or None: stay near
+            the poses in which they are seen; limbs that are never seen are at rest.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with (steps done, number of steps).
@@ -148,7 +149,7 @@ def fit_keypoints(
         raise InputError("names do not match the positions", value=names, expected=f"{places.shape[1]} texts")
     fps = positive(fps, "fps")
     given = body if body is not None else bundled("humanoid")
-    kept_values(rest, given, given)  # checks it before the work begins
+    kept_values(rest, given, given)  # validates ``rest`` before the work begins
     if meters_per_unit is not None:
         meters_per_unit = positive(meters_per_unit, "meters_per_unit")
     settings: dict[str, Any] = {
@@ -167,7 +168,7 @@ def fit_keypoints(
     if body is not None and joints:
         marks = _joint_marks(body, names, places, weights)
         if marks is not None and offsets is None and not 1.0 / OWN_SIZE < size_ratio(body, marks) < OWN_SIZE:
-            found = marks  # size or unit differ, so the body follows only directions
+            found = marks  # size or unit differ, so the body follows only the directions of the points
     else:
         found = _recognised(places, names, weights, preset)
         marks = None
@@ -187,7 +188,7 @@ def fit_keypoints(
     if offsets is not None:
         raise InputError("offsets", expected="points of joints of the body", hint="leave them out for landmarks")
     if body is not None:
-        roles_of(body)  # raises an error for other bodies before the work begins
+        roles_of(body)  # raises an error for unsuitable bodies before the work begins
     hands = _hands(places, weights, found, mirror)
     seen = only_seen(found, up)
     found = seen.marks
@@ -203,7 +204,7 @@ def fit_keypoints(
     fit = measured(own, marks)
 
     def fitted_to(skeleton: Skeleton, progress: Progress | None) -> Fitted:
-        """Fit a skeleton with the joints of the measured one to the points, and return its motion."""
+        """Fit a skeleton to the points, and return its motion; its joints are those of the measured body."""
         points: dict[str, Any] = {**settings, "offsets": fit.offsets, "confidence": fit.weights, "progress": progress}
         return fit_positions(fit.places, skeleton, fit.rows, **points)
 
@@ -271,9 +272,9 @@ def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None,
 
 
 def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) -> dict[str, tuple[Array, Array]]:
-    """Return landmarks (T, 21, 3) and confidence of the hands that are seen, by side.
+    """Return the landmarks (T, 21, 3) and the confidence of each hand that is seen, by side.
 
-    Except for the wrists, landmarks of the hands in ``marks`` are coarse; the knuckles replace them.
+    In ``marks``, all landmarks of the hands but the wrists are coarse; the knuckles of the 21 landmarks replace them.
 
     Args:
         places: Positions of all points.
@@ -300,13 +301,13 @@ def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) 
 def _with_hands(
     body: Skeleton, q: Array, hands: Mapping[str, tuple[Array, Array]], to_body: tuple[Array, float], fit: FitHand
 ) -> tuple[Array, list[Array], list[str]]:
-    """Return joint values with hands and fingers that follow their landmarks, distances to the landmarks, and notes.
+    """Return joint values with hands and fingers that follow their landmarks, their distances from these, and notes.
 
     Args:
         body: The body.
         q: Its joint values, (T, nq).
         hands: Landmarks and confidence of the hands, by side.
-        to_body: Rotation from the axes of the points to those of the body, (3, 3), and scale of errors to its size.
+        to_body: Rotation from the axes of the points to those of the body, (3, 3); and the scale of lengths.
         fit: Settings of the fit of hands.
     """
     turn, scale = to_body
@@ -325,7 +326,7 @@ def _flip_notes(flips: Sequence[int]) -> list[str]:
 
 
 def _recognised(places: Array, names: Sequence[str] | None, weights: Array, preset: str | None) -> Landmarks | None:
-    """Return points as landmarks, by markers, names or order; None if the points are not recognised."""
+    """Return points as landmarks, identified as markers, by name or by order; None if they are not recognised."""
     if names is not None and preset is None:
         markers = joints_of_markers(names, places, weights)
         if markers is not None:
@@ -334,14 +335,14 @@ def _recognised(places: Array, names: Sequence[str] | None, weights: Array, pres
 
 
 def _are_joints(body: Skeleton, names: Sequence[str] | None, count: int) -> bool:
-    """Return whether points belong to joints of a body: by the names of joints or links, else by their number."""
+    """Return whether points belong to joints of a body: by the names of joints or links, or by number if unnamed."""
     if names is None:
         return count == len(body)
     return all(body.knows(name, roles=False) for name in names)
 
 
 def _joint_marks(body: Skeleton, names: Sequence[str] | None, places: Array, weights: Array) -> Landmarks | None:
-    """Return points of a body's own joints as landmarks; None if shoulders, hips or knees are not among them."""
+    """Return the points of a body's own joints as landmarks; None if shoulders, hips or knees are missing."""
     rows = range(len(body)) if names is None else [body.locate(name)[0] for name in names]
     column = {row: k for k, row in enumerate(rows)}
     columns = {
@@ -358,7 +359,7 @@ def _joints_upright(
 ) -> tuple[Array, list[str]]:
     """Return the matrix (3, 3) that rotates points of a body's own joints upright, with notes.
 
-    The matrix is the identity for bodies that are not human, and for points that are not upright along any axis.
+    The matrix is the identity for bodies that are not human, and for points without a clear upward axis.
 
     Raises:
         InputError: If the points are mirrored for an unknown reason, or ``up`` or ``mirror`` cannot be applied.
@@ -386,7 +387,7 @@ def _joints_upright(
 def _to_scale(
     marks: Landmarks, body: Skeleton | None, meters_per_unit: float | None, notes: list[str], *, fingers: bool
 ) -> tuple[Skeleton, Landmarks, float]:
-    """Return the body to measure, the landmarks in its unit and with its upward axis, and a scale; extend ``notes``.
+    """Return the body to measure, the landmarks in its unit and axes, and a scale; append to ``notes``.
 
     The scale is the number of the body's length units per metre of the person.
     """
@@ -420,7 +421,7 @@ def _path_of(body: Skeleton) -> slice:
 
 
 def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
-    """Return joint values (T, nq) with the free root displaced by a path (T, 3) in the world."""
+    """Return joint values (T, nq) whose free root is displaced by a path in the world, (T, 3)."""
     row = free_root(body.joints, body.parents) or 0
     parent = body.parents[row]
     above = np.array(body.rest_pose().frames[parent, :9]).reshape(3, 3) if parent >= 0 else np.eye(3)
@@ -432,15 +433,15 @@ def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
 def _resting(
     body: Skeleton, q: Array, hidden: Mapping[str, Bools], kept: Array, fps: float, *, stays: bool
 ) -> tuple[Array, list[str]]:
-    """Return joint values (T, nq) with hidden limbs at rest, and a note on those that are seen in other frames.
+    """Return joint values (T, nq) in which hidden limbs rest, and a note on limbs that are hidden only sometimes.
 
     Args:
         body: The body.
         q: Its joint values, (T, nq).
-        hidden: In which frames each limb is hidden, (T,).
+        hidden: For each limb, the mask of the frames in which it is hidden, (T,).
         kept: Joint values at rest, (nq,).
         fps: Frames per second.
-        stays: Whether only limbs that are never seen rest.
+        stays: Whether limbs that are seen in some frames stay where they are seen, so that only the others rest.
     """
     used = {limb: gone for limb, gone in hidden.items() if gone.all() or (gone.any() and not stays)}
     if not used:
@@ -453,7 +454,7 @@ def _resting(
 
 
 def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -> Array:
-    """Return joint values, (T, nq), with the hips at rest height in the median; ``centred`` hips are at rest always."""
+    """Return joint values (T, nq) with the rest height of the hips as their median; ``centred`` hips stay at rest."""
     rest, now = middle_of_hips(body, rest_q[None]), middle_of_hips(body, q)
     if centred:
         return _shifted(body, q, rest - now)
@@ -462,12 +463,12 @@ def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -
 
 
 def _on_floor(body: Skeleton, q: Array, least: float) -> tuple[Array, float]:
-    """Return joint values (T, nq) with the floor at height 0, and the height by which they were lifted, or 0.
+    """Return joint values (T, nq) shifted to put the floor at height 0, and by how much they were raised.
 
     Args:
         body: The body.
         q: Its joint values, (T, nq).
-        least: Fraction of the body's size: a floor nearer to height 0 stays where it is.
+        least: Fraction of the body's size: the clip is not shifted if its floor is nearer to height 0.
     """
     up, frames = upward(body), world_frames(body, q)
     soles = [sole_of(body, foot, up).lowest(frames, up) for foot in feet_of(body)]
@@ -499,7 +500,7 @@ def find_flips(marks: Landmarks, fps: float) -> tuple[int, ...]:
 
 
 def _turned(way: Array, length: float, fps: float) -> NDArray[np.bool_]:
-    """Return a mask of the frames in which a vector (T, 3) is flipped, compared with most of the frames.
+    """Return a mask of the frames in which a vector (T, 3) is flipped, relative to most of the frames.
 
     Args:
         way: The vector; NaN where it is unknown.

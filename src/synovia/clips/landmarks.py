@@ -1,4 +1,4 @@
-"""Landmarks of the human body, such as those of pose detectors: presets of common detectors, and names.
+"""Landmarks of the human body, such as those of pose detectors: presets of common detectors, and names of landmarks.
 
 A landmark has the name of its place on the body: ``left_shoulder`` is where the upper arm begins, ``left_hip`` where
 the thigh begins, ``hips`` the middle of the hips, ``neck`` the middle of the shoulders.
@@ -22,7 +22,7 @@ _LEG: Final = ("hip", "knee", "ankle")
 
 
 def _both(*parts: str) -> tuple[str, ...]:
-    """Return the landmarks of both sides with these names: all on the left, then all on the right."""
+    """Return the landmarks with these names on both sides: for each name, left then right."""
     return tuple(f"{side}_{part}" for part in parts for side in SIDES)
 
 
@@ -31,7 +31,7 @@ def _of(side: str, *parts: str) -> tuple[str, ...]:
     return tuple(f"{side}_{part}" for part in parts)
 
 
-# Landmarks of each preset in the order of its arrays; "" for a point that is not used
+# landmarks of each preset, in the order of its arrays; "" for points that are not used
 PRESETS: Final[dict[str, tuple[str, ...]]] = {
     "mediapipe": (
         "nose", "", "left_eye", "", "", "right_eye", "", *_both("ear"), "", "",
@@ -59,9 +59,9 @@ TITLES: Final = {
     "h36m": "Human3.6M, 17 joints", "smpl": "SMPL, 24 joints", "holistic": "MediaPipe Holistic, 33 + 21 + 21 landmarks",
     "markers": "markers of motion capture",
 }  # fmt: skip
-CAMERA: Final = ("mediapipe", "coco", "openpose", "holistic")  # detectors in images, in which y points down
+CAMERA: Final = ("mediapipe", "coco", "openpose", "holistic")  # detectors that work on images, in which y points down
 
-# Landmark at which the bone of each role starts
+# landmark at which the bone of each role begins
 OF_ROLES: Final = {"head": "head"} | {
     f"{side}_{role}": f"{side}_{part}"
     for side in SIDES
@@ -71,14 +71,14 @@ OF_ROLES: Final = {"head": "head"} | {
     )
 }  # fmt: skip
 
-# Pairs of landmarks whose distance is constant while the body moves
+# pairs of landmarks whose distance stays constant while the body moves
 BONES: Final = (
     *((f"{side}_{a}", f"{side}_{b}") for side in SIDES for limb in (_ARM, _LEG) for a, b in zip(limb, limb[1:])),  # noqa: B905, RUF007
     ("left_hip", "right_hip"), ("left_shoulder", "right_shoulder"),
 )  # fmt: skip
 NEEDED: Final = _both("shoulder", "hip", "knee")
 
-# Words in the names of landmarks: first of those in the middle of the body, then of those on both sides
+# words in names of landmarks: first for landmarks in the middle of the body, then for those on both sides
 _MIDDLE: Final[dict[str, tuple[str, ...]]] = {
     "hips": ("hips", "pelvis", "midhip", "hip", "root", "hipscenter", "hipcenter", "centerhip", "midhips"),
     "spine": ("spine", "spine1", "belly", "torso"),
@@ -107,7 +107,7 @@ class Landmarks:
     """Landmarks of a person over T frames.
 
     Args:
-        places: World positions (T, 3) by landmark; NaN where it was not seen.
+        places: World positions (T, 3) by landmark; NaN in frames in which it was not seen.
         weights: Confidence (T,) by landmark.
         preset: Name of the preset; "" if names identified the landmarks.
     """
@@ -128,7 +128,7 @@ class Landmarks:
         return self
 
     def swapped(self, parts: Sequence[str] = ()) -> Landmarks:
-        """Return the landmarks with left and right exchanged, for parts such as ``"elbow"``, or for all parts."""
+        """Return the landmarks with left and right exchanged, of all parts, or only of parts such as ``"elbow"``."""
         other = {
             key: re.sub("^(left|right)_", _other_side, key) if not parts or key.endswith(tuple(parts)) else key
             for key in self.places
@@ -140,7 +140,7 @@ class Landmarks:
         )
 
     def middle(self, *names: str) -> Array:
-        """Return the mean position of given landmarks, (T, 3); NaN where one of them was not seen or does not exist."""
+        """Return the mean position of given landmarks, (T, 3); NaN where one of them is not seen or does not exist."""
         if any(name not in self.places for name in names):
             return np.full((len(next(iter(self.places.values()))), 3), np.nan)
         return np.mean([self.places[name] for name in names], axis=0)
@@ -159,8 +159,8 @@ def _other_side(found: re.Match[str]) -> str:
 def named_landmarks(names: Sequence[str]) -> list[str]:
     """Return the landmark with the name of each point; "" for points that are not landmarks.
 
-    ``LShoulder``, ``left_shoulder`` and ``shoulder.L`` are equivalent. A foot means the ankle if no point is an ankle,
-    else the toes. A hand means the wrist if no point is a wrist.
+    ``LShoulder``, ``left_shoulder`` and ``shoulder.L`` are equivalent. A foot means the toes if another point is the
+    ankle, else the ankle. A hand means the wrist if no other point is.
     """
     found: list[str] = []
     for name in names:
@@ -182,7 +182,7 @@ def named_landmarks(names: Sequence[str]) -> list[str]:
 def as_landmarks(
     positions: Array, names: Sequence[str] | None, confidence: Array | None, preset: str | None = None
 ) -> Landmarks | None:
-    """Return points as landmarks; None if neither names nor number and bone lengths identify them.
+    """Return points as landmarks; None if neither names nor number and bone lengths identify the points.
 
     Args:
         positions: (T, K, 3), NaN where a point was not seen.
@@ -227,7 +227,7 @@ def as_landmarks(
 
 
 def _by_lengths(positions: Array) -> str:
-    """Return the preset with this number of points and the most constant bone lengths; "" if there is none.
+    """Return the preset that has this number of points and the most constant bone lengths; "" if there is none.
 
     Raises:
         InputError: If two presets fit equally well.
@@ -246,7 +246,7 @@ def _by_lengths(positions: Array) -> str:
 
 
 def bone_spread(places: Mapping[str, Array]) -> float:
-    """Return the relative variation of bone lengths over time and between left and right, added; 0 for a rigid body."""
+    """Return the relative variation of bone lengths over time plus that between left and right; 0 for a rigid body."""
     lengths = {
         (a, b): np.linalg.norm(places[a] - places[b], axis=1) for a, b in BONES if a in places and b in places
     }  # fmt: skip

@@ -1,6 +1,6 @@
-"""Widen the limits of bodies made to measure where points contradict these limits.
+"""Widen the limits of bodies made to measure if the points contradict these limits.
 
-The limits of such a body are a guess about the person. Within them, the limbs of a dancer, for example, can be far from
+The limits of such a body are a guess about the person. Within them, some poses, for example of a dancer, stay far from
 their points.
 """
 
@@ -22,28 +22,27 @@ from synovia.model.motion import Motion
 from synovia.text import DOUBT, first_few
 
 Bools = NDArray[np.bool_]
-FAR: Final = 3.0  # a limit may cause errors that are larger than this multiple of the median error
-# seconds: if such errors last as long as this, points contradict a limit; noise affects only single frames
+FAR: Final = 3.0  # errors count as large above this multiple of the median error; a limit may be their cause
+# seconds: points contradict a limit if large errors last at least this long; noise affects only single frames
 LASTS: Final = 0.1
-CLOSER: Final = 0.6  # limits are the cause if a fit without limits has at most this share of the errors
-AT: Final = 1e-4  # radians, or fraction of a half-angle: values nearer to a limit than this count as at the limit
+CLOSER: Final = 0.6  # limits are the cause if a fit without limits has less than this fraction of the errors
+AT: Final = 1e-4  # radians, or fraction of a half-angle: values that are nearer to a limit count as at the limit
 MARGIN: Final = np.radians(1.0)  # radians between the motion and the widened limits
-UNLIKELY: Final = np.radians(75.0)  # radians: if a limit changes by more, points or names are probably wrong
+UNLIKELY: Final = np.radians(75.0)  # radians: if a limit changes by more, points or their names are probably wrong
 REPORTED: Final = np.radians(1.0)  # radians: smaller changes of limits are not reported
-NAMED: Final = 6  # largest number of joints that a note names
+NAMED: Final = 6  # largest number of joints that a note lists
 
 
 def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) -> tuple[Fitted, list[str]]:
-    """Return a fit whose limits the points do not contradict, and sentences about the widened limits.
+    """Return a fit whose limits agree with the points, and sentences about the limits that were widened.
 
-    A point contradicts limits if it has a large error in frames with joints at a limit, and a fit without limits is
-    much closer to it there. In this case, return the fit without limits, with limits that are widened to contain the
-    motion.
+    A point contradicts limits if its error is large in frames with joints at a limit, and much smaller there in a fit
+    without limits. Then return the fit without limits, with limits widened to contain its motion.
 
     Args:
         fitted: A fit within limits.
-        body: The skeleton that was fitted.
-        fit: Fits another skeleton to the same points.
+        body: The skeleton that ``fitted`` was made with.
+        fit: A function that fits another skeleton to the same points.
     """
     errors = np.nan_to_num(fitted.errors)
     bound = np.any([at_limit(fitted, row) for row in range(len(fitted.skeleton))], axis=0)
@@ -90,7 +89,7 @@ def at_limit(motion: Motion, row: int) -> Bools:
 
 
 def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
-    """Return the limit of a joint, widened to contain values, and the largest change of the limit, radians."""
+    """Return a joint's limit, widened to contain values, and the largest change of the limit, radians."""
     if isinstance(limit, Interval):
         low, high = float(values.min()), float(values.max())
         lower = limit.lower if low >= limit.lower else low - MARGIN
@@ -124,6 +123,6 @@ def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
 
 
 def _excess(limit: SwingTwist, swing: Array) -> Array:
-    """Return the sizes of swings (T, 2) relative to the limit, (T,); 1 is on the edge of the limit's ellipse."""
+    """Return the sizes of swings (T, 2) relative to the limit, (T,): 1 on the edge of the swing's ellipse."""
     half = np.stack([np.where(swing[:, k] >= 0.0, pair[1], pair[0]) for k, pair in enumerate((limit.x, limit.y))], 1)
     return np.linalg.norm(swing / np.maximum(half, AT), axis=1)

@@ -1,7 +1,7 @@
-"""Motion capture markers: files (TRC, which is text, and C3D, which ``ezc3d`` reads), and joints from skin markers.
+"""Motion capture markers: files (TRC, which is text; C3D, read by ``ezc3d``), and joint centres from skin markers.
 
-Hip joints lie behind and below the markers of the pelvis, at fixed fractions of its width. Knees, ankles and elbows are
-between their two markers. If only the outer marker exists, they are half a joint's width from it, towards the middle.
+Hip joints lie behind and below the pelvis markers, at fixed fractions of the pelvis width. Knees, ankles and elbows lie
+between their two markers. If there is only the outer marker, they lie half a joint's width inwards from it.
 
 References:
     Bell, Pedersen, Brand (1990), *A comparison of the accuracy of several hip center location prediction methods*.
@@ -31,16 +31,16 @@ METERS: Final = {**UNITS, "meters": 1.0, "metres": 1.0, "dm": 0.1}
 # labels of computed results that C3D files store as points
 DERIVED: Final = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")
 
-# seconds: time limit of a read; on POSIX, the processor time has a lower limit that depends on the file's size
+# seconds: time limit of a read; on POSIX, a lower limit on processor time depends on the file's size
 LONGEST_READ: Final = 300.0
-_LEAST: Final = 5, 2**30  # limits for any C3D file: seconds of processor time, bytes of memory
-_SHARE: Final = 2.0**-18, 100  # added to the limits ``_LEAST`` for each byte of the file: seconds, bytes of memory
+_LEAST: Final = 5, 2**30  # limits for a C3D file of any size: seconds of processor time, bytes of memory
+_SHARE: Final = 2.0**-18, 100  # additions to ``_LEAST`` for each byte of the file: seconds, bytes of memory
 
 
 class Markers(NamedTuple):
     """Markers: names, positions (T, K, 3) with NaN for gaps, frames per second, metres per unit (None if unknown).
 
-    The notes name parts of the file that were not kept.
+    The notes name contents of the file that were not kept.
     """
 
     names: list[str]
@@ -94,7 +94,7 @@ def read_trc(path: Path) -> Markers:
 def read_c3d(path: Path) -> Markers:
     """Read the labelled markers of a C3D file; analog channels, computed results and unlabelled points are ignored.
 
-    The package ``ezc3d`` runs in a separate process, because damaged files can crash it.
+    ``ezc3d`` runs in a separate process, because damaged files can crash it.
 
     Raises:
         FileError: If the file cannot be read.
@@ -139,7 +139,7 @@ def read_c3d(path: Path) -> Markers:
 
 
 def unpack_c3d(path: str) -> None:
-    """Write the points of a C3D file to the standard output, as a NumPy archive; ``read_c3d`` calls it in a process."""
+    """Write the points of a C3D file to standard output as a NumPy archive; ``read_c3d`` runs this in a process."""
     ezc3d: Any = import_module("ezc3d")
     _limit(os.path.getsize(path))  # noqa: PTH202
     content: Any = ezc3d.c3d(path)
@@ -172,17 +172,17 @@ def _limit(size: int) -> None:
 
 
 def _is_labels(key: str) -> bool:
-    """Return whether a parameter holds labels of points: LABELS, LABELS2, ..."""
+    """Return whether the name of a parameter is that of point labels: LABELS, LABELS2, ..."""
     return key == "LABELS" or (key.startswith("LABELS") and key[6:].isdigit())
 
 
 def _gaps(places: Array) -> Array:
-    """Return positions with NaN where a marker was not seen: a value is missing, or it is exactly at the origin."""
+    """Return positions with NaN in gaps, where values are missing or the marker is exactly at the origin."""
     lost = ~np.isfinite(places).all(2) | (places == 0.0).all(2)
     return np.where(lost[:, :, None], np.nan, places)
 
 
-# Names of markers in capitals without punctuation, with "*" for L or R; of several names, the first in the file is used
+# names of markers in capitals without punctuation, "*" for L or R; if a file has several of them, the first counts
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "front": ("*ASI", "*ASIS"), "back": ("*PSI", "*PSIS", "SACR", "SACRAL", "VSACRAL"),
     "knee": ("*KNE", "*KNEELAT", "*KNEE", "*LKNE"), "inner_knee": ("*KNM", "*KNEM", "*KNEEMED", "*MKNE"),
@@ -193,17 +193,17 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "wrist": ("*WRA", "*WRISTLAT", "*WRIST", "*WRR"), "inner_wrist": ("*WRB", "*WRISTMED", "*WRU"),
     "hand": ("*FIN", "*HAND"), "temple": ("*FHD",), "nape": ("*BHD",),
 }  # fmt: skip
-# Fractions of the distance between the front markers of the pelvis
+# fractions of the distance between the two front markers of the pelvis
 _HIP: Final = (0.36, 0.30, 0.19)  # position of the hip joint: sideways, down, back (Bell et al. 1990)
 _INWARD: Final = {"knee": 0.21, "ankle": 0.15, "elbow": 0.0}  # half the width of each joint
 _BELOW: Final = 0.16  # distance of the shoulder joint below the marker on the shoulder
 
 
 def joints_of_markers(names: Sequence[str], positions: Array, weights: Array) -> Landmarks | None:
-    """Return the landmarks at joint centres from markers; None if the pelvis, a knee or a shoulder has no markers.
+    """Return the landmarks at joint centres, from markers; None if pelvis, a knee or a shoulder lacks markers.
 
     Args:
-        names: Name of each marker; a person's name before a colon is ignored.
+        names: Name of each marker; a prefix that ends in a colon, such as a person's name, is ignored.
         positions: (T, K, 3), NaN where a marker was not seen.
         weights: Confidence, (T, K).
     """
@@ -251,7 +251,7 @@ def joints_of_markers(names: Sequence[str], positions: Array, weights: Array) ->
 
 
 def _pelvis(front: Sequence[Array], back: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """Return unit vectors (T, 3) of the pelvis to the left, up and ahead."""
+    """Return the unit vectors (T, 3) that point left, up and ahead in the frame of the pelvis."""
     left = unit(front[0] - front[1])
     ahead = 0.5 * (front[0] + front[1]) - 0.5 * (back[0] + back[1])
     ahead = unit(ahead - np.sum(ahead * left, axis=1, keepdims=True) * left)

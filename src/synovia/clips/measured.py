@@ -1,4 +1,4 @@
-"""Bodies made to measure: their bones have the lengths between landmarks."""
+"""Bodies made to measure: their bones have the lengths that landmarks show."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from synovia.model.anatomy.up import Lines, find_up
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
 
-# Bones as (first landmark, last landmark, first role, last role); lengths are averaged over both sides.
+# bones as (first landmark, last landmark, first role, last role); left and right lengths are averaged
 LIMBS: Final = (
     ("hip", "knee", "upper_leg", "lower_leg"), ("knee", "ankle", "lower_leg", "foot"), ("ankle", "toe", "foot", "toes"),
     ("shoulder", "elbow", "upper_arm", "lower_arm"), ("elbow", "wrist", "lower_arm", "hand"),
 )  # fmt: skip
 NEEDED: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg", "upper_arm"))
-WIDEST: Final = 2.5  # largest factor by which the scale of a bone may differ from the scale of the whole body
-UPRIGHT: Final = 0.7  # least cosine between the trunk and the up axis for a body that stands at rest
+WIDEST: Final = 2.5  # largest factor between the scale of a bone and the scale of the whole body
+UPRIGHT: Final = 0.7  # a body stands at rest if the cosine between its trunk and the upward axis is at least this
 EAR: Final = 0.22  # height of the ears above the joint of the head, as a fraction of the head's height (de Leva 1996)
-DROP: Final = 0.02  # distance of the tip of the nose below the ears, as a fraction of the body's height
+DROP: Final = 0.02  # height of the tip of the nose below the ears, as a fraction of the body's height
 TRUNK_HEAD: Final = 0.30  # height of head and neck, as a fraction of the trunk from hip to shoulder joints
-SANE: Final = (0.05, 0.4)  # plausible range of distances in face and hand, as fractions of the trunk's length
-FACE: Final = 0.5  # weight of the points of face and hands, relative to the joints
+SANE: Final = (0.05, 0.4)  # plausible range of distances in face and hands, as fractions of the trunk's length
+FACE: Final = 0.5  # weight of points of face and hands; joints have weight 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A body whose bones have the lengths between landmarks.
+    """A body whose bones have the lengths that landmarks show, with the points to fit.
 
     Args:
         skeleton: The body.
-        ratio: Size of the measured body relative to the given one.
+        ratio: Size of the measured body divided by that of the given body.
         rows: Row of the joint of each fitted point.
         offsets: Positions of the points in the frames of their joints, (K, 3).
         places: Observed positions of the points, (T, K, 3).
@@ -70,12 +70,12 @@ def roles_of(skeleton: Skeleton) -> dict[str, int]:
 
 
 def upward(skeleton: Skeleton) -> Array:
-    """Return the upward direction (3,) of a body at rest.
+    """Return the upward direction (3,) of a body whose rest pose stands.
 
     Raises:
-        InputError: If the body does not stand at rest, because its trunk does not continue the line of its legs.
+        InputError: If the body does not stand at rest: its trunk is not above its legs.
     """
-    roles_of(skeleton)  # raises an error for a body without trunk and limbs
+    roles_of(skeleton)  # raises an error for bodies without trunk or limbs
     up, lines = find_up(skeleton).vector, Lines.of(skeleton)
     trunk = lines.trunk(np.array(skeleton.rest_pose().positions))
     if float(trunk @ up) < UPRIGHT * float(np.linalg.norm(trunk)):
@@ -88,7 +88,7 @@ def upward(skeleton: Skeleton) -> Array:
 
 
 def size_ratio(skeleton: Skeleton, marks: Landmarks) -> float:
-    """Return the size of the person with these landmarks relative to a skeleton, from the lengths of trunk and legs."""
+    """Return the size of the person relative to a skeleton, from the lengths of trunk and legs."""
     rows = roles_of(skeleton)
     rest = np.array(skeleton.rest_pose().positions)
     seen, own = [_trunk(marks)], [_rest_trunk(rest, rows)]
@@ -104,10 +104,10 @@ def size_ratio(skeleton: Skeleton, marks: Landmarks) -> float:
 
 
 def measured(skeleton: Skeleton, marks: Landmarks) -> Measured:
-    """Return a body with the bone lengths of landmarks. Both must have the same up axis.
+    """Return a body with the bone lengths of landmarks. Body and landmarks must have the same upward axis.
 
-    Offsets of joints are scaled along their own directions, so that rest orientations and limits do not change. The
-    widths of hips and shoulders are measured separately. A bone without landmarks has the scale of the bone above it.
+    Offsets of joints are scaled along their own directions, so that rest orientations and limits stay the same. Hips
+    and shoulders have their own widths. A bone without landmarks has the scale of the bone above it.
     """
     rows = roles_of(skeleton)
     rest = np.array(skeleton.rest_pose().frames)
@@ -131,7 +131,7 @@ def measured(skeleton: Skeleton, marks: Landmarks) -> Measured:
 def _ratios(
     skeleton: Skeleton, rows: Mapping[str, int], rest: Array, marks: Landmarks, axes: Array, ratio: float
 ) -> tuple[Array, Array]:
-    """Return two scale factors of each joint's offset, (n,) each: along the body, and sideways."""
+    """Return the factors that scale each joint's offset along the body and sideways, (n,) each."""
     own: dict[int, float] = {0: ratio}
     wide: dict[int, float] = {}
     legs, arms = (
@@ -196,7 +196,7 @@ def _points(
 def _head(
     body: Skeleton, rows: Mapping[str, int], rest: Array, axes: Array, marks: Landmarks
 ) -> list[tuple[Array, Array, Array]]:
-    """Return points of the head: rest position in the world (3,), observed positions (T, 3), weights (T,)."""
+    """Return points of the head: rest position in the world (3,), observed positions (T, 3) and weights (T,) each."""
     shoulders = 0.5 * (rest[rows["left_upper_arm"]] + rest[rows["right_upper_arm"]])
     trunk = _rest_trunk(rest, rows)
     head = rest[rows["head"]]
@@ -205,7 +205,7 @@ def _head(
     neck, ears = marks.places["neck"], marks.middle("left_ear", "right_ear")
 
     def stretched(world: Array, seen: Array) -> Array:
-        """Return a point in the direction of ``world`` from the shoulders, at the observed distance."""
+        """Return the point in the direction of ``world`` from the shoulders, at the observed distance of ``seen``."""
         way = world - shoulders
         return shoulders + way * (marks.length(neck, seen) / float(np.linalg.norm(way)))
 
@@ -234,10 +234,10 @@ def _head(
 def _hand(
     body: Skeleton, rows: Mapping[str, int], rest: Array, axes: Array, marks: Landmarks, side: str
 ) -> list[tuple[Array, Array, Array]]:
-    """Return points of a hand in the form of ``_head``: index and little knuckles, or the middle of the hand.
+    """Return points of a hand in the form of ``_head``: the index and little knuckles, or the middle of the hand.
 
-    At rest, the index finger is in front: arms are stretched to the sides with palms down, or hang with the palms to
-    the body.
+    The index finger is assumed to be in front at rest. This holds for arms that are stretched to the sides with palms
+    down, and for arms that hang with palms to the body.
     """
     hand = rows[f"{side}_hand"]
     wrist = marks.middle(f"{side}_wrist")
@@ -269,7 +269,7 @@ def _hand(
 
 
 def _bounded(value: float, ratio: float) -> float:
-    """Return the ratio of a bone, clamped to a range about the ratio of the whole body; that ratio for NaN."""
+    """Return the scale of a bone, clamped to a range around that of the whole body; NaN becomes the latter."""
     return float(np.clip(value, ratio / WIDEST, ratio * WIDEST)) if np.isfinite(value) else ratio
 
 
@@ -296,12 +296,12 @@ def _trunk(marks: Landmarks) -> float:
 
 
 def _rest_trunk(rest: Array, rows: Mapping[str, int]) -> float:
-    """Return the length of the trunk at rest, larger than 0."""
+    """Return the length of the trunk at rest, at least a tiny positive number."""
     low, high = (np.mean([rest[rows[f"{side}_{part}"]] for side in SIDES], 0) for part in ("upper_leg", "upper_arm"))
     return max(float(np.linalg.norm(high - low)), 1e-9)
 
 
 def _path(skeleton: Skeleton, above: int, row: int) -> list[int]:
-    """Return the rows from the joint below ``above`` down to ``row``; empty if ``row`` is not below ``above``."""
+    """Return the rows on the path from ``above`` (excluded) down to ``row``; empty if it is not below ``above``."""
     line = ancestors(skeleton.parents, row)
     return line[: line.index(above)] if above in line else []

@@ -16,11 +16,11 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
-_STANDS: Final = 1e5  # weight of a point of a planted foot, relative to the change of the joints' accelerations
+_STANDS: Final = 1e5  # weight of a point of a planted foot; the accelerations of the joints' changes have weight 1
 _SWINGS: Final = 1e3  # weight of a point of a foot without contact, on the same scale as ``_STANDS``
-HEEL_SHARE: Final = 0.05  # weight of the ankle of a planted foot, relative to that of its toes
-_PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
-_BLEND: Final = 0.06  # seconds in which a correction begins or ends
+HEEL_SHARE: Final = 0.05  # weight of the ankle of a planted foot; its toes have weight 1
+_PELVIS: Final = 100.0  # weight of the root's change; the change of a leg joint has weight 1
+_BLEND: Final = 0.06  # seconds over which a correction begins or ends
 _ROUNDS: Final = (1e-2, 1.0)  # factors of ``_STANDS`` and ``_SWINGS``, one for each round
 _EFFORT: Final = Effort(30, 1e-3)
 
@@ -34,9 +34,9 @@ class FootPoint:
         local: Position of the point in the frame of the joint, (3,).
         path: Path of the point, (T, 3).
         stands: Mask of the frames in which the foot is planted, (T,).
-        swings: Whether the point also follows its path in frames without contact; otherwise, the ankle determines the
-            foot's orientation.
-        share: Weight relative to other points. Where the ankle is at its limits, points of less weight deviate more.
+        swings: Whether the point also follows its path in frames without contact; if not, the ankle determines the
+            foot's orientation there.
+        share: Weight of the point. If the ankle is at its limits, points with smaller weights deviate more.
     """
 
     row: int
@@ -55,10 +55,10 @@ def on_feet(
     threads: int | None,
     progress: Progress | None = None,
 ) -> Array:
-    """Return joint values (T, nq) whose feet follow paths as far as limits permit; other joints are unchanged.
+    """Return joint values (T, nq) in which feet follow paths as far as limits permit; other joints do not change.
 
-    As in ``foot_lock``, least squares solves all frames at once, so that legs and root share the correction and the
-    path of the root stays smooth. After that, other joints close the loops.
+    Least squares solves all frames together, so that legs and root share the correction and the path of the root stays
+    smooth. After that, other joints close the loops.
 
     Args:
         skeleton: The body; its free root moves.
@@ -66,7 +66,7 @@ def on_feet(
         fps: Frames per second.
         points: The points of the feet with their paths.
         threads: Number of threads; None for all cores.
-        progress: Called with (steps done, all).
+        progress: Called with (steps done, number of steps).
     """
     goals = [PositionGoal(point.row, offset=point.local, name=str(k)) for k, point in enumerate(points)]
     model = Model(skeleton, goals, [(point.row,) for point in points], free_root=True, threads=threads)
@@ -92,13 +92,13 @@ def on_feet(
 
 
 def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Array:
-    """Return joint values, (T, nq), with a free joint raised by ``rise``.
+    """Return joint values, (T, nq), in which a free joint is raised.
 
     Args:
         skeleton: The skeleton.
         q: Joint values, (T, nq).
         row: Row of the joint.
-        rise: The lengths, (T,).
+        rise: Height by which the joint is raised in each frame, (T,), length units.
         up: Upward direction, (3,).
     """
     parent, turn, out = skeleton.parents[row], skeleton.joints[row].rest[:3, :3], q.copy()

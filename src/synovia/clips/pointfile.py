@@ -34,9 +34,9 @@ _NAMES: Final = ("positions", "keypoints", "landmarks", "points", "arr_0")  # na
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointFile:
-    """The contents of a file of points. Attributes are None for missing parts. ``fit_positions`` checks the shapes.
+    """The contents of a file of points. Attributes are None if the file lacks them; ``fit_positions`` checks shapes.
 
-    ``notes`` are sentences about parts of the file that were not kept.
+    ``notes`` are sentences about contents of the file that were not kept.
     """
 
     positions: Any
@@ -48,10 +48,10 @@ class PointFile:
     notes: tuple[str, ...] = ()
 
     def chosen(self, pairs: Mapping[str, str] | None, path: Path) -> PointFile:
-        """Return the points, restricted to given joints.
+        """Return the points of given joints.
 
         Args:
-            pairs: Name of the point of each joint, by joint; None for all points.
+            pairs: For each joint, the name of its point; None for all points.
             path: The file, for messages.
 
         Raises:
@@ -94,7 +94,7 @@ def read_points(path: Path) -> PointFile:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If the file is not one of points.
+        FormatError: If the file does not contain points.
     """
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
@@ -137,7 +137,7 @@ def read_points(path: Path) -> PointFile:
 
 
 def _with_confidence(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return arrays in which the fourth column of positions (T, K, 4) is moved to the confidence."""
+    """Return arrays in which the fourth column of positions, (T, K, 4), has become the confidence."""
     positions = content["positions"]
     if positions.ndim != 3 or positions.shape[2] != 4 or "confidence" in content:
         return content
@@ -145,7 +145,7 @@ def _with_confidence(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]
 
 
 def _check_shapes(content: dict[str, NDArray[Any]], path: Path) -> None:
-    """Raise an error for arrays whose shapes contradict each other."""
+    """Check that the shapes of the arrays fit each other."""
     shape = content["positions"].shape
     if len(shape) != 3 or shape[2] != 3:
         raise FormatError("positions have the wrong shape", where=str(path), value=shape, expected=_SHAPE)

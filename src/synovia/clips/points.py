@@ -14,9 +14,9 @@ from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions
 
-# least ratio of the displacement of points at a cut to their displacement in the frames before and after
+# at a cut, points move at least this many times as far as in the frames before and after
 SUDDEN: Final = 5.0
-LEAST: Final = 0.03  # fraction of the extent of the points: smallest displacement at a cut
+LEAST: Final = 0.03  # fraction of the points' extent: at a cut, points move at least this far
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +24,7 @@ class Points:
     """K points on joints over T frames.
 
     Args:
-        rows: Row of the joint of each point.
+        rows: Row of the joint to which each point belongs.
         offsets: Position of each point in its joint's frame, (K, 3), length units.
         places: Observed world positions, (T, K, 3); 0 where the point was not seen.
         weights: Confidence, (T, K); 0 where the point was not seen.
@@ -39,8 +39,8 @@ class Points:
         """Fill the gaps in a range of frames by linear interpolation.
 
         Returns:
-            Indices of the points seen in these frames, their positions (frames, n, 3), and the mask of seen ones
-            (frames, n).
+            Indices of the points seen in these frames, their positions, (frames, n, 3), and a mask of the observed
+            positions, (frames, n).
         """
         places, seen = self.places[first:last].copy(), self.weights[first:last] > 0.0
         times = np.arange(len(places))
@@ -56,7 +56,7 @@ class Points:
 def points_of(
     skeleton: Skeleton, positions: Any, joints: Sequence[str | int] | None, offsets: Any, confidence: Any
 ) -> Points:
-    """Convert the arguments of ``fit_positions`` to points; leave out points that are never seen.
+    """Convert the arguments of ``fit_positions`` to points, without points that are never seen.
 
     Raises:
         InputError: If shapes do not match, or no point was seen.
@@ -102,7 +102,7 @@ def points_of(
 
 
 def confidence_of(confidence: Any, count: int, points: int) -> Array:
-    """Return the weight of each point in each frame, (T, K): 1 if ``confidence`` is None, 0 where it is NaN.
+    """Return the weight of each point in each frame, (T, K): 1 if ``confidence`` is None, and 0 for NaN.
 
     Raises:
         InputError: If the shape or a value of the confidence is wrong.
@@ -122,8 +122,8 @@ def confidence_of(confidence: Any, count: int, points: int) -> Array:
 def pieces_of(places: Array) -> list[tuple[int, int]]:
     """Return (first, end) of the pieces of a clip between its cuts.
 
-    At a cut, for example from a calibration pose to the motion, points move many times as far as in the frames before
-    and after. Motion must not be smoothed across a cut.
+    At a cut, for example between a calibration pose and the motion, points move many times as far as in the adjacent
+    frames. Motion must not be smoothed across a cut.
 
     Args:
         places: Points over time, (T, n, 3).

@@ -1,12 +1,11 @@
 """Tables of points over time as comma-separated text, wide or long.
 
-wide   one row a frame: ``time`` (or ``frame``), then ``NAME.x``, ``NAME.y``, ``NAME.z`` and, optionally,
+wide   one row per frame: ``time`` (or ``frame``), then ``NAME.x``, ``NAME.y``, ``NAME.z`` and, optionally,
        ``NAME.confidence`` for each point; ``NAME_x``, ``x_NAME`` and ``x0`` are understood too
 long   one row for each point in each frame: ``frame`` or ``time``, ``landmark``, ``x``, ``y``, ``z`` and, optionally,
        ``confidence`` or ``visibility``
 
-An empty cell, ``nan`` or a missing row means that the point was not seen. Where frames are left out, no point
-was seen in these frames.
+An empty cell, ``nan`` or a missing row means that the point was not seen. Frames that are left out have no seen points.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ CONFIDENCE: Final = (
 )
 IGNORED: Final = ("presence", "timestamp_us")
 _COLUMNS: Final = 30_000  # largest number of columns of a table
-_UNEVEN: Final = 0.2  # fraction of a step: largest deviation of frame numbers and times from multiples of a step
+_UNEVEN: Final = 0.2  # fraction of a step by which frame numbers and times may deviate from multiples of the step
 _EXPECTED: Final = "time, then JOINT.x, JOINT.y, ...; or frame, landmark, x, y, z"
 _AFTER: Final = re.compile(rf"^(.+?)[._ :-]?(x|y|z|{'|'.join(CONFIDENCE)})$", re.IGNORECASE)
 _BEFORE: Final = re.compile(rf"^(x|y|z|{'|'.join(CONFIDENCE)})[._ :-]?(.+)$", re.IGNORECASE)
@@ -55,7 +54,7 @@ _APART: Final = re.compile(rf"^(.+)[._ :-](x|y|z|{'|'.join(CONFIDENCE)})$", re.I
 
 
 class PointTable(NamedTuple):
-    """Points of a table: names, positions (T, K, 3), confidence (T, K), frames per second or None, and notes."""
+    """Points of a table: names, positions (T, K, 3), confidence (T, K), frames per second (None if unknown), notes."""
 
     names: list[str]
     positions: Array
@@ -86,12 +85,12 @@ def read_point_table(path: Path) -> PointTable:
 
 
 def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> tuple[float | None, list[str]]:
-    """Return the frames per second for times (None if unknown), and notes about them; see ``frame_rate``.
+    """Return the frames per second that times imply (None if unknown), and notes about the times; see ``frame_rate``.
 
     Args:
         times: Time or frame number of each row, (T,).
-        factor: Seconds per unit of time; 0 for frame numbers, which must only increase.
-        frames: Frames of the rows, (T,).
+        factor: Seconds per unit of time; 0 for frame numbers.
+        frames: Frame of each row, (T,).
         path: The file, for messages.
     """
     rate, notes = frame_rate(times * (factor or 1.0), path, frames)
@@ -99,9 +98,9 @@ def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> 
 
 
 def _frames_of(numbers: Array) -> NDArray[np.intp]:
-    """Return the frame of each row, (T,), from its number or time, so that frames without rows are gaps.
+    """Return the frame of each row, (T,), from frame numbers or times; frames without rows are gaps.
 
-    Numbers define only the order of the rows if they are not multiples of one step, or most multiples are missing.
+    If the values are not multiples of one step, or most multiples are missing, they only give the order of the rows.
     """
     rows, steps = np.arange(len(numbers)), np.diff(numbers)
     if not len(steps) or not ((steps > 0.0) & (steps < np.inf)).all():

@@ -1,11 +1,11 @@
 """A Gaussian prior of a motion, learned from the same points that the motion is fitted to (empirical Bayes).
 
 In the model, a column is a joint value or a component of a rotation. The deviation of each column from its mean, and
-its acceleration, are Gaussian, each with its own variance. The noise of the points is Gaussian. A factor of each frame,
-its liveliness, multiplies the variances of accelerations, because a jolt moves the whole body at once. So a knee that
-bends about one axis where it is seen does the same where it is hidden, and a joint at rest is averaged over time.
-Learning alternates two steps: fit the motion under the current prior; choose the variances of highest evidence, given
-the fit and its uncertainty.
+its acceleration, are Gaussian, each with its own variance. The noise of the points is Gaussian too. Each frame has a
+factor, its liveliness, that multiplies the variances of all accelerations, because a jolt moves the whole body at once.
+So a knee that bends about one axis where it is seen does the same where it is hidden, and a joint at rest is averaged
+over time. Learning alternates two steps: fit the motion under the current prior; then choose the variances of highest
+evidence, given the fit and its uncertainty.
 
 References:
     MacKay (1992), *Bayesian interpolation*, for variances from the number of values that the points determine well;
@@ -24,34 +24,34 @@ from synovia.arguments import Progress
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory import Effort, Model, Terms, one_blas_thread, solve_in_windows, spread
 
-TURN: Final = 0.5  # initial standard deviation of a column from its mean, radians or length scales
-BEND: Final = 0.1  # initial standard deviation of a second difference over time, radians or length scales
-SLIP: Final = 2e-3  # fraction of the length scale; smallest standard deviation of a slide inside the body
-NOISE: Final = 2e-3  # fraction of the length scale; initial standard deviation of the noise
+TURN: Final = 0.5  # radians or length scales: initial standard deviation of a column from its mean
+BEND: Final = 0.1  # radians or length scales: initial standard deviation of a second difference over time
+SLIP: Final = 2e-3  # fraction of the length scale: smallest standard deviation of sliding joints inside the body
+NOISE: Final = 2e-3  # fraction of the length scale: initial standard deviation of the noise
 LEAST: Final = 1e-10  # smallest variance, which avoids rounding errors
 ROUNDS: Final = 24  # number of rounds of fitting and learning
-# number of steps of the first fit, whose start is far from the solution; later fits take one step
+# number of steps of the first fit, which starts far from the solution; later fits take one step
 FIRST_STEPS: Final = 8
 DRAWS: Final = 16  # number of samples of the fit's uncertainty
-# exponent of the ratio of a new to an old variance (over-relaxation), because the rounds converge slowly
+# exponent of the ratio of new to old variance; over-relaxation, because the rounds converge slowly
 FASTER: Final = 1.5
-LIKE_OTHERS: Final = 1.0  # number of pseudo-observations of the mean over joint and kind in each variance
-ALIKE: Final = 20.0  # number of pseudo-observations of liveliness 1 in each frame
-FEWEST: Final = 5  # least number of frames from which liveliness is learned; with fewer, it is 1
-UNUSUAL: Final = 4.0  # multiple of the usual error of a point; points with larger errors contradict the prior
-ENOUGH: Final = 1e-3  # fraction of the cost: a fit ends when a step reduces the cost by less
+LIKE_OTHERS: Final = 1.0  # pseudo-observations in each variance: the mean over columns of its joint and of its kind
+ALIKE: Final = 20.0  # pseudo-observations of liveliness 1 in each frame
+FEWEST: Final = 5  # least number of frames to learn liveliness; with fewer frames, liveliness is 1
+UNUSUAL: Final = 4.0  # multiple of a point's usual error; larger errors contradict the prior
+ENOUGH: Final = 1e-3  # fraction of the cost: a fit ends if a step reduces the cost by less than this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """A Gaussian prior of a motion, with variances in squared radians and squared length scales.
+    """A Gaussian prior of a motion; variances are in squared radians or squared length scales.
 
     Args:
         mean: Mean joint values, (nq,).
         stray: Variance of each column about the mean, (columns,).
         bend: Variance of each column's second difference in a frame of liveliness 1, (columns,).
-        lively: Liveliness of each frame, (T - 2,); it multiplies ``bend``.
-        noise: Variance of the noise of each coordinate that was seen with weight 1.
+        lively: Liveliness of each inner frame, (T - 2,); it multiplies ``bend``.
+        noise: Variance of the noise of a coordinate with weight 1.
     """
 
     mean: Array
@@ -71,11 +71,11 @@ class Prior:
         )
 
     def applied(self, terms: Terms, before: int = 0) -> Terms:
-        """Return terms whose pull and smoothness are those of this prior, in units of the noise.
+        """Return terms with the pull and smoothness of this prior, in units of the noise's variance.
 
         Args:
             terms: The terms.
-            before: Number of frames in ``terms`` that precede the frames from which the prior was learned.
+            before: Number of frames of ``terms`` before the frames from which the prior was learned.
         """
         count = len(terms.targets)
         lively = np.ones(max(count - 2, 0))
@@ -90,11 +90,11 @@ class Prior:
 
 @one_blas_thread
 def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tuple[Prior, Array]:
-    """Return the learned prior, and a trajectory (T, nq) close to the most probable one under it.
+    """Return the learned prior, and a trajectory (T, nq) close to the most probable trajectory under it.
 
     Args:
         model: The problem of each frame.
-        terms: The points; the prior replaces pull and smoothness.
+        terms: Terms of the points; the prior replaces their pull and smoothness.
         q: Trajectory to start from.
         progress: Called with (steps done, number of steps).
     """
@@ -111,17 +111,17 @@ def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tu
 
 
 def usual_errors(model: Model, terms: Terms, q: Array, prior: Prior) -> Array:
-    """Return the root mean square error of each point, (K,), in length scales; at least that of the noise."""
+    """Return the root mean square error of each point, (K,), length scales; at least the noise's standard deviation."""
     far, seen = _distances(model, terms, q)
     mean = np.sum(np.where(seen, far**2, 0.0), axis=0) / np.maximum(np.count_nonzero(seen, axis=0), 1)
     return np.sqrt(np.maximum(mean, 3.0 * prior.noise))
 
 
 def contradicted(model: Model, terms: Terms, q: Array, usual: Array) -> NDArray[np.bool_]:
-    """Return a mask of the frames (T,) in which a point's error is unusually large, there and in an adjacent frame.
+    """Return a mask of frames (T,) in which some point's error is unusually large in two adjacent frames.
 
-    The prior describes the frames from which it was learned. If the clip is slow in these frames, a hit elsewhere is so
-    improbable that the fit would smooth it away.
+    The prior describes the frames from which it was learned. If these are slow, the prior makes a sudden hit in another
+    frame so improbable that the fit would smooth it away.
 
     Args:
         model: The problem of each frame.
@@ -138,13 +138,13 @@ def contradicted(model: Model, terms: Terms, q: Array, usual: Array) -> NDArray[
 
 
 def _distances(model: Model, terms: Terms, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return distances of the points from their observations (T, K), length scales, and a mask of the seen points."""
+    """Return the distances (length scales) of points from observations, (T, K), and a mask of the seen points."""
     e, _, _ = model.evaluate(q, terms.targets, derivative=False)
     return np.linalg.norm(e.reshape(len(q), -1, 3), axis=2), terms.weights[:, ::3] > 0.0
 
 
 def slides(model: Model) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the columns of slides of joints inside the body, and their indices in q; the root is left out."""
+    """Return the columns of sliding joints inside the body, and their indices in q; the root is left out."""
     inner = model.is_length[model.number_column]
     inner[:3] = False  # the first three columns are the translation of the root
     return model.number_column[inner], model.number_at[inner]
@@ -169,7 +169,7 @@ def _mean(model: Model, q: Array) -> Array:
 
 
 def _deviations(model: Model, mean: Array, q: Array) -> Array:
-    """Return the steps (T, columns) from the mean to each frame of a trajectory."""
+    """Return the differences (T, columns) of each frame of a trajectory from the mean."""
     return model.difference(np.repeat(mean[None], len(q), axis=0), q)
 
 
@@ -179,7 +179,8 @@ def _updated(
     """Return a prior of higher evidence, from a trajectory and samples (S, T, columns) of its uncertainty.
 
     At the highest evidence, the sum of squared values equals the variance times the number of values that the points
-    determine: all values of the prior minus those that the uncertainty leaves open (MacKay 1992).
+    determine. This is the number of values under the prior, minus those that the fit's uncertainty leaves open (MacKay
+    1992).
     """
     mean = _mean(model, q)
     strays = _deviations(model, mean, q) ** 2
@@ -199,7 +200,7 @@ def _updated(
 
 
 def _variances(before: Array, squares: Array, numbers: Array, groups: tuple[NDArray[Any], ...]) -> Array:
-    """Return variances (columns,) from each column's sum of squares and number of determined values."""
+    """Return variances (columns,), given the sum of squares and the number of determined values of each column."""
     others = np.zeros(len(before))
     for group in groups:
         mean = np.bincount(group, np.log(before)) / np.maximum(np.bincount(group), 1)
@@ -209,7 +210,7 @@ def _variances(before: Array, squares: Array, numbers: Array, groups: tuple[NDAr
 
 
 def _value_counts(prior: Prior, count: int) -> tuple[Array, Array]:
-    """Return the effective number of values of each column under the prior.
+    """Return the effective number of values in each column under the prior.
 
     The first array counts deviations from the mean, (columns,); the second counts second differences in each frame,
     (T - 2, columns).
@@ -240,7 +241,7 @@ def _kinds(model: Model) -> NDArray[Any]:
 
 
 def _joints(model: Model) -> NDArray[Any]:
-    """Return a number for each column; columns have equal numbers if they belong to one joint and have one unit."""
+    """Return a number for each column, equal for columns that belong to the same joint and have the same unit."""
     body = model.skeleton
     owner = np.repeat(np.arange(len(body)), [joint.kind.q_size for joint in body.joints])
     joints = np.zeros(model.columns, np.intp)

@@ -1,4 +1,4 @@
-"""Limbs that are not seen: they stay where they were seen, or take a pose at rest."""
+"""Limbs that are not seen: they stay where they were last seen, or take a pose at rest."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from synovia.model.change import blend, smooth
 from synovia.model.geometry import Array, Bools
 from synovia.model.tree import ancestors
 
-Rest = str | int | Pose | os.PathLike[str]  # a word, the number of a frame where a clip has some, a pose or its file
-_WAIT: Final = 0.3  # seconds in which a hidden limb stays where it was seen, because it is often seen again
-_OVER: Final = 0.5  # seconds in which it then moves over to its pose at rest, and back when it is seen
+Rest = str | int | Pose | os.PathLike[str]  # a word, a frame number in some commands, a pose, or its file
+_WAIT: Final = 0.3  # seconds for which a hidden limb stays where it was seen, because it often reappears soon
+_OVER: Final = 0.5  # seconds of the motion to the pose at rest, and of the motion back when the limb is seen again
 
 
 def kept_values(rest: Rest | None, body: Skeleton, to: Skeleton) -> tuple[Array, bool]:
-    """Return the joint values (nq,) of limbs that rest, and whether a limb stays where it was seen instead.
+    """Return the joint values (nq,) of resting limbs, and whether hidden limbs stay where they were seen instead.
 
     Args:
         rest: ``"keep"`` or None to stay; ``"rest"``, a pose or a pose file to take that pose.
         body: The skeleton of the pose.
-        to: The skeleton of the joint values, with joints of the same names; others are at rest.
+        to: The skeleton of the returned values; its joints are matched by name, and others are at rest.
 
     Raises:
-        InputError: If it is none of these, or a pose of another body.
+        InputError: If ``rest`` is none of these, or a pose of another body.
     """
     if rest is None or rest in ("keep", "rest"):
         return np.array(to.rest_q), rest != "rest"
@@ -51,7 +51,7 @@ def kept_values(rest: Rest | None, body: Skeleton, to: Skeleton) -> tuple[Array,
 
 
 class UnseenLimbs:
-    """Moves limbs that are not seen over to a pose at rest, and back when they are seen again.
+    """Moves hidden limbs to a pose at rest, and back when they are seen again.
 
     Limbs that are not seen in the first frame rest from then on.
 
@@ -63,7 +63,7 @@ class UnseenLimbs:
     """
 
     def __init__(self, skeleton: Skeleton, limbs: Mapping[str, int], kept: Array, fps: float) -> None:
-        """Find the joint values of each limb."""
+        """Find the indices of the joint values of each limb."""
         below = {
             limb: [row for row in range(len(skeleton)) if first in ancestors(skeleton.parents, row)]
             for limb, first in limbs.items()
@@ -74,8 +74,8 @@ class UnseenLimbs:
         self.reset()
 
     def reset(self) -> None:
-        """Begin again with the next frame."""
-        self._time: Array | None = None  # seconds since a limb started to move over; at most _OVER
+        """Start again: the next frame is the first."""
+        self._time: Array | None = None  # seconds since each limb started to move to rest, at most _OVER
 
     def step(self, q: Array, hidden: Collection[str]) -> bool:
         """Move the ``hidden`` limbs in the joint values (nq,) of the next frame; return whether a limb is at rest."""
@@ -85,11 +85,11 @@ class UnseenLimbs:
         return bool(rests.any())
 
     def follow(self, q: Array, hidden: Bools) -> Array:
-        """Return joint values (T, nq) of consecutive frames; ``hidden`` limbs, (T, limbs), are not seen."""
+        """Return joint values (T, nq) of consecutive frames with ``hidden`` limbs (mask, (T, limbs)) moved to rest."""
         return self._moved(q, self._shares(hidden))
 
     def _moved(self, q: Array, rests: Array) -> Array:
-        """Return joint values (T, nq) with limbs at rest by their shares, (T, limbs)."""
+        """Return joint values (T, nq) blended with the pose at rest; ``rests`` has the weights, (T, limbs)."""
         out = q.copy()
         for places, share in zip(self._places, rests.T, strict=True):
             used = np.flatnonzero(share)
@@ -98,7 +98,7 @@ class UnseenLimbs:
         return out
 
     def _shares(self, hidden: Bools) -> Array:
-        """Return by how much each limb is at rest, (T, limbs), from 0 to 1."""
+        """Return the weight of the pose at rest for each limb, (T, limbs), from 0 to 1."""
         out, time = np.empty(hidden.shape), self._time
         for frame, gone in enumerate(hidden):
             if time is None:

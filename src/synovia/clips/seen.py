@@ -1,6 +1,6 @@
-"""Find which landmarks are seen. Detectors also estimate hidden landmarks, with a low confidence.
+"""Find which landmarks are seen: detectors also estimate hidden landmarks, with a low confidence.
 
-A landmark is seen from the frame in which its confidence is high until the frame in which it is low; this hysteresis
+A landmark counts as seen from the frame in which its confidence becomes high until it becomes low; this hysteresis
 avoids flicker. Hips that are hidden in a whole clip, for example behind a desk, are placed below the shoulders of an
 upright body; hidden shoulders are placed above the hips.
 """
@@ -17,14 +17,14 @@ from synovia.clips.landmarks import SIDES, Landmarks
 from synovia.errors import InputError
 from synovia.model.geometry import Array, Bools, axis_name, axis_vector, unit
 
-_HIGH: Final = 0.4  # relative to the confidence of clearly seen points: above this, a point becomes seen
-_LOW: Final = 0.2  # relative to the confidence of clearly seen points: below this, a point is no longer seen
-_WELL: Final = 0.95  # quantile of all confidences that is the confidence of clearly seen points
-_NEVER: Final = 0.05  # share of the frames: a point that is seen in fewer frames counts as never seen
+_HIGH: Final = 0.4  # fraction of the confidence of clearly seen points: above this, a point becomes seen
+_LOW: Final = 0.2  # fraction of the confidence of clearly seen points: below this, a point is no longer seen
+_WELL: Final = 0.95  # this quantile of all confidences is the confidence of clearly seen points
+_NEVER: Final = 0.05  # fraction of the frames: a point seen in no more of them counts as never seen
 _TRUNK: Final = 1.42  # length of an adult's trunk from hip to shoulder joints, in shoulder widths
 _WIDTH: Final = 0.5  # distance of the hip joints, in shoulder widths
-_DOUBTED: Final = 0.3  # weight of added hips or shoulders, relative to the points that determine them
-_LISTED: Final = 4  # largest number of landmarks that a note names
+_DOUBTED: Final = 0.3  # weight of added hips or shoulders; the points that determine them have weight 1
+_LISTED: Final = 4  # largest number of landmarks that a note lists
 _HEAD: Final = ("left_ear", "right_ear", "nose", "head_top", "head")
 LIMBS: Final = {"arm": ("elbow", "wrist"), "leg": ("knee", "ankle", "heel", "toe")}
 _LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in LIMBS["leg"])
@@ -32,13 +32,13 @@ _LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in LIMBS["leg"]
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Landmarks without the hidden ones.
+    """Landmarks in which hidden positions are NaN.
 
     Args:
         marks: The seen landmarks. Hips that are never seen are placed below the shoulders, and shoulders above the
             hips.
-        notes: Sentences about what was not seen.
-        legs: Whether a leg is seen.
+        notes: Sentences about landmarks that were not seen.
+        legs: Whether at least one leg is seen.
     """
 
     marks: Landmarks
@@ -47,7 +47,7 @@ class Seen:
 
 
 def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
-    """Return landmarks without the hidden ones.
+    """Return landmarks in which hidden positions are NaN.
 
     Args:
         marks: The landmarks.
@@ -99,7 +99,7 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
 
 
 def hidden_limbs(marks: Landmarks) -> dict[str, Bools]:
-    """Return in which frames arms and legs are hidden, (T,), with all their landmarks; all frames if never seen."""
+    """Return, for each arm and leg, a mask of the frames in which all its landmarks are hidden, (T,)."""
     out: dict[str, Bools] = {}
     count = len(next(iter(marks.places.values())))
     for limb, parts in LIMBS.items():
@@ -113,10 +113,10 @@ def hidden_limbs(marks: Landmarks) -> dict[str, Bools]:
 
 
 def _seen(share: Array) -> Bools:
-    """Return the mask of frames in which a point is seen, (T,).
+    """Return a mask of the frames in which a point is seen, (T,).
 
     Args:
-        share: Confidence of the point divided by that of clearly seen points, (T,).
+        share: Confidence of the point, divided by the confidence of clearly seen points, (T,).
     """
     decides = (share >= _HIGH) | (share < _LOW)
     last = np.maximum.accumulate(np.where(decides, np.arange(len(share)), -1))
@@ -124,10 +124,10 @@ def _seen(share: Array) -> Bools:
 
 
 def still_seen(share: Array, before: Bools) -> Bools:
-    """Return the mask of points that are seen in the next frame, (K,).
+    """Return a mask of the points that are seen in the next frame, (K,).
 
     Args:
-        share: Confidence of each point divided by that of clearly seen points, (K,).
+        share: Confidence of each point, divided by the confidence of clearly seen points, (K,).
         before: Mask of points that were seen in the previous frame, (K,).
     """
     return (share >= _HIGH) | (before & (share >= _LOW))
@@ -139,7 +139,7 @@ def _shown(marks: Landmarks, name: str) -> bool:
 
 
 def _upwards(marks: Landmarks, part: str, others: Sequence[str], up: str | None) -> Array:
-    """Return the upward unit vector, (3,): the given axis, or from shoulders to head, or from legs to hips.
+    """Return the upward unit vector, (3,): ``up`` if given, else from shoulders to head or from legs to hips.
 
     Raises:
         InputError: If neither head nor legs are seen.
@@ -158,7 +158,7 @@ def _upwards(marks: Landmarks, part: str, others: Sequence[str], up: str | None)
 
 
 def _with_pair(marks: Landmarks, part: str, along: Array) -> Landmarks:
-    """Return landmarks with added hips or shoulders, at the other end of an upright trunk in direction ``along``."""
+    """Return landmarks with added hips or shoulders, at the other end of an upright trunk; ``along`` points there."""
     other = "shoulder" if part == "hip" else "hip"
     left, right = (marks.places[f"{side}_{other}"] for side in SIDES)
     across = left - right

@@ -1,16 +1,16 @@
 """Find the path of a body whose joints are known relative to its hips, from planted feet and gravity in flight.
 
 Relative to the hips, a planted foot moves backwards as fast as the hips move forwards. If no foot is planted, the
-centre of mass keeps its horizontal velocity and falls with gravity. ``find_flights`` finds these flights. Heights and
-velocities of the centre of mass then follow from linear least squares, with a prior on accelerations. The scale of the
-prior in each frame is the acceleration in that frame, so that steady motion is smoothed and sudden stops stay sharp.
-Feet that slide are outliers; their weight decreases step by step (graduated non-convexity).
+centre of mass keeps its horizontal velocity and falls with gravity; ``find_flights`` finds these flights. Given the
+flights, linear least squares computes heights and velocities of the centre of mass, with a prior on its accelerations.
+The prior's scale in each frame is the acceleration there, so that steady motion is smoothed and sudden stops stay
+sharp. Feet that slide are outliers: their weight decreases step by step (graduated non-convexity).
 
-In a flight, from one contact to the next, only gravity acts. While a foot is on the floor, the height of the centre of
-mass is its distance from the foot. The floor pushes but does not pull, so this height cannot be decelerated by more
-than gravity. If it is, the body has left the floor. In a flight of duration T, the height is a parabola through its two
-ends, Δh apart, with the speed v = Δh / T + g T / 2 at take-off. The parabola fits if the legs have its speeds before
-take-off and after landing.
+In a flight, from one contact to the next, only gravity acts. While a foot is on the floor, the centre of mass is at its
+known height above the foot. The floor pushes but does not pull, so contact cannot decelerate this height by more than
+gravity. A stronger deceleration means that the body has left the floor. In a flight of duration T whose ends differ in
+height by Δh, the height is a parabola with the speed v = Δh / T + g T / 2 at take-off. The parabola fits if its speeds
+at the ends equal the speeds that the legs show before take-off and after landing.
 
 References:
     Blake & Zisserman (1987), *Visual Reconstruction*, for graduated non-convexity; Geman & McClure (1985) for the
@@ -39,47 +39,47 @@ from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory.solve import solve_banded
 
 Bools = NDArray[np.bool_]
-ROUNDS: Final = 3  # number of rounds; each computes the flights from the path, then the path from the flights
-HEEL: Final = 0.3  # distance of the heel behind the ankle, as a fraction of the distance of the toes ahead of it
-STANDS: Final = 20.0  # percentile of the heights of a sole point over time that is its height when planted
-RAISED: Final = 0.015  # metres: a point that is higher by this has 1/e of the weight of a planted point
-LOW: Final = 0.02  # metres: scale like ``RAISED`` for deciding whether any foot has contact
+ROUNDS: Final = 3  # number of rounds, which compute the flights from the path and then the path from the flights
+HEEL: Final = 0.3  # distance of the heel behind the ankle, as a fraction of the distance from ankle to toes
+STANDS: Final = 20.0  # percentile: a sole point counts as planted at this percentile of its heights over time
+RAISED: Final = 0.015  # metres: a point that is raised by this has 1/e of the weight of a planted point
+LOW: Final = 0.02  # metres: as ``RAISED``, to decide whether any foot has contact
 NEAR: Final = 0.03  # metres: points that are raised by less may be planted
-# metres per second: points that slide faster lose weight, by round
+# metres per second, for each round: points that slide faster lose weight
 OUTLIERS: Final = (np.inf, 2.0, 1.0, 0.5, 0.25, 0.2, 0.2, 0.2)
 EXACT: Final = 0.05  # metres per second: standard deviation of the speed of a planted foot
 WALKS: Final = 3.0  # metres per second²: standard deviation of the horizontal acceleration with contact
-DRIFTS: Final = 0.3  # metres per second²: ``WALKS`` for frames in flight; above 0, as the centre of mass is estimated
-# metres per second: scale of the slide of a foot in contact; its cost is the square of the relative slide, at most
+DRIFTS: Final = 0.3  # metres per second²: as ``WALKS``, in flight; not 0, because the centre of mass is an estimate
+# metres per second: a slide of a foot in contact costs the square of its ratio to this, at most ``SLIP``
 # ``SLIP``
 SLIDES: Final = 0.5
 SLIP: Final = 0.6  # largest cost of the slide of a foot in contact, per 1/30 s
-SMALLEST: Final = 1e-3  # metres: least standard deviation of the noise of heights
-SCATTER: Final = 3.0  # metres per second²: least standard deviation of the vertical acceleration with contact
+SMALLEST: Final = 1e-3  # metres: smallest standard deviation of the noise of heights
+SCATTER: Final = 3.0  # metres per second²: smallest standard deviation of the vertical acceleration with contact
 FALLS: Final = 0.5  # metres per second²: standard deviation of the vertical acceleration in flight
 IMPACT: Final = 100.0  # metres per second²: standard deviation of the vertical acceleration at the ends of a flight
-# number of rounds; each computes heights from the scale of accelerations, then this scale from the heights
+# number of rounds, which compute heights from the scale of accelerations and then this scale from the heights
 ADAPTED: Final = 4
 UNSTEADY: Final = 0.3  # metres per second: feet that are faster are not planted
 STEADY: Final = 0.05  # seconds: standard deviation of the filter that smooths the speeds compared with ``UNSTEADY``
-REPORTED: Final = 0.05  # a larger share of frames without a planted foot is reported
-WANDERS: Final = 0.1  # metres: larger path errors from flights are reported if they are also above ``FAR``
-FAR: Final = 0.1  # share of the path's extent; see ``WANDERS``
-AROUND: Final = 0.1  # seconds before and after a flight in which its horizontal speed is measured
-HARD: Final = 0.6  # metres per second: a larger error of a flight's vertical speeds is reported
+REPORTED: Final = 0.05  # fraction of frames without a planted foot above which a note reports it
+WANDERS: Final = 0.1  # metres: path errors from flights are reported if they exceed this and ``FAR``
+FAR: Final = 0.1  # fraction of the path's extent; see ``WANDERS``
+AROUND: Final = 0.1  # seconds before and after a flight over which its horizontal speed is measured
+HARD: Final = 0.6  # metres per second: larger errors of a flight's vertical speeds are reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Travel:
-    """The path of a body.
+    """The path of a body, with its flights and uncertainty.
 
     Args:
         path: Positions of the middle of the hips, (T, 3), length units; the floor has height 0.
         flights: The times without contact.
-        adrift: Mask of the intervals (from each frame to the next) without a planted foot that are not flights,
-            (T - 1,).
-        wander: Possible error of the horizontal path from the flights, metres. The speed in a flight follows from the
-            feet at take-off and landing, and these two speeds may differ.
+        adrift: Mask of the intervals from each frame to the next, (T - 1,), that have no planted foot and are not
+            flights.
+        wander: Possible error of the horizontal path from flights, metres. The speed in a flight comes from the feet at
+            take-off and landing, which may show different speeds.
         metre: Length units per metre of the person.
     """
 
@@ -124,11 +124,11 @@ class Travel:
 
 
 def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Travel:
-    """Return the path of the hips of a body, with its flights.
+    """Return the path of a body's hips, with its flights.
 
     Args:
         body: The body; its rest pose stands.
-        q: Joint values (T, nq). The path of the root is not used.
+        q: Joint values, (T, nq); the path of the root in them is ignored.
         fps: Frames per second.
         metre: Length units per metre of the person.
     """
@@ -137,7 +137,7 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
     soles, masses = soles / metre, masses / metre
     stands = _standing_heights(body, up) / metre
     stands = _leveled(stands, soles @ up)
-    heights = stands - soles @ up  # (T, K): height of the hips if sole point K is planted
+    heights = stands - soles @ up  # (T, K): height of the hips if sole point k is planted
     floor = heights.max(1)
     level = masses - np.outer(masses @ up, up)
     ways = (np.diff(level, axis=0)[:, None] - np.diff(soles - (soles @ up)[..., None] * up, axis=0)) * fps
@@ -161,7 +161,7 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
         hips = _heights(floor + masses @ up, flights, fps) - masses @ up
     ahead = np.concatenate([np.zeros((1, 3)), np.cumsum(velocity, axis=0) / fps])
     path = ahead - level + level[:1] + np.outer(hips, up)
-    for flight in flights:  # exclude the frames next to a flight, in which a foot is neither still nor in the air
+    for flight in flights:  # leave out frames next to a flight, in which a foot is neither still nor in the air
         flying[max(flight.first - 1, 0) : flight.end + 1] = True
     adrift = _adrift(ways, velocity, low, fps) & ~flying
     return Travel(metre * path, flights, adrift, _wander(ways, near, flights, fps), metre)
@@ -174,7 +174,7 @@ def middle_of_hips(body: Skeleton, q: Array) -> Array:
 
 
 def _relative(body: Skeleton, q: Array, up: Array) -> tuple[Array, Array]:
-    """Return sole points (T, K, 3) and centre of mass (T, 3), relative to the middle of the hips."""
+    """Return sole points (T, K, 3) and the centre of mass (T, 3), both relative to the middle of the hips."""
     rows = roles_of(body)
     frames = Motion(body, q, 1.0).frames()
     turns, places = frames[..., :9].reshape(*frames.shape[:2], 3, 3), frames[..., 9:]
@@ -187,9 +187,9 @@ def _relative(body: Skeleton, q: Array, up: Array) -> tuple[Array, Array]:
 
 
 def _points(body: Skeleton, up: Array) -> list[tuple[int, Array]]:
-    """Return points of both soles as (joint, offset): the joint of the toes and a heel, or else the ankle.
+    """Return points of both soles as (joint, offset): the toe joint and the heel, or only the ankle without toes.
 
-    Landmarks do not show how toes bend, so points beyond the joints of the toes are not used.
+    Points beyond the toe joints are not used, because landmarks do not show how toes bend.
     """
     rows = roles_of(body)
     rest = np.array(body.rest_pose().frames)
@@ -208,7 +208,7 @@ def _points(body: Skeleton, up: Array) -> list[tuple[int, Array]]:
 
 
 def _standing_heights(body: Skeleton, up: Array) -> Array:
-    """Return the heights (K,) of the points above the lowest sole, at rest."""
+    """Return the heights (K,) of the sole points above the lowest sole, at rest."""
     rest, rows = np.array(body.rest_pose().frames), roles_of(body)
     ankles = [rows.get(f"{side}_foot", rows[f"{side}_lower_leg"]) for side in SIDES]
     floor = min(float(sole_of(body, foot, up).lowest(rest, up)) for foot in feet_of(body, ankles))
@@ -234,9 +234,9 @@ def _velocities(ways: Array, weights: Array, flying: Bools, fps: float) -> Array
     """Return the horizontal velocities of the centre of mass from each frame to the next, (T - 1, 3).
 
     Args:
-        ways: Velocity of the centre of mass that results if a sole point is planted, (T - 1, K, 3).
-        weights: Likelihood of contact from the height of each point, (T - 1, K).
-        flying: Mask of the intervals in which no foot has contact, (T - 1,).
+        ways: Velocity of the centre of mass if sole point k is planted, (T - 1, K, 3).
+        weights: Likelihood of contact of each sole point, from its height, (T - 1, K).
+        flying: Mask of the intervals of flights, (T - 1,).
         fps: Frames per second.
     """
     if len(ways) < 2:
@@ -256,10 +256,10 @@ def _velocities(ways: Array, weights: Array, flying: Bools, fps: float) -> Array
 
 
 def _heights(floor: Array, flights: Sequence[Flight], fps: float) -> Array:
-    """Return the heights (T,) of the centre of mass.
+    """Return the heights (T,) of the centre of mass, smoothed in contact and falling freely in flights.
 
     Args:
-        floor: Heights with the lower foot on the floor, (T,).
+        floor: Heights of the centre of mass with the lower foot on the floor, (T,).
         flights: The flights, in which ``floor`` is ignored.
         fps: Frames per second.
     """
@@ -299,11 +299,11 @@ def _noise(values: Array) -> float:
 def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) -> float:
     """Return the possible error of the horizontal path from flights, metres.
 
-    The error of the displacement in a flight is about its duration times the standard deviation of the velocities
-    before and after it, as the sole points show them. The errors of the flights are independent.
+    The error of the displacement in a flight is about its duration times the standard deviation of the velocities that
+    the sole points show before and after it. The errors of flights are independent.
 
     Args:
-        ways: As in ``_velocities``.
+        ways: See ``_velocities``.
         weights: Likelihood that each sole point is on the floor, (T - 1, K).
         flights: The flights.
         fps: Frames per second.
@@ -323,7 +323,7 @@ def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) 
 
 
 def _adrift(ways: Array, velocity: Array, low: Array, fps: float) -> Bools:
-    """Return a mask of the intervals (T - 1,) in which all sole points near the floor slide."""
+    """Return a mask of the intervals (T - 1,) in which every sole point near the floor slides."""
     from scipy import ndimage
 
     blur: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
@@ -337,14 +337,14 @@ GRAVITY: Final = 9.81  # metres per second²
 LONGEST: Final = 0.8  # seconds: longest flight, as in a jump 0.8 m high
 SHORTEST: Final = 0.15  # seconds: shortest flight; the body rises less than 3 cm in it
 GROUNDED: Final = 0.08  # seconds: least contact between two flights, which a foot needs to push the body off
-SPEED: Final = 0.5  # metres per second: scale of the differences of speed at take-off and landing
-SLOWS: Final = 4.0  # metres per second²: scale of the deceleration beyond gravity in contact, which noise may cause
-PUSH: Final = 30.0  # metres per second²: largest upward acceleration of the body by the legs
-HARDER: Final = 10.0  # metres per second²: scale of the acceleration beyond ``PUSH``
-WORST: Final = 20.0  # largest cost of an acceleration beyond ``PUSH``
-UNLIKELY: Final = 2.0  # cost of a flight; larger than what a flight can gain by fitting noise
-BELOW: Final = 0.02  # metres: tolerated depth of a foot below the floor in flight
-FRAME: Final = 1.0 / 30.0  # seconds of contact per unit of cost
+SPEED: Final = 0.5  # metres per second: scale of the differences between parabola and legs at take-off and landing
+SLOWS: Final = 4.0  # metres per second²: scale of deceleration in contact beyond gravity, which noise may cause
+PUSH: Final = 30.0  # metres per second²: largest upward acceleration that the legs give the body
+HARDER: Final = 10.0  # metres per second²: scale of upward acceleration beyond ``PUSH``
+WORST: Final = 20.0  # largest cost of an acceleration that the floor cannot cause
+UNLIKELY: Final = 2.0  # cost of a flight, larger than what a flight can gain by fitting noise
+BELOW: Final = 0.02  # metres: in flight, a foot may be this far below the floor
+FRAME: Final = 1.0 / 30.0  # seconds of contact that costs refer to
 SPAN: Final = 0.033  # seconds over which speeds and accelerations are measured
 
 
@@ -354,7 +354,7 @@ class Flight(NamedTuple):
     Args:
         first: Last frame with contact before the flight.
         end: First frame with contact after the flight.
-        off: Largest difference of speeds at the ends of the flight between parabola and legs, metres per second.
+        off: Largest difference between the speeds of parabola and legs at the flight's ends, metres per second.
     """
 
     first: int
@@ -366,8 +366,8 @@ def find_flights(heights: Array, costs: Array, fps: float) -> list[Flight]:
     """Return the flights that minimize the total cost of contacts and parabolas, by dynamic programming.
 
     Args:
-        heights: Height of the centre of mass in each frame if the lower foot is on the floor, (T,), metres.
-        costs: Cost of contact from each frame to the next, (T - 1,): above 0 if no foot stands still.
+        heights: Height of the centre of mass with the lower foot on the floor, (T,), metres.
+        costs: Cost of contact from each frame to the next, (T - 1,); above 0 if no foot stands still.
         fps: Frames per second.
     """
     count, dt = len(heights), 1.0 / fps
@@ -376,10 +376,10 @@ def find_flights(heights: Array, costs: Array, fps: float) -> list[Flight]:
     before, after = _speeds(heights, fps)
     pushes = _push_costs(heights, fps) * dt / FRAME
     steps = costs * dt / FRAME
-    # heights plus g t² / 2: a parabola of flight becomes a straight line
+    # heights plus g t² / 2, which make a flight's parabola a straight line
     line = heights + 0.5 * GRAVITY * (np.arange(count) * dt) ** 2
-    # State k < held: k steps of contact since the landing; state held: at least ``held`` steps. Flights begin only in
-    # the last.
+    # state k < held: k steps of contact since the landing; state held: ``held`` steps or more. Flights begin only in
+    # state held.
     cost = np.full((held + 1, count), np.inf)
     cost[held, 0] = 0.0
     came = np.zeros((held + 1, count), np.intp)
@@ -387,7 +387,7 @@ def find_flights(heights: Array, costs: Array, fps: float) -> list[Flight]:
     for b in range(1, count):
         push = pushes[b - 1] + steps[b - 1]
         cost[1:, b] = cost[:-1, b - 1] + push
-        cost[1, b] -= pushes[b - 1]  # the frame of the landing has no such cost
+        cost[1, b] -= pushes[b - 1]  # the frame of the landing has no push cost
         came[1:, b] = np.arange(held)
         if cost[held, b - 1] + push < cost[held, b]:
             cost[held, b], came[held, b] = cost[held, b - 1] + push, held
@@ -424,7 +424,7 @@ def _speeds(heights: Array, fps: float) -> tuple[Array, Array]:
 
 
 def _push_costs(heights: Array, fps: float) -> Array:
-    """Return the cost (T,) of accelerations that the floor cannot cause: downward pulls, or too strong pushes."""
+    """Return the cost (T,) of accelerations that the floor cannot cause: downward pulls, and pushes too strong."""
     before, after = _speeds(heights, fps)
     acceleration = (after - before) * fps / max(1, round(SPAN * fps))
     acceleration[[0, -1]] = 0.0

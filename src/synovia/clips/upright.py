@@ -1,7 +1,7 @@
-"""Find which axis of landmarks points up, whether they are mirrored, and whether they have any depth.
+"""Find which axis of landmarks points up, whether the landmarks are mirrored, and whether they have any depth.
 
-As in other clips, the direction from feet to shoulders, and lines that stay horizontal, show which axis points up.
-Toes, nose and bent knees show the forward direction; with left and up, it distinguishes a body from its mirror image.
+The direction from feet to shoulders, and lines that stay horizontal, show which axis points up. Toes, nose and bent
+knees show the forward direction; left × up distinguishes a body from its mirror image.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from synovia.model.anatomy.up import SHOWN, Lines
 from synovia.model.geometry import AXES, Array, axis_vector
 
 MIRRORS: Final = ("x", "y", "z", "names", "none")
-# prior probability of each axis to point up, for landmarks from camera images
+# prior probability that an axis points up, for landmarks from camera images
 _FROM_CAMERA: Final = {"-y": 0.3, "y": 0.25}
 _FROM_SPACE: Final = {"y": 0.3, "z": 0.25, "-y": 0.0, "-z": 0.0}
-# least absolute mean cosine between expected and observed forward directions that shows whether points are mirrored
+# mirrored points are recognised if expected and observed forward directions have at least this mean cosine, in absolute
+# value
 SURE: Final = 0.3
-TINY: Final = 0.02  # fraction of the body's length: shorter vectors do not determine the forward direction
-_LINES: Final = ("shoulder", "hip")  # pairs of joints whose lines from right to left have about the same direction
+TINY: Final = 0.02  # fraction of the body's length: shorter vectors do not show the forward direction
+_LINES: Final = ("shoulder", "hip")  # pairs of joints; the lines from right to left have about the same direction
 _CHAINS: Final = (("shoulder", "elbow", "wrist"), ("hip", "knee", "ankle"))
-# median cosine between the lines of shoulders and hips; at smaller values, left and right of one pair are exchanged
+# median cosine between the lines of shoulders and hips: if smaller, left and right of one pair are exchanged
 _OPPOSITE: Final = -0.5
 # exchanged ends are closer if the bone is then shorter than this fraction of its length as named
 _NEARER: Final = 0.97
-_NEARLY_ALWAYS: Final = 0.95  # least share of frames in which exchanged ends are closer
-_RIGID: Final = 0.05  # largest relative standard deviation of a constant length over time
-# relative standard deviation of a bone's length over time; at larger values, its ends may be exchanged
+_NEARLY_ALWAYS: Final = 0.95  # exchanged ends are closer in more than this fraction of the frames
+_RIGID: Final = 0.05  # largest relative standard deviation over time of a length that counts as constant
+# relative standard deviation of a bone's length over time: if larger, its ends may be exchanged
 _UNSTEADY: Final = 0.1
-_STEADIER: Final = 0.4  # largest ratio of ``_UNSTEADY``'s deviation with exchanged ends to that with ends as named
-_SEEN: Final = 5  # least number of frames with both bones for the detection of exchanged ends
-FLAT: Final = 0.02  # fraction of the body's length: smallest depth of points that are not in a plane
+_STEADIER: Final = 0.4  # ends are exchanged if the exchange reduces this deviation to less than this fraction
+_SEEN: Final = 5  # least number of frames that show both bones, to detect exchanged ends
+FLAT: Final = 0.02  # fraction of the body's length: points with less depth lie in a plane
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +47,8 @@ class Upright:
 
     Args:
         marks: The landmarks with y up, right-handed.
-        turn: Matrix (3, 3) from the coordinates of the points to those of ``marks``.
-        notes: Sentences about the changes.
+        turn: Matrix (3, 3) from the original coordinates to those of ``marks``.
+        notes: Sentences about what was changed.
     """
 
     marks: Landmarks
@@ -56,7 +57,7 @@ class Upright:
 
 
 def to_y_up(up: str) -> Array:
-    """Return the rotation (3, 3) from the ``up`` axis of a file to y, about one of its axes."""
+    """Return the rotation (3, 3), about one coordinate axis, from the ``up`` axis of a file to y."""
     turns = {
         "y": ((1, 0, 0), (0, 1, 0), (0, 0, 1)), "-y": ((1, 0, 0), (0, -1, 0), (0, 0, -1)),
         "z": ((1, 0, 0), (0, 0, 1), (0, -1, 0)), "-z": ((1, 0, 0), (0, 0, -1), (0, 1, 0)),
@@ -116,11 +117,10 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
 
 
 def check_sides(marks: Landmarks) -> None:
-    """Raise an error for landmarks in which left and right of arms or legs are exchanged.
+    """Raise an error if left and right of arms or legs are exchanged.
 
-    Signs of an exchange: The lines of shoulders and hips have opposite directions. Bone lengths vary, but are constant
-    if ends of left and right bones are exchanged. Elbows or knees are nearly always closer to the other shoulder or
-    hip.
+    Signs of an exchange: the lines of shoulders and hips have opposite directions; bone lengths vary, but would be
+    constant with exchanged ends; elbows or knees are nearly always closer to the other shoulder or hip.
 
     Raises:
         InputError: If left and right are exchanged.
@@ -145,7 +145,7 @@ def check_sides(marks: Landmarks) -> None:
 
 
 def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
-    """Return whether left and right lower ends are exchanged: swapped, they give shorter and more constant bones."""
+    """Return whether left and right lower ends are exchanged: swapped, they give shorter, more constant bones."""
     ends = [[f"{side}_{part}" for side in SIDES] for part in (upper, lower)]
     if not {*ends[0], *ends[1]} <= marks.places.keys():
         return False
@@ -162,23 +162,23 @@ def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
 
 
 def _body_length(marks: Landmarks) -> float:
-    """Return the median distance from the lowest known joints of the legs to the shoulders."""
+    """Return the median distance from the lowest leg joints that are seen to the shoulders."""
     return marks.length(marks.places["neck"], _low(marks))
 
 
 def body_up(marks: Landmarks) -> Array:
-    """Return the vectors from the lowest known joints of the legs to the shoulders, (T, 3)."""
+    """Return vectors from the lowest leg joints that are seen to the shoulders, (T, 3)."""
     return marks.places["neck"] - _low(marks)
 
 
 def _low(marks: Landmarks) -> Array:
-    """Return the middle of the lowest known joints of the legs, (T, 3)."""
+    """Return the middle of the lowest leg joints that are seen, (T, 3)."""
     low: Array = np.mean([_lowest(marks, side) for side in SIDES], axis=0)
     return low
 
 
 def _lowest(marks: Landmarks, side: str) -> Array:
-    """Return the ankle of a side, (T, 3); in frames without both ankles, the knee, else the hip."""
+    """Return the ankle of a side, (T, 3); the knee in frames without both ankles, the hip without both knees."""
     out = np.full((len(marks.places["neck"]), 3), np.nan)
     for part in ("ankle", "knee", "hip"):
         hidden = np.isnan(out) & np.isfinite(marks.middle(f"left_{part}", f"right_{part}"))
@@ -187,7 +187,7 @@ def _lowest(marks: Landmarks, side: str) -> Array:
 
 
 def _check_depth(marks: Landmarks) -> None:
-    """Raise an error for points in a plane, such as those of an image.
+    """Raise an error if points lie in a plane, such as those of an image.
 
     Raises:
         InputError: If all points lie in a plane that is normal to an axis, or shoulders and legs are never seen
@@ -207,7 +207,7 @@ def _check_depth(marks: Landmarks) -> None:
 
 
 def _up_of(marks: Landmarks) -> str:
-    """Return the axis that points up, by the criteria of ``find_up`` for bodies.
+    """Return the axis that points up; the criteria are those of ``find_up`` for bodies.
 
     Raises:
         InputError: If the axis is uncertain, or the body lies.
@@ -235,7 +235,7 @@ def _up_of(marks: Landmarks) -> str:
 def forwardness(marks: Landmarks) -> float:
     """Return how well toes, face and knees agree that left × up is forward: 1 for a body, -1 for its mirror image.
 
-    The score is the weighted mean of the cosines of these three signs, averaged over time by length; 0 without signs.
+    It is the weighted mean of cosines between left × up and these three directions, over all frames; 0 if none is seen.
     """
     up, ahead, length = body_up(marks), _ahead(marks), _body_length(marks)
     total = weights = 0.0
@@ -270,7 +270,7 @@ def _ahead(marks: Landmarks) -> Array:
 
 
 def _toes_and_face(marks: Landmarks) -> Iterator[tuple[float, Array]]:
-    """Yield weights and directions (T, 3) of feet and face, all of which point forward."""
+    """Yield the weight and direction (T, 3) of each foot and the face; all point forward."""
     for side in SIDES:
         ankle, heel, toe = (marks.middle(f"{side}_{part}") for part in ("ankle", "heel", "toe"))
         yield 2.0, toe - np.where(np.isnan(heel), ankle, heel)
@@ -278,7 +278,7 @@ def _toes_and_face(marks: Landmarks) -> Iterator[tuple[float, Array]]:
 
 
 def _knees(marks: Landmarks) -> Iterator[tuple[float, Array]]:
-    """Yield weights and vectors (T, 3) from the middle of hip and ankle to the knee, which point forward."""
+    """Yield weight and vector (T, 3) from the middle of hip and ankle to the knee, for each leg; all point forward."""
     for side in SIDES:
         hip, knee, ankle = (marks.middle(f"{side}_{part}") for part in ("hip", "knee", "ankle"))
         yield 1.0, knee - 0.5 * (hip + ankle)

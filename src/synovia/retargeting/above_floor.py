@@ -1,4 +1,4 @@
-"""Soles above the floor: how far a body rises, and feet and toes that turn up where they are below it."""
+"""Soles above the floor: how far a body rises, and how feet and toes rotate up where they are below the floor."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from synovia.retargeting.feet import toe_row
 
 _BELOW: Final = 0.002  # leg lengths: accepted depth of a sole below the floor
 _EASE: Final = 0.06  # seconds before and after in which a foot begins and ends to turn or rise, twice
-_HIGHEST: Final = 0.3  # leg lengths: a body rises at most by this because soles are below the floor in many frames
-_USUALLY: Final = 0.9  # share of the frames in which no sole is below the floor after that
-_RISES: Final = 0.03  # leg lengths by which it rises at most because of few frames
-_MOSTLY: Final = 0.98  # share of the frames in which no sole is below the floor after that
-_FOOT: Final = 0.8  # radians by which a foot turns at most, towards level
-_TOES: Final = 1.2  # radians by which toes bend up at most
-_QUICK: Final = 0.2  # radians by which a foot or toes turn at any speed, as steps of a walk require
-_FASTEST: Final = 3.0  # radians per second by which they turn farther, as those of a body that gets up
+_HIGHEST: Final = 0.3  # leg lengths: largest rise of a body whose soles are below the floor in many frames
+_USUALLY: Final = 0.9  # the rise ``_HIGHEST`` at most lifts the soles above the floor in this fraction of the frames
+_RISES: Final = 0.03  # leg lengths: largest further rise for rarer frames
+_MOSTLY: Final = 0.98  # the further rise lifts the soles above the floor in this fraction of the frames
+_FOOT: Final = 0.8  # radians: largest rotation of a foot towards level
+_TOES: Final = 1.2  # radians: largest rotation by which toes bend up
+_QUICK: Final = 0.2  # radians: rotations up to this angle may have any speed, as steps of a walk require
+_FASTEST: Final = 3.0  # radians per second: speed of larger rotations, as of feet of a body that gets up
 _NONE: Final = 1e-6  # radians; smaller angles of a live foot count as zero
-_ACROSS: Final = 0.7  # cosine between the line across a body and the axis of a hinge that raises toes or heel
+_ACROSS: Final = 0.7  # cosine: a hinge raises toes or heel if its axis is this close to the line across the body
 
 
 def rise_of(target: Body, roles: Collection[str], frames: Array) -> float:
-    """Return how far a body has to rise so that its soles are hardly ever below the floor, length units.
+    """Return the height, length units, by which a body must rise so that its soles are rarely below the floor.
 
     Args:
         target: The body.
-        roles: Its feet, by role.
+        roles: Roles of the feet.
         frames: World frames of the body, (T, m, 12).
     """
     lowest = [sole.lowest(frames, target.basis[:, 1]) for role, sole in target.soles.items() if role in roles]
@@ -49,14 +49,14 @@ def rise_of(target: Body, roles: Collection[str], frames: Array) -> float:
 
 
 def soles_raised(target: Body, roles: Collection[str], q: Array, fps: float) -> tuple[Array, Array]:
-    """Turn the feet of a body at the ankles, and bend its toes up, where they are below the floor.
+    """Rotate the feet of a body at the ankles, and bend its toes up, in frames in which they are below the floor.
 
-    Feet only turn towards level.
+    Feet rotate only towards level.
 
     Args:
         target: The body.
-        roles: Its feet, by role.
-        q: Joint values, (T, nq); they are returned if no foot turns.
+        roles: Roles of the feet.
+        q: Joint values, (T, nq); returned unchanged if no foot rotates.
         fps: Frames per second.
 
     Returns:
@@ -66,21 +66,22 @@ def soles_raised(target: Body, roles: Collection[str], q: Array, fps: float) -> 
 
 
 class LiveSoles:
-    """Feet of a live body that turn, and toes that bend up, where they are below the floor, tick by tick.
+    """Rotates the feet of a live body, and bends its toes up, tick by tick, while they are below the floor.
 
-    They turn as ``soles_raised`` has it, but as soon as they are below the floor, and return within some ticks.
+    The angles are those of ``soles_raised``, but a rotation begins only when a sole is below the floor, and fades out
+    over some ticks.
 
     Args:
         target: The body.
-        roles: Its feet, by role.
+        roles: Roles of the feet.
         rate: Ticks per second.
 
     Attributes:
-        moves_ankles: Whether turning a foot moves its ankle; it then turns before it is placed.
+        moves_ankles: Whether rotating a foot moves its ankle; the foot then rotates before it is placed.
     """
 
     def __init__(self, target: Body, roles: Collection[str], rate: float) -> None:
-        """Find the joints that turn."""
+        """Find the joints that rotate feet and toes."""
         self._target, self._levers = target, _levers(target, roles)
         every = [one for part in self._levers for one in part]
         needs = np.zeros((len(every), 4))
@@ -90,12 +91,12 @@ class LiveSoles:
         self.reset()
 
     def reset(self) -> None:
-        """Start with feet that do not turn."""
+        """Start with no rotation of the feet."""
         self._angles: dict[_Lever, Array] = {}
-        self._quick = np.inf  # a foot may turn by any angle in the first tick
+        self._quick = np.inf  # in the first tick, a foot may rotate by any angle
 
     def raised(self, q: Array, frames: Array) -> tuple[Array, Array]:
-        """Return joint values (nq,) and world frames (m, 12) with feet and toes turned up where they are too low."""
+        """Return joint values (nq,) and world frames (m, 12) in which feet and toes that are too low are rotated up."""
         if not self._angles:
             for lever, out in self._each:
                 lever.write_needs(frames[None], out)
@@ -107,7 +108,7 @@ class LiveSoles:
         return out[0], turned[0]
 
     def _next(self, lever: _Lever, needs: Array, rooms: Array) -> Array | None:
-        """Return the angle (1,) of a lever in this tick; None for 0."""
+        """Return the angle of a lever in this tick, (1,); None for 0."""
         before = self._angles.get(lever)
         if before is None:
             if not needs.any():
@@ -123,7 +124,7 @@ class LiveSoles:
 
 
 def _levers(target: Body, roles: Collection[str]) -> tuple[list[_Lever], list[_Lever]]:
-    """Return the joints that turn the feet of a body, and those that bend its toes up."""
+    """Return the joints that rotate the feet of a body, and the joints that bend its toes up."""
     heels: list[_Lever] = []
     toes: list[_Lever] = []
     for side in SIDES:
@@ -145,7 +146,7 @@ def _turned(
     frames: Array,
     chosen: Callable[[_Lever, Array, Array], Array | None],
 ) -> tuple[Array, Array]:
-    """Return joint values (T, nq) and world frames with levers turned by the angles (T,) that ``chosen`` returns."""
+    """Return joint values (T, nq) and world frames; ``chosen`` returns the angles (T,) that rotate each lever."""
     for part in levers:
         before, out = q, q
         for lever in part:
@@ -159,7 +160,7 @@ def _turned(
 
 
 def _smoothed(lever: _Lever, needs: Array, rooms: Array, fps: float) -> Array | None:
-    """Return the angles (T,) of a lever in a clip, which begin before they are needed and end after it; None for 0."""
+    """Return the angles (T,) of a lever in a clip, which begin before they are needed and end later; None for 0."""
     del lever
     if not needs.any():
         return None
@@ -174,25 +175,25 @@ def _smoothed(lever: _Lever, needs: Array, rooms: Array, fps: float) -> Array | 
 
 
 def _below(target: Body, top: int) -> list[int]:
-    """Return a row and those below it."""
+    """Return the rows of a joint and of all joints below it."""
     parents = target.skeleton.parents
     return [row for row in range(top, len(parents)) if top in ancestors(parents, row)]
 
 
 class _Lever:
-    """A joint that raises points of a sole.
+    """A joint that raises points of a sole when it rotates.
 
     Args:
         target: The body.
-        role: The foot.
+        role: Role of the foot.
         row: Row of the joint.
-        points: Mask of the points of the sole that it raises.
-        most: Largest angle by which it turns, radians.
+        points: Mask of the points of the sole that the joint raises.
+        most: Largest angle of the rotation, radians.
 
     Attributes:
-        role: As given.
-        row: As given.
-        write_needs: Writes the angles of ``needs`` for world frames to an array, (T, 4).
+        role: The argument of this name.
+        row: The argument of this name.
+        write_needs: A function that writes the angles of ``needs`` for world frames to an array, (T, 4).
     """
 
     def __init__(self, target: Body, role: str, row: int, points: Bools, most: float) -> None:
@@ -204,7 +205,7 @@ class _Lever:
         self.write_needs = raising_angles(row, rows, sole.points[points], numbers)
 
     def turned(self, frames: Array, q: Array, angle: Array) -> Array:
-        """Return joint values (T, nq) with the joint turned by angles (T,), for world frames (T, m, 12)."""
+        """Return joint values (T, nq) with the joint rotated by angles (T,); ``frames`` are world frames (T, m, 12)."""
         skeleton, row, local = self._target.skeleton, self.row, self._axis
         joint, at = skeleton.joints[row], skeleton.q_slice(row)
         out = q.copy()
@@ -220,21 +221,21 @@ class _Lever:
         return out
 
     def needs(self, frames: Array) -> tuple[Array, Array]:
-        """Return the angles by which the joint has to raise toes and heel, and those by which it can, (2, T) each."""
+        """Return the angles by which the joint must raise toes and heel, and the largest possible ones, (2, T) each."""
         out = np.empty((len(frames), 4))
         self.write_needs(frames, out)
         return out[:, :2].T, out[:, 2:].T
 
 
 def _axis(target: Body, row: int) -> Array:
-    """Return the axis about which a joint raises what is ahead of it, (3,) in its frame: of a hinge, its own."""
+    """Return the axis in a joint's frame, (3,), about which the joint raises what is ahead; a hinge has its own."""
     right = -(target.rest[row, :9].reshape(3, 3).T @ target.basis[:, 0])
     joint = target.skeleton.joints[row]
     return right if joint.kind is Kind.BALL else np.copysign(1.0, joint.axis @ right) * joint.axis
 
 
 def _turning(target: Body, row: int, first: int | None = None) -> int | None:
-    """Return the row of the joint, of those from ``first`` to a row, that raises what is ahead; None without one."""
+    """Return the row of the joint between ``first`` and ``row`` that raises what is ahead of it; None without one."""
     skeleton, right = target.skeleton, -target.basis[:, 0]
     if skeleton.joints[row].kind is Kind.BALL and skeleton.parents[row] >= 0:
         return row
@@ -247,14 +248,14 @@ def _turning(target: Body, row: int, first: int | None = None) -> int | None:
 
 
 def _slower(values: Array, step: float) -> Array:
-    """Return the largest values (T,) up to the given ones that change by at most a step from frame to frame."""
+    """Return the largest values (T,) that do not exceed given ones and change by at most ``step`` per frame."""
     ramp = step * np.arange(len(values))
     rising = np.minimum.accumulate(values - ramp) + ramp
     return np.asarray(np.minimum.accumulate((rising + ramp)[::-1])[::-1] - ramp, np.float64)
 
 
 def _spread(values: Array, fps: float) -> Array:
-    """Return values (T,) of at least 0 that begin and end earlier and later, and are no smaller anywhere."""
+    """Return values (T,) that are nowhere smaller than given ones (at least 0), and begin earlier and end later."""
     half = max(1, round(_EASE * fps))
     window = np.hanning(2 * half + 3)[1:-1]
     largest = sliding_window_view(np.pad(values, 2 * half, mode="edge"), 2 * half + 1).max(-1)
@@ -262,5 +263,5 @@ def _spread(values: Array, fps: float) -> Array:
 
 
 def _inside(values: Array) -> Array:
-    """Return values (T,) whose first and last are as those next to them: clips often begin with a T-pose."""
+    """Return values (T,) whose first and last equal their neighbours, because clips often begin with a T-pose."""
     return np.pad(values[1:-1], 1, mode="edge") if len(values) > 2 else values

@@ -13,11 +13,11 @@ from synovia.model.geometry import Array, unit
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import bone, hip_middle, middle, smallest_rotation
 
-_LEVEL: Final = 0.3  # sine of the angle from vertical below which a foot has no heading
+_LEVEL: Final = 0.3  # sine of the angle from vertical: a steeper foot has no heading
 TRUNK: Final = ("hips", "spine", "chest", "upper_chest", *(f"{side}_shoulder" for side in SIDES))
-_TOPS: Final = (tuple(f"{side}_upper_arm" for side in SIDES), ("neck",), ("head",))  # where the trunk ends
+_TOPS: Final = (tuple(f"{side}_upper_arm" for side in SIDES), ("neck",), ("head",))  # roles at which the trunk ends
 _SHORT: Final = 0.01  # fraction of the skeleton's size; a shorter trunk or neck has no direction
-# Each part with the part whose alignment it inherits
+# each limb part, with the part whose alignment it inherits
 _LIMBS: Final = (
     ("upper_leg", None), ("lower_leg", "upper_leg"), ("upper_arm", None), ("lower_arm", "upper_arm"),
 )  # fmt: skip
@@ -25,16 +25,16 @@ _LIMBS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A part that both bodies have.
+    """A part that both bodies have, and how it follows.
 
     Args:
-        role: Its role.
-        source: Row in the source.
-        target: Row in the target.
-        turn: Rotation, in the axes of the body, from the rest pose of the target to that of the source.
-        earlier: Row of an earlier joint of the source; the part takes a share of the rotation from there. -1 for all of
-            it.
-        share: This share, from 0 to 1.
+        role: Role of the part.
+        source: Row of its joint in the source.
+        target: Row of its joint in the target.
+        turn: Rotation from the target's rest pose to the source's, in the axes of the body, (3, 3).
+        earlier: Row of an earlier joint of the source; the part takes a share of the rotation from that joint on. -1 to
+            take all of it.
+        share: The share of the rotation, from 0 to 1.
         twist: Axis of a pure twist in the frame of ``source``, (3,); None to take the whole rotation.
     """
 
@@ -53,13 +53,13 @@ class Part:
 
 
 def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
-    """Return the parts that both bodies have, with the rotations between their rest poses.
+    """Return the parts that both bodies have, with the rotations that align their rest poses.
 
-    A limb takes the alignment of the bone above it, then the smallest rotation that aligns its own bone with that of
-    the source. So a bent forearm is straightened at the elbow before the whole arm is raised, and does not twist. Bones
-    are aligned however small their difference is: a threshold would correct one side of a body and not the other. All
-    parts of the trunk take the smallest rotation that aligns the lines of both trunks; without it, a body that leans in
-    its rest pose would lean less or more in every frame. The neck points like that of the source; the head is not
+    A limb inherits the alignment of the bone above it, and adds the smallest rotation that aligns its own bone with the
+    source's. So a bent forearm is straightened at the elbow before the whole arm is raised, and does not twist. Bones
+    are aligned even if their difference is small: a threshold could correct one side of a body and not the other. All
+    parts of the trunk take the smallest rotation that aligns the lines of both trunks. Without it, a body that leans in
+    its rest pose would lean less or more in every frame. The neck points like the source's neck; the head is not
     aligned.
     """
     lean = _lean(source, target)
@@ -94,11 +94,11 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
 
 
 def _lean(source: Body, target: Body) -> Array:
-    """Return the smallest rotation from the line of the target's trunk at rest to that of the source's.
+    """Return the smallest rotation from the direction of the target's trunk at rest to that of the source's trunk.
 
-    Files place the joints of hips, neck and shoulders differently. So the line is the mean of two: from the midpoint of
-    the hip joints to that of the shoulders, and from the joint of the hips to the neck. The rotation is the identity
-    for bodies without legs.
+    Files place the joints of hips, neck and shoulders differently. So the direction is a mean of two lines: from the
+    midpoint of the hip joints to the midpoint of the shoulders, and from the joint of the hips to the neck. The
+    rotation is the identity for bodies without legs.
     """
     bodies = target, source
     if any(role not in body.roles for body in bodies for role in ("hips", *(f"{side}_upper_leg" for side in SIDES))):
@@ -118,19 +118,19 @@ def _lean(source: Body, target: Body) -> Array:
 
 
 def _neck(body: Body) -> Array | None:
-    """Return the direction from neck to head at rest, in the body's axes; None if they are at one place."""
+    """Return the direction from neck to head at rest, in the body's axes, (3,); None if the two coincide."""
     way = body.rest_position("head") - body.rest_position("neck")
     return unit(way) @ body.basis if np.linalg.norm(way) > _SHORT * body.skeleton.size else None
 
 
 def _direction(body: Body, role: str) -> Array | None:
-    """Return the direction of a bone at rest, in the body's axes; None if it has no length."""
+    """Return the direction of a bone at rest, in the body's axes, (3,); None if the bone has no length."""
     way = bone(body, role, body.rest)
     return None if way is None else way @ body.basis
 
 
 def _heading(body: Body, foot: str) -> Array | None:
-    """Return the horizontal direction of a foot: soles are level at rest, but the heights of ankles differ."""
+    """Return the horizontal direction of a foot, (3,), as soles are level at rest but heights of ankles differ."""
     way = _direction(body, foot)
     if way is None or np.hypot(way[0], way[2]) < _LEVEL:
         return None

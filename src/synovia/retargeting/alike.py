@@ -1,7 +1,7 @@
-"""Bodies that are built alike: the same tree, with bones in the same directions at rest.
+"""Bodies that are built alike: trees with the same joints, and bones in the same directions at rest.
 
-The rest poses of their files mean the same. So one body uses the rest pose that was found for the other, although
-names, size, bone axes and some lengths may differ.
+If two bodies are built alike, their rest poses show the same posture. So a rest pose that was found for one body is
+used for the other, although names, size, bone axes and some lengths may differ.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from synovia.retargeting.body import Body
 from synovia.retargeting.bones import smallest_rotation
 from synovia.retargeting.rest_pose import RestPose
 
-_APART: Final = 1e-3  # smallest component of the difference of unit vectors in different directions
-_POINT: Final = 1e-6  # fraction of the longest bone, or of the skeleton's size; a shorter bone has no direction
-_LENGTHS: Final = 1e-6  # leg lengths; largest difference of equal lengths
-_ROUNDED: Final = 1e-12  # largest difference of equal axes
-_FEW: Final = 4  # least number of bones of two such bodies
-_ALONG: Final = 0.999  # cosine between directions along the same axis
+_APART: Final = 1e-3  # directions differ if a component of the difference of their unit vectors is at least this
+_POINT: Final = 1e-6  # fraction of the longest bone, or of the skeleton's size: a shorter bone has no direction
+_LENGTHS: Final = 1e-6  # leg lengths: lengths that differ by at most this are equal
+_ROUNDED: Final = 1e-12  # axes that differ by at most this are equal
+_FEW: Final = 4  # least number of bones to compare bodies
+_ALONG: Final = 0.999  # cosine: directions with a larger one lie along the same axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +32,10 @@ class Alike:
     """Two bodies that are built alike.
 
     Args:
-        source: The first body, at rest as in its file.
-        target: The second body, at rest as in its file.
-        turn: Rotation from the world of the source to that of the target that aligns both rest poses.
-        rows: Row of the source for each of the target, from the hips on.
+        source: The first body, with the rest pose of its file.
+        target: The second body, with the rest pose of its file.
+        turn: Rotation from the source's world to the target's that aligns both rest poses, (3, 3).
+        rows: Row of the source for each row of the target, from the hips on.
     """
 
     source: Body
@@ -45,7 +45,7 @@ class Alike:
 
     @classmethod
     def of(cls, source: Body, target: Body) -> Alike | None:
-        """Return two bodies, at rest as in their files; None if they are not built alike."""
+        """Return a pair of bodies with the rest poses of their files; None if they are not built alike."""
         if "hips" not in source.roles or "hips" not in target.roles:
             return None
         turn = _turn(source, target)
@@ -56,15 +56,15 @@ class Alike:
         return cls(source, target, turn, rows) if same else None
 
     def standing(self, source: Body, name: str, level: Array) -> tuple[Body, RestPose]:
-        """Return the target with the rest pose of the source, and that pose.
+        """Return the target with the source's rest pose, and this pose.
 
-        The tilt of a source that is not upright is removed. If the file of the target states another axis than that of
-        the source, the target stands along the stated axis.
+        If the source leans, its tilt is removed. If the target's file states another upward axis than the source, the
+        target stands along that axis.
 
         Args:
-            source: The source with its rest pose.
+            source: The source with the rest pose that was found for it.
             name: The name of the pose.
-            level: The up axis in the world of the source without its tilt, (3,).
+            level: The upward axis in the source's world without the tilt, (3,).
         """
         body, turn, parents = self.target, self.turn, self.target.skeleton.parents
         ups = [one.skeleton.up for one in (self.source, body)]
@@ -97,7 +97,7 @@ class Alike:
         return Body(body.skeleton, body.roles, frames, axes[:, 1], axes), RestPose(name, frames, 1.0, {})
 
     def has_same_legs(self) -> bool:
-        """Return whether hips and legs have the same lengths, apart from the size of the bodies."""
+        """Return whether hips and legs have equal lengths relative to the sizes of the bodies."""
         ratio, parents = self.target.leg / self.source.leg, self.target.skeleton.parents
         legs = {self.target.roles[f"{side}_upper_leg"] for side in SIDES}
         for row in range(len(parents)):
@@ -115,14 +115,14 @@ class Alike:
 
 
 def same_parts(source: Skeleton, target: Skeleton) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the parts of two skeletons, row by role.
+    """Return the roles of two skeletons, as rows by role.
 
-    Where both are the same tree of joints with bones in the same directions at rest, the skeleton with more known parts
-    defines those of the other, unless the file of the other declares them.
+    If both have the same tree of joints with bones in the same directions at rest, the skeleton with more known roles
+    defines the roles of the other, unless the other's file declares roles.
 
     Args:
         source: The first skeleton.
-        target: The second skeleton, which may have one more joint above its root.
+        target: The second skeleton; it may have one more joint, above its root.
     """
     found = dict(source.role_rows), dict(target.role_rows)
     added = len(target) - len(source)
@@ -143,7 +143,7 @@ def same_parts(source: Skeleton, target: Skeleton) -> tuple[dict[str, int], dict
 
 
 def _turn(source: Body, target: Body) -> Array | None:
-    """Return the rotation that maps the bones of one body onto those of the other; None if no rotation does."""
+    """Return the rotation that maps one body's bones onto the other's; None if no rotation does."""
     common = sorted((role for role in source.roles if role in target.roles), key=target.roles.__getitem__)
     lines: list[Array] = []
     for body in (source, target):
@@ -157,9 +157,9 @@ def _turn(source: Body, target: Body) -> Array | None:
 
 
 def _turn_of(before: Array, after: Array) -> Array | None:
-    """Return the rotation from bones (n, 3) to others in the same directions; None if there is none, or no single one.
+    """Return the rotation between bones (n, 3) and others in the same directions; None if none or several fit.
 
-    Bones of zero length have no direction, but must be the same in both.
+    Bones of zero length have no direction, but must be the same ones in both arrays.
     """
     sizes = [np.linalg.norm(lines, axis=1) for lines in (before, after)]
     bones = [size > _POINT * size.max(initial=0.0) for size in sizes]
@@ -172,7 +172,7 @@ def _turn_of(before: Array, after: Array) -> Array | None:
 
 
 def _matched(source: Body, target: Body, turn: Array) -> dict[int, int]:
-    """Return the source row of each target row from the hips on, as far as bones have the same direction.
+    """Return, for each target row from the hips on, the source row whose bone has the same direction, if there is one.
 
     Args:
         source: The first body.
@@ -205,7 +205,7 @@ def _matched(source: Body, target: Body, turn: Array) -> dict[int, int]:
 
 
 def _counts(skeleton: Skeleton) -> list[int]:
-    """Return the number of joints from each one on, (n,)."""
+    """Return the number of joints in the subtree of each joint, (n,)."""
     out = [1] * len(skeleton)
     for row in reversed(range(len(skeleton))):
         if skeleton.parents[row] >= 0:

@@ -15,21 +15,21 @@ from synovia.model.motion import Motion
 from synovia.retargeting.body import Body
 from synovia.retargeting.rest_pose import find_stance
 
-_TURNED: Final = 1e-9  # smallest change of a rotation matrix that is not rounding
+_TURNED: Final = 1e-9  # smallest change of a rotation matrix that is more than rounding
 
 
 def stand_at_rest(motion: Motion) -> Motion:
-    """Return a clip on a skeleton that stands at rest, with every joint at the same position in every frame.
+    """Return a clip on a skeleton that stands at rest; every joint keeps its position in every frame.
 
-    The bones of some BVH files lie along one axis at rest, so that only the clip shows how the body stands. The new
-    rest pose is the one that ``retarget`` finds: a pose of the file, or the T-pose computed from the clip. Joint values
-    are relative to the new rest pose; limits of balls, which were relative to the old one, are left out.
+    In some BVH files, all bones lie along one axis at rest, so that only the clip shows how the body stands. The new
+    rest pose is the one that ``retarget`` finds: a pose of the file, or a T-pose computed from the clip. Joint values
+    become relative to the new rest pose. Limits of ball joints are left out, because they refer to the old one.
 
     Args:
         motion: The clip of a body with legs.
 
     Raises:
-        InputError: If the body has no legs, or its rest pose cannot be changed because joints turn about one axis.
+        InputError: If the body has no legs, or its rest pose cannot be changed because it has joints with one axis.
 
     Example:
         >>> import synovia as sy

@@ -1,4 +1,4 @@
-"""A body for retargeting: its parts, its own axes, its proportions, and the joints that rotate each part."""
+"""A body for retargeting: its parts by role, its axes and proportions, and the joints that rotate each part."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from synovia.model.anatomy.up import Lines
 from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.tree import ancestors
 
-# The part at the other end of each part
+# for each limb part, the part at the end of its bone
 NEXT: Final[Mapping[str, str]] = {
     "upper_leg": "lower_leg", "lower_leg": "foot", "foot": "toes", "upper_arm": "lower_arm", "lower_arm": "hand",
 }  # fmt: skip
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
 NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # required parts
-_APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for side in SIDES))  # one joint for each
+_APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for side in SIDES))  # have different joints
 ARMS = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_arm", "lower_arm"))
 _MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
 PART_MAP = f"{_MAP}; a map of some parts is enough, such as {ARMS[0]} and {ARMS[1]} for a single arm"
-_NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size; shorter legs count as zero
-_POINT: Final = 0.01  # fraction of the skeleton's size; a shorter bone has no end
-_NEAR_FIRST = 1e-6  # weight of the position of the first hinge, relative to the axes of all hinges
+_NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size: shorter legs have length zero
+_POINT: Final = 0.01  # fraction of the skeleton's size: a bone must be longer to have an end
+_NEAR_FIRST = 1e-6  # weight of the position of the first hinge; the axes of all hinges have weight 1
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A skeleton with the parts of its body.
+    """A skeleton with the parts of its body, found by role.
 
     Args:
         skeleton: The skeleton.
-        roles: Row of each part, by role.
-        standing: World frames (n, 12) of the rest pose; None for the rest pose of the file.
-        vertical: Direction that points up, (3,); None for the axis of the file, else that of the rest pose.
-        axes: Rotation from the body's axes to the world, see ``basis``; None to find it from the rest pose.
+        roles: Row of the joint of each part, by role.
+        standing: World frames of the rest pose, (n, 12); None for the rest pose of the file.
+        vertical: Upward direction, (3,); None for the axis of the file, or else that of the rest pose.
+        axes: Rotation from the body's axes to the world, (3, 3), see ``basis``; None to find it from the rest pose.
 
     Raises:
         InputError: If two parts have the same joint.
@@ -70,9 +70,9 @@ class Body:
 
     @classmethod
     def of(cls, skeleton: Skeleton, roles: dict[str, int] | None = None) -> Body:
-        """Return the body of a skeleton; its parts are given, or found by role, name and shape.
+        """Return the body of a skeleton, with given parts, or with parts found by role, name and shape.
 
-        The last bodies are cached, with all data derived from them.
+        Recent bodies are cached, with all data derived from them.
 
         Raises:
             InputError: If there are several people.
@@ -81,19 +81,19 @@ class Body:
 
     @property
     def missing(self) -> list[str]:
-        """The parts that a body lacks to walk: hips, and upper and lower parts of both legs."""
+        """The roles that a body needs to walk and lacks, of hips, thighs and shins."""
         return [role for role in NEEDED if role not in self.roles]
 
     @property
     def whole(self) -> bool:
-        """Whether it has hips and two legs."""
+        """Whether the body has hips and two legs."""
         return not self.missing
 
     def required(self) -> Body:
-        """Return this body.
+        """Return this body if it has hips and two legs.
 
         Raises:
-            InputError: If it has no hips, or not two legs.
+            InputError: If hips or a leg are missing.
         """
         if self.missing:
             raise InputError(
@@ -104,10 +104,10 @@ class Body:
         return self
 
     def recognised(self) -> Body:
-        """Return this body.
+        """Return this body if at least one of its parts is known.
 
         Raises:
-            InputError: If no part of it is known.
+            InputError: If no part is known.
         """
         if not self.roles:
             what = f"no part of {self.skeleton.name} is recognised by name or shape"
@@ -120,23 +120,23 @@ class Body:
         return np.array(self.skeleton.rest_pose().frames) if self.standing is None else self.standing
 
     def rest_position(self, role: str) -> Array:
-        """Return the rest position of a part, (3,): the centre of its joint."""
+        """Return the rest position of a part, (3,): the centre of the joint that rotates it."""
         return self.position(role, self.rest)
 
     def position(self, role: str, frames: Array) -> Array:
-        """Return the centre of the joint of a part, (..., 3), for world frames (..., n, 12)."""
+        """Return the centre of the joint that rotates a part, (..., 3), for world frames (..., n, 12)."""
         row, local = self.roles[role], self.centres[role]
         return frames[..., row, 9:] if local is None else point_at(frames, row, local)
 
     @cached_property
     def part_of(self) -> dict[int, str]:
-        """The part of each row that has one; the first if there are several."""
+        """The role of each row that has one; the first if it has several."""
         return {row: role for role, row in reversed(self.roles.items())}
 
     def end_rows(self, role: str) -> tuple[int, ...]:
-        """Return the rows at the end of a part's bone; empty if nothing is there.
+        """Return the rows at the end of a part's bone; empty if the bone has no end.
 
-        This is the next part of the limb. A limb without that part ends at the nearest points below: fingers, or a tip.
+        The end is the next part of the limb. If that is missing, it is the nearest points below: fingers, or a tip.
         """
         side, _, part = role.partition("_")
         after = f"{side}_{NEXT.get(part, '')}"
@@ -152,23 +152,23 @@ class Body:
         return ()
 
     def end(self, role: str, frames: Array) -> Array | None:
-        """Return the end of a part's bone, (..., 3), for world frames (..., n, 12); None if nothing is there."""
+        """Return the end of a part's bone, (..., 3), for world frames (..., n, 12); None if the bone has no end."""
         rows = self.end_rows(role)
         if len(rows) == 1 and rows[0] in self.part_of:
             return self.position(self.part_of[rows[0]], frames)
         return frames[..., list(rows), 9:].mean(-2) if rows else None
 
     def ankle_position(self, side: str, frames: Array) -> Array:
-        """Return the ankle, (..., 3), for world frames (..., n, 12): the end of the shin; the knee if it has no end."""
+        """Return the ankle, (..., 3), for world frames (..., n, 12): the end of the shin, or the knee without one."""
         end = self.end(f"{side}_lower_leg", frames)
         return self.position(f"{side}_lower_leg", frames) if end is None else end
 
     @cached_property
     def centres(self) -> dict[str, Array | None]:
-        """The centre of the joint of each part, (3,), in the frame of the part; None for its origin.
+        """The centre of the joint that rotates each part, (3,), in the part's frame; None for the origin of the frame.
 
-        For a group of hinges, as in robots, it is the point nearest to all axes at rest (by least squares); where this
-        leaves a choice, it is nearest to the first hinge.
+        Robots have groups of hinges in place of a ball joint. Their centre is the point nearest to all axes at rest, by
+        least squares. If several points are equally near, it is the one nearest to the first hinge.
         """
         out: dict[str, Array | None] = {}
         for role, row in self.roles.items():
@@ -199,7 +199,7 @@ class Body:
         return group if self.skeleton.joints[row].kind is Kind.HINGE else row
 
     def joint_row(self, role: str) -> int:
-        """Return the first joint of a part at its own position: ``first_row``, but no hinge that moves it."""
+        """Return the first joint at the part's own position: ``first_row`` without hinges that move the position."""
         row, first = self.roles[role], self.first_row(role)
         if first == row:
             return row
@@ -209,7 +209,7 @@ class Body:
         return group[of_joint(self.rest[group], axes, self.skeleton.size)]
 
     def can_turn(self, role: str) -> bool:
-        """Return whether a joint rotates this part relative to the part above it; the hips always can rotate."""
+        """Return whether a joint rotates a part relative to the part above it; True for the hips."""
         others = set(self.roles.values()) - {self.roles[role]}
         for row in ancestors(self.skeleton.parents, self.roles[role]):
             if row in others:
@@ -243,12 +243,12 @@ class Body:
 
     @cached_property
     def leg(self) -> float:
-        """Mean length of the legs from hip to ankle (to the knee if nothing is below it), length units.
+        """Mean length of the legs, from hip to ankle (to the knee for legs without shins), length units.
 
-        For a body without legs, the mean length of its arms; without arms, its size.
+        For bodies without two legs: the mean length of the arms, or else the size of the skeleton.
 
         Raises:
-            InputError: If it is 0.
+            InputError: If the length is 0.
         """
         return above_zero(self._leg if self.whole else self._arm or self.skeleton.size, self.skeleton)
 
@@ -276,14 +276,14 @@ class Body:
 
     @cached_property
     def soles(self) -> dict[str, Sole]:
-        """The sole of each foot, by the role of its ankle."""
+        """The sole of each foot, by role of the foot."""
         feet = {leg[2]: self.roles[leg[2]] for leg in LEGS if leg[2] in self.roles}
         found = feet_of(self.skeleton, list(feet.values())) if feet else []
         up = self.basis[:, 1]
         return {role: sole_of(self.skeleton, foot, up, self.standing) for role, foot in zip(feet, found, strict=True)}
 
     def lowest(self, frames: Array) -> float:
-        """Return the height of the lowest sole for world frames (n, 12); without feet, of the lower ankle."""
+        """Return the height of the lowest sole, for world frames (n, 12); without feet, that of the lower ankle."""
         up = self.basis[:, 1]
         soles = [float(sole.lowest(frames, up)) for sole in self.soles.values()]
         return min(soles or [float(self.ankle_position(side, frames) @ up) for side in SIDES])
@@ -299,27 +299,27 @@ class Body:
         return next(free, None)
 
     def raised(self, q: Array, rise: Array) -> Array:
-        """Return joint values (T, nq) with the joint that carries the hips raised by lengths (T,)."""
+        """Return joint values (T, nq) in which the joint that carries the hips is raised by lengths (T,)."""
         return q if self.carrier is None else raised(self.skeleton, q, self.carrier, rise, self.basis[:, 1])
 
 
 def point_at(frames: Array, row: int, offset: Array) -> Array:
-    """Return a point (..., 3) from its place in the frame of a row, for world frames (..., n, 12)."""
+    """Return the world position (..., 3) of a point in a joint's frame, for world frames (..., n, 12)."""
     return frames[..., row, 9:] + frames[..., row, :9].reshape(*frames.shape[:-2], 3, 3) @ offset
 
 
 def usual_forward(skeleton: Skeleton, up: Array) -> Array:
-    """Return the horizontal direction that a body faces: that of the file, +z if y is up, -y if z is up, else +z."""
+    """Return the horizontal direction a body faces, (3,): the file's, or +z if y is up, -y if z is up, else +z."""
     ways = [axis_vector(skeleton.forward)] if skeleton.forward else []
     flat = (way - (way @ up) * up for way in (*ways, axis_vector("z"), axis_vector("-y")))
-    return unit(next(way for way in flat if np.linalg.norm(way) > 0.5))  # one of z and y is far from vertical
+    return unit(next(way for way in flat if np.linalg.norm(way) > 0.5))  # z or y is far from vertical
 
 
 def above_zero(length: float, skeleton: Skeleton) -> float:
-    """Return the length of the legs of a body, checked to be above 0.
+    """Return the length of a body's legs after checking that it is above 0.
 
     Raises:
-        InputError: If it is 0, as in files that store only rotations.
+        InputError: If the length is 0, as in files that store only rotations.
     """
     if not length > _NO_LENGTH * skeleton.size:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Bones of a body over time: where each begins and ends, its direction, and the sagittal axes of the body."""
+"""Bones of a body over time: where each begins and ends, and its direction; and the axes of the body."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from synovia.retargeting.body import Body
 
 LEG_BONES: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg"))
 _TOP: Final = (("neck",), ("left_upper_arm", "right_upper_arm"), ("head",), ("chest",), ("spine",))
-_CROWN: Final = 0.3  # leg lengths; a joint without a role that is nearer to the hips does not show the trunk
-_MIDDLE: Final = 0.1  # sine of the angle from the middle plane of the body below which a joint is in the middle
-_ACROSS: Final = np.cos(np.radians(60.0))  # cosine; a thigh at a larger angle to the trunk only joins hip and leg
-_OPPOSITE: Final = 1e-6  # length of (a × b, 1 + a · b) below which two unit vectors are opposite
-_POINT: Final = 0.01  # fraction of the skeleton's size; a shorter trunk has no direction
+_CROWN: Final = 0.3  # leg lengths: a joint without a role that is nearer to the hips does not show the trunk
+_MIDDLE: Final = 0.1  # sine of the angle from the middle plane of the body: joints with a smaller one are in the middle
+_ACROSS: Final = np.cos(np.radians(60.0))  # cosine: a thigh at a larger angle to the trunk only joins hip and leg
+_OPPOSITE: Final = 1e-6  # two unit vectors are opposite if (a × b, 1 + a · b) is shorter than this
+_POINT: Final = 0.01  # fraction of the skeleton's size: a shorter trunk has no direction
 
 
 @lru_cache(maxsize=64)
 def _joins_leg(body: Body, side: str) -> bool:
-    """Return whether the thigh of a side lies across the trunk at rest, and nothing is below the shin."""
+    """Return whether a thigh lies across the trunk at rest, and nothing is below its shin."""
     roles, rest = body.roles, body.rest[:, 9:]
     shin, row = roles[f"{side}_lower_leg"], _crown(body)
     if f"{side}_foot" in roles or body.skeleton.children[shin] or row is None:
@@ -37,10 +37,10 @@ def _joins_leg(body: Body, side: str) -> bool:
 
 
 def bone(body: Body, role: str, frames: Array) -> Array | None:
-    """Return the directions (..., 3) of a bone for world frames (..., n, 12); None if it has no length.
+    """Return the directions (..., 3) of a bone, for world frames (..., n, 12); None if the bone has no length.
 
-    A bone goes from the centre of its joint to that of the next one. In bodies whose legs are a single bone, the bone
-    in the place of the thigh only joins the leg to the hips, and has no direction.
+    A bone begins at the centre of its joint and ends at the centre of the next one. In bodies whose legs are single
+    bones, a bone in the place of the thigh only joins the leg to the hips; it has no direction.
     """
     side, _, part = role.partition("_")
     if part == "upper_leg" and body.whole and _joins_leg(body, side):
@@ -54,7 +54,7 @@ def bone(body: Body, role: str, frames: Array) -> Array | None:
 
 
 def middle(body: Body, roles: Sequence[str], frames: Array) -> Array:
-    """Return the mean position (..., 3) of some parts for world frames (..., n, 12)."""
+    """Return the mean position (..., 3) of several parts, for world frames (..., n, 12)."""
     return np.mean([body.position(role, frames) for role in roles], axis=0)
 
 
@@ -66,8 +66,8 @@ def hip_middle(body: Body, frames: Array) -> Array:
 def trunk(body: Body, frames: Array) -> Array | None:
     """Return the directions (..., 3) from the hips to the neck, or to the next available part of the upper body.
 
-    A body without any such part uses its farthest joint between the limbs, if that is far enough. A body without hips
-    has no trunk direction.
+    Without such parts, the end is the joint between the limbs that is farthest from the hips, if it is far enough. A
+    body without hips has no trunk direction.
     """
     if "hips" not in body.roles:
         return None
@@ -87,7 +87,7 @@ def trunk(body: Body, frames: Array) -> Array | None:
 
 @lru_cache(maxsize=64)
 def _crown(body: Body) -> int | None:
-    """Return the joint that is farthest from the hip joints at rest, in the middle of the body; None if it is near."""
+    """Return the joint in the body's middle that is farthest from the hip joints at rest; None if it is too near."""
     parents, limbs = body.skeleton.parents, {row for role, row in body.roles.items() if role.startswith(SIDES)}
     hips, start = body.roles["hips"], hip_middle(body, body.rest)
     left = unit(body.rest_position("left_lower_leg") - body.rest_position("right_lower_leg"))
@@ -103,13 +103,13 @@ def _crown(body: Body) -> int | None:
 
 
 def leftward(body: Body, frames: Array, up: Array, parts: Sequence[str]) -> Array:
-    """Return the horizontal vectors (..., 3) from the right to the left parts; 0 if the body has none.
+    """Return the horizontal vectors (..., 3) from right to left parts, added; 0 if the body has no such pair.
 
     Args:
         body: The body.
         frames: World frames, (..., n, 12).
-        up: Unit vector, (3,).
-        parts: Names of parts without side.
+        up: Upward unit vector, (3,).
+        parts: Names of parts, without the side.
     """
     way = np.zeros((*frames.shape[:-2], 3))
     for part in parts:
@@ -120,18 +120,18 @@ def leftward(body: Body, frames: Array, up: Array, parts: Sequence[str]) -> Arra
 
 
 def angle(a: Array, b: Array) -> Array:
-    """Return the angles (...) between unit vectors (..., 3), degrees."""
+    """Return the angles (...), degrees, between unit vectors (..., 3)."""
     return np.degrees(np.arccos(np.clip(np.sum(a * b, axis=-1), -1.0, 1.0)))
 
 
 def smallest_rotation(a: Array, b: Array) -> Array:
     """Return the smallest rotation (3, 3) from unit vector a to unit vector b.
 
-    Its quaternion is in the direction of (a × b, 1 + a · b).
+    Its quaternion is parallel to (a × b, 1 + a · b).
     """
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     quat = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx, 1.0 + ax * bx + ay * by + az * bz
-    if math.hypot(*quat) < _OPPOSITE:  # any normal axis
+    if math.hypot(*quat) < _OPPOSITE:  # any perpendicular axis
         quat = (*cross(a, np.eye(3)[int(np.argmin(np.abs(a)))]).tolist(), 0.0)
     length = math.hypot(*quat)
     x, y, z, w = (v / length for v in quat)
@@ -145,17 +145,17 @@ def smallest_rotation(a: Array, b: Array) -> Array:
 
 
 def triad(first: Array, second: Array) -> Array:
-    """Return the rotation whose columns are two unit vectors at right angles, and the third of the right-handed set."""
+    """Return the rotation (3, 3) whose columns are two perpendicular unit vectors and their cross product."""
     return np.array([first, second, cross(first, second)]).T
 
 
 def carrier_of(skeleton: Skeleton, rows: Mapping[str, int], roles: Collection[str]) -> int:
-    """Return the joint that moves some parts: the lowest above all of them that is no collar bone; -1 for the world.
+    """Return the lowest joint above all given parts that is not a collar bone; -1 for the world.
 
     Args:
         skeleton: The skeleton.
-        rows: The row of each part.
-        roles: The parts.
+        rows: Row of each part, by role.
+        roles: Roles of the parts that the joint carries.
     """
     own = {rows[role] for role in roles}
     firsts = [row for row in own if own.isdisjoint(ancestors(skeleton.parents, row)[1:])]
@@ -168,11 +168,11 @@ def carrier_of(skeleton: Skeleton, rows: Mapping[str, int], roles: Collection[st
 
 
 def steadied(frames: Array, row: int, rest: Array) -> Array:
-    """Return world frames (T, n, 12), moved rigidly so that a joint stays where it is at rest.
+    """Return world frames (T, n, 12), moved rigidly so that one joint keeps its rest pose.
 
     Args:
         frames: World frames over time, (T, n, 12).
-        row: Row of the joint; -1 for the world, which always stays.
+        row: Row of this joint; -1 for the world, which never moves.
         rest: World frames at rest, (n, 12).
     """
     if row < 0:

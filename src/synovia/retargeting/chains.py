@@ -1,10 +1,10 @@
-"""Chains of joints: which joints between and next to the matched parts of two bodies follow, and what they follow.
+"""Chains of joints: which joints between and near the matched parts of two bodies follow the source, and how.
 
-Spines, necks and collar bones are chains with any number of joints. If both bodies have equally many, their joints
-follow one by one. Otherwise each joint of the target takes the rotation of the source along the same stretch of its
-chain; the stretch of a joint begins half-way to the joint before and ends half-way to the next. Joints along the bones
-of arms and legs only twist: like those of the source, or like the wrist or ankle in proportion to their position. Other
-joints follow those of the source at the same place, or with the same name.
+Spines, necks and collar bones are chains of any number of joints. If the chains of both bodies have equally many
+joints, these follow one by one. Otherwise, each joint of the target takes the rotation of the source along the same
+stretch of its chain; the stretch of a joint reaches half-way to the joints before and after it. Joints along the bones
+of arms and legs only twist. They follow such joints of the source or, in proportion to their position on the bone, the
+wrist or ankle. Other joints follow joints of the source at the same place, or with the same name.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from synovia.retargeting.body import Body
 _TRUNK: Final = ("spine", "chest", "upper_chest")
 _NECK: Final = ("neck", "head")
 _BONES: Final = (("upper_arm", "lower_arm"), ("lower_arm", "hand"), ("upper_leg", "lower_leg"), ("lower_leg", "foot"))
-_TWISTING: Final = ("lower_arm", "lower_leg")  # their bones twist with what is at their end
+_TWISTING: Final = ("lower_arm", "lower_leg")  # the bones of these parts twist with the part at their end
 _BALLS: Final = (Kind.BALL, Kind.FREE)
-_ON_BONE: Final = 0.15  # bone lengths; a joint nearer to a bone is on it
-_NEAR: Final = 0.01  # leg lengths; nearer joints of two bodies are at the same place
-_POINT: Final = 1e-6  # fraction of the skeleton's size; a shorter chain has no length
-_WHOLE: Final = 1e-9  # a share within this of 1 counts as 1
+_ON_BONE: Final = 0.15  # bone lengths: joints that are nearer to a bone lie on it
+_NEAR: Final = 0.01  # leg lengths: joints of two bodies that are nearer are at the same place
+_POINT: Final = 1e-6  # fraction of the skeleton's size: a shorter chain has no length
+_WHOLE: Final = 1e-9  # shares that differ from 1 by at most this count as 1
 
 
 def with_chains(source: Body, target: Body, parts: Sequence[Part]) -> list[Part]:
-    """Return the parts and, with an empty role, the joints between and next to them that follow the source.
+    """Return the parts, and the joints between and near them that follow the source; these have an empty role.
 
-    Where chains of the two bodies have different numbers of joints, their parts take a share of the source's rotations.
-    They do not where a joint map moves parts of the chain away from their usual joints, or leaves some out.
+    If chains of the two bodies have different numbers of joints, parts take a share of the source's rotations. They do
+    not if a joint map moves parts of the chain away from their usual joints, or leaves some out.
 
     Args:
-        source: The body that moves, with its rest pose.
+        source: The body whose motion is retargeted, with its rest pose.
         target: The body that follows, with its rest pose.
-        parts: The parts that both have.
+        parts: The parts that both bodies have.
     """
     chains = _Chains(source, target, parts)
     chains.add_lines()
@@ -57,15 +57,15 @@ def with_chains(source: Body, target: Body, parts: Sequence[Part]) -> list[Part]
 
 
 class _Chains:
-    """The joints of a target that follow a source.
+    """The joints of a target that follow a source, with what they follow.
 
     Args:
-        source: The body that moves.
+        source: The body whose motion is retargeted.
         target: The body that follows.
-        parts: The parts that both have.
+        parts: The parts that both bodies have.
 
     Attributes:
-        found: What each joint follows, by its row in the target.
+        found: How each joint of the target follows, by row.
     """
 
     def __init__(self, source: Body, target: Body, parts: Sequence[Part]) -> None:
@@ -74,7 +74,7 @@ class _Chains:
         self._roles = {part.role for part in parts}
         self._named = [{*{**body.skeleton.role_rows, **body.roles}.values()} for body in self._bodies]
         self.found = {part.target: part for part in parts}
-        self._pairs = {part.source: part.target for part in parts}  # followers without a share
+        self._pairs = {part.source: part.target for part in parts}  # target row for each source row, with a share of 1
 
     def add_lines(self) -> None:
         """Add the joints of trunk, neck and collar bones."""
@@ -94,7 +94,7 @@ class _Chains:
                 )
 
     def _add_line(self, roles: Sequence[str], lines: Sequence[Sequence[int]]) -> None:
-        """Add the joints of a chain, from its first to its last one in the source and in the target."""
+        """Add the joints of a chain; ``lines`` has the chain's rows in source and target, from first to last."""
         known = [role for role in roles if all(role in body.skeleton.role_rows for body in self._bodies)]
         if not all(role in self._roles and self._is_own(role) for role in known):
             return
@@ -111,11 +111,11 @@ class _Chains:
             shares = _shares(*(_stretches(body, line) for body, line in zip(self._bodies, (rows, mine), strict=True)))
         for row, (k, share) in zip(mine, shares, strict=True):
             part = self.found.get(row) or Part("", rows[k], row, turn)
-            turn = part.turn  # alignment of joints between this part and the next one
+            turn = part.turn  # alignment of joints between this part and the next
             self._add(replace(part, source=rows[k], earlier=rows[k - 1] if k else parents[rows[0]], share=share))
 
     def add_bones(self) -> None:
-        """Add the joints along the bones of arms and legs, which twist."""
+        """Add the joints along the bones of arms and legs; these joints twist."""
         for side in SIDES:
             for upper, end in _BONES:
                 roles = f"{side}_{upper}", f"{side}_{end}"
@@ -134,7 +134,7 @@ class _Chains:
             for row, own in zip(rows, mine, strict=True):
                 self._add(Part("", row, own, part.turn))
             return
-        if not twists and not mine and inside:  # the end of the bone shows in which plane the next one bends
+        if not twists and not mine and inside:  # the end of the bone shows the plane in which the next one bends
             self._add(replace(part, source=inside[-1]))
             return
         points = [(0.0, first), *((at, row) for row, at in rows.items())]
@@ -151,7 +151,7 @@ class _Chains:
             self._add(Part("", later, own, part.turn, earlier, share, rest[later].T @ line))
 
     def add_between(self) -> None:
-        """Add the joints between two parts, if both bodies have equally many."""
+        """Add the joints between two parts if both bodies have equally many of them there."""
         for part in sorted(self.found.values(), key=lambda part: part.target):
             if not part.role or part.share < 1.0:
                 continue
@@ -169,7 +169,7 @@ class _Chains:
                     self._add(Part("", row, own, self._turn_above(own)))
 
     def add_neighbours(self) -> None:
-        """Add the joints below others that are at the same place as one of the source, or have the same name."""
+        """Add joints below pairs that match joints of the source by place or by name."""
         for row, own in self._pairs.items():
             queue = [(row, own)]
             while queue:
@@ -180,7 +180,7 @@ class _Chains:
                 queue += found
 
     def _matched(self, row: int, own: int) -> list[tuple[int, int]]:
-        """Return the joints right below a joint of the source that match those below one of the target."""
+        """Return pairs of children of a source joint and a target joint that match by place or by name."""
         source, target = self._bodies
         left = [child for child in source.skeleton.children[row] if self._moves(child) and self._is_other(child)]
         mine = [child for child in target.skeleton.children[own] if self._is_free(child)]
@@ -206,14 +206,14 @@ class _Chains:
         return found
 
     def _add(self, part: Part) -> None:
-        """Add a joint of the target; with a share of 1, it becomes a pair."""
+        """Add a joint of the target; if its share is 1, also pair it with the source joint."""
         if part.share > 1.0 - _WHOLE:
             part = replace(part, earlier=-1, share=1.0, twist=None)
             self._pairs[part.source] = part.target
         self.found[part.target] = part
 
     def _is_own(self, role: str) -> bool:
-        """Return whether a part of both bodies is at its usual joint, of either side."""
+        """Return whether a part of both bodies is at its usual joint, on either side."""
         others = {role, role.replace("left", "right"), role.replace("right", "left")}
         return all(
             body.roles.get(role) in {body.skeleton.role_rows.get(one) for one in others} for body in self._bodies
@@ -224,23 +224,23 @@ class _Chains:
         return self._bodies[0].skeleton.joints[row].kind is not Kind.FIXED
 
     def _is_other(self, row: int) -> bool:
-        """Return whether a joint of the source belongs to no part and is not used."""
+        """Return whether a joint of the source has no role and is not followed yet."""
         return row not in self._pairs and row not in self._named[0]
 
     def _is_free(self, row: int) -> bool:
-        """Return whether a joint of the target is a ball or free joint, belongs to no part, and does not follow yet."""
+        """Return whether a joint of the target is a ball or free joint without a role that does not follow yet."""
         return (
             self._bodies[1].skeleton.joints[row].kind in _BALLS and row not in self.found and row not in self._named[1]
         )
 
     def _turn_above(self, row: int) -> Array:
-        """Return the alignment of the nearest joint above one that follows the source."""
+        """Return the alignment of the nearest ancestor that follows the source."""
         line = ancestors(self._bodies[1].skeleton.parents, row)[1:]
         return next((self.found[above].turn for above in line if above in self.found), np.eye(3))
 
 
 def _top(body: Body) -> int | None:
-    """Return the last joint of the trunk that can move, where arms and neck branch off; None without arms and neck."""
+    """Return the last movable joint of the trunk, where arms and neck branch off; None without arms and neck."""
     firsts = [f"{side}_shoulder" if f"{side}_shoulder" in body.roles else f"{side}_upper_arm" for side in SIDES]
     firsts += [next((role for role in _NECK if role in body.roles), "")]
     skeleton = body.skeleton
@@ -252,7 +252,7 @@ def _top(body: Body) -> int | None:
 
 
 def _line(body: Body, start: int | None, end: int | None) -> list[int]:
-    """Return the joints below the last common ancestor of two joints, down to the second; empty if one is None."""
+    """Return the rows from below the last common ancestor of two joints down to the second; empty if one is None."""
     if start is None or end is None:
         return []
     line, held = ancestors(body.skeleton.parents, end), ancestors(body.skeleton.parents, start)
@@ -260,7 +260,7 @@ def _line(body: Body, start: int | None, end: int | None) -> list[int]:
 
 
 def _stretches(body: Body, rows: Sequence[int]) -> Array:
-    """Return the end of each joint's stretch along a chain, (n,), as a fraction of the chain."""
+    """Return where each joint's stretch of a chain ends, (n,), as a fraction of the chain's length."""
     bones = np.linalg.norm(np.diff(body.rest[list(rows), 9:], axis=0), axis=1)
     if not float(bones.sum()) > _POINT * body.skeleton.size:
         bones = np.ones(max(len(rows) - 1, 1))
@@ -270,7 +270,7 @@ def _stretches(body: Body, rows: Sequence[int]) -> Array:
 
 
 def _shares(ends: Array, own: Array) -> list[tuple[int, float]]:
-    """Return, for each joint of a chain, the joint of the other chain where its stretch ends, and the share there."""
+    """Return, for each joint of a chain, the joint of the other chain in whose stretch its own ends, and the share."""
     out: list[tuple[int, float]] = []
     for end in map(float, own[:-1]):
         k = int(np.searchsorted(ends, end - _WHOLE))
@@ -280,7 +280,7 @@ def _shares(ends: Array, own: Array) -> list[tuple[int, float]]:
 
 
 def _along(body: Body, upper: str, end: str) -> dict[int, float]:
-    """Return joints along a part's bone by position (0 to 1): those between its ends, and leaves next to the bone."""
+    """Return joints along a part's bone, with position (0 to 1): those between its ends, and leaves near the bone."""
     skeleton, parents = body.skeleton, body.skeleton.parents
     start, line = body.roles[upper], ancestors(parents, body.first_row(end))[1:]
     if start not in line:
@@ -303,6 +303,6 @@ def _along(body: Body, upper: str, end: str) -> dict[int, float]:
 
 
 def _places(body: Body, parent: int, row: int) -> Array:
-    """Return the rest positions (m, 3) of a joint and all joints below it, relative to the joint above."""
+    """Return the rest positions (m, 3) of a joint and of all joints below it, relative to its parent."""
     below = [k for k in range(row, len(body.skeleton)) if row in ancestors(body.skeleton.parents, k)]
     return body.rest[below, 9:] - body.rest[parent, 9:]

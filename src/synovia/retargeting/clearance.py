@@ -1,12 +1,12 @@
-"""Move limbs out of each other where shapes of a retargeted motion overlap.
+"""Move limbs apart in frames of a retargeted motion in which their shapes overlap.
 
-First, the frames in which limbs overlap are solved: joints of the limbs stay as near to the retargeted pose as the
-clearance permits, and all other joints stay. This change is then spread over the frames before and after, so that limbs
-leave and return smoothly. All these frames are solved once more around the pose with the spread change, so the
-clearance holds in each of them.
+First, the frames in which limbs overlap are solved. Joints of the limbs stay as near to the retargeted pose as the
+clearance permits; all other joints keep their values. This change is then spread over the frames before and after, so
+that limbs move away and return smoothly. All these frames are solved again near the pose with the spread change, so
+that the clearance holds in each of them.
 
-Planted feet keep their positions during the whole contact. Where both feet are planted and overlap, the positions
-themselves move apart along the floor before the legs are solved.
+Planted feet keep their positions during the whole contact. If both feet are planted and overlap, their positions are
+moved apart along the floor before the legs are solved.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from synovia.solver import FullBody
 from synovia.tracking.around import Around
 
 Bools = NDArray[np.bool_]
-EARLY: Final = 0.1  # seconds over which a change is spread to each side; applied twice
-TOLERANCE: Final = 1e-5  # leg lengths; tolerance of the distance
-SHORT: Final = 1e-3  # leg lengths; a distance that is too small by less is not reported
+EARLY: Final = 0.1  # seconds on each side over which a change is spread, applied twice
+TOLERANCE: Final = 1e-5  # leg lengths: tolerance of the clearance
+SHORT: Final = 1e-3  # leg lengths: distances that are too small by less are not reported
 _FEET: Final = tuple(f"{side}_foot" for side in SIDES)
-_TURNED: Final = 1e-3  # radians; tolerance of the rotation of a foot
-_FOOT: Final = 0.25  # leg lengths; length of a foot: weights its rotation in the air like the displacement of its tip
+_TURNED: Final = 1e-3  # radians: tolerance of the rotation of a foot
+_FOOT: Final = 0.25  # leg lengths: length of a foot; rotating it in the air costs as much as displacing its tip
 _LEAST: Final = 50  # smallest number of poses per thread
-_LEVEL: Final = 0.2  # horizontal part of a unit normal; below, one foot is above the other
-_ROUNDS: Final = 6  # largest number of rounds in which feet move apart
-_ASIDE: Final = 1.02  # displacement per overlap; slightly above 1 so that rounds end
+_LEVEL: Final = 0.2  # length of the horizontal part of a unit normal: if shorter, one foot is above the other
+_ROUNDS: Final = 6  # largest number of rounds that move feet apart
+_ASIDE: Final = 1.02  # displacement per overlap, slightly above 1 so that rounds end
 
 
 def checked_clearance(clearance: Any) -> float | None:
-    """Return the argument ``clearance`` of ``retarget``.
+    """Check the argument ``clearance`` of ``retarget``, and return it.
 
     Raises:
-        InputError: If it is neither a number nor None.
+        InputError: If ``clearance`` is neither a number in range nor None.
     """
     if clearance is None:
         return None
@@ -71,7 +71,7 @@ def checked_clearance(clearance: Any) -> float | None:
 
 
 def pairs_too_near(target: Body, q: Array, distance: float) -> list[TooNear]:
-    """Return the pairs of links of different limbs that are too near in a clip, the nearest first.
+    """Return the pairs of links of different limbs whose distance is too small in a clip, the nearest first.
 
     Args:
         target: The body, with shapes.
@@ -83,7 +83,7 @@ def pairs_too_near(target: Body, q: Array, distance: float) -> list[TooNear]:
 
 
 def links_too_near(skeleton: Skeleton, q: Array, pairs: Ints, distance: float, slack: float = 0.0) -> list[TooNear]:
-    """Return the pairs of links (n, 2) that are nearer than a distance in poses (T, nq), the nearest first.
+    """Return the pairs of links (n, 2) that are too near in poses (T, nq), the nearest first.
 
     Distances that are too small by at most ``slack`` are ignored.
     """
@@ -99,16 +99,16 @@ def links_too_near(skeleton: Skeleton, q: Array, pairs: Ints, distance: float, s
 
 
 class Apart:
-    """The limbs of a body whose shapes stay apart.
+    """Keeps shapes of a body's limbs apart.
 
     Args:
-        target: The body, with shapes.
-        roles: The retargeted parts; only limbs of these parts move.
+        target: The body; it has shapes.
+        roles: Roles of the retargeted parts; only their limbs move.
         distance: Least distance between shapes of different limbs, length units.
     """
 
     def __init__(self, target: Body, roles: Collection[str], distance: float) -> None:
-        """Find which joints move, and which pairs of links they can keep apart."""
+        """Find the joints that move, and the pairs of links that they can keep apart."""
         self.target, self.distance = target, distance
         self._moving = {limb: rows for limb in PARTS if (rows := _moving_rows(target, limb, roles))}
         limbs = limb_of_rows(target.skeleton, target.roles)
@@ -118,7 +118,7 @@ class Apart:
         self._problems: dict[tuple[tuple[str, ...], tuple[tuple[int, bool], ...]], _Problem | None] = {}
 
     def pairs_of(self, limbs: Collection[str], others: Collection[str] = ()) -> Ints:
-        """Return the pairs of links of which one belongs to ``limbs``, and none to ``others``, (n, 2)."""
+        """Return the pairs of links, (n, 2), with at least one in ``limbs`` and none in ``others``."""
         found = [
             pair
             for both, pair in self._pairs
@@ -127,11 +127,11 @@ class Apart:
         return np.array(found, np.int32).reshape(-1, 2)
 
     def problem(self, limbs: tuple[str, ...], ankles: tuple[tuple[int, bool], ...]) -> _Problem | None:
-        """Return the problem in which some limbs move; None if none of them can move or collide.
+        """Return the problem that moves given limbs; None if none of them can move or collide.
 
         Args:
-            limbs: The limbs. Legs avoid everything but the arms, because arms avoid the legs.
-            ankles: Row of each ankle that keeps its position, and whether the foot is planted.
+            limbs: The limbs. Legs ignore the arms, because the arms avoid the legs.
+            ankles: For each ankle that keeps its position, its row and whether the foot is planted.
         """
         key = limbs, ankles
         if key not in self._problems:
@@ -142,13 +142,13 @@ class Apart:
         return self._problems[key]
 
     def feet_apart(self, frames: Array, paths: Mapping[str, FootPath], fps: float) -> Mapping[str, FootPath]:
-        """Return target paths of feet whose shapes do not overlap while both are planted.
+        """Return paths of feet in which the shapes of two planted feet do not overlap.
 
-        In each contact, a foot moves aside by half of the largest overlap. Between contacts, its displacement eases
-        from one value to the next.
+        In each contact, each foot moves aside by half of the largest overlap. Between contacts, its displacement
+        changes smoothly.
 
         Args:
-            frames: World frames of the joints before the feet are corrected, (T, n, 12).
+            frames: World frames of the target's joints before the feet are corrected, (T, n, 12).
             paths: Target path of each foot, by role.
             fps: Frames per second.
         """
@@ -169,7 +169,7 @@ class Apart:
         return {role: _shifted(path, signs[role] * whole, fps) for role, path in paths.items()}
 
     def _ways_apart(self, frames: Array) -> Array:
-        """Return the displacement along the floor that moves the left foot out of the right one in each pose, (n, 3).
+        """Return the displacement along the floor, (n, 3), that moves the left foot out of the right one in each pose.
 
         Args:
             frames: World frames of the joints, (n, joints, 12).
@@ -197,7 +197,7 @@ class Apart:
 
     @cached_property
     def _feet(self) -> tuple[Ints, tuple[list[int], list[int]]]:
-        """Pairs of links of both feet, the left link first, (n, 2), and the rows of both feet, the ankle first."""
+        """Pairs of links of both feet, the left link first, (n, 2), and the rows of each foot, its ankle first."""
         parents, roles = self.target.skeleton.parents, self.target.roles
         left, right = (
             [row for row in range(len(parents)) if roles[role] in ancestors(parents, row)] if role in roles else []
@@ -208,7 +208,7 @@ class Apart:
         return np.array(pairs, np.int32).reshape(-1, 2), (left, right)
 
     def moved(self, q: Array, fps: float, paths: Mapping[str, FootPath], threads: int | None = None) -> Array:
-        """Return joint values (T, nq) in which limbs are apart, as far as possible.
+        """Return joint values (T, nq) in which limbs keep the distance, as far as possible.
 
         Args:
             q: Joint values, (T, nq).
@@ -236,7 +236,7 @@ class Apart:
 
 
 class InTurn:
-    """Does the work of a pool of threads in this one."""
+    """Has the methods of a thread pool, but runs the work in the calling thread."""
 
     map = staticmethod(map)
 
@@ -250,14 +250,14 @@ class InTurn:
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """A stage in which some limbs move out of others in a clip.
+    """A stage that moves some limbs of a clip apart from others.
 
     Args:
-        apart: The body.
-        limbs: The limbs.
+        apart: The body and the distance.
+        limbs: The limbs that move.
         ankles: Rows of the ankles that keep their positions.
-        stands: In which frames each of these feet is planted, (T, ankles).
-        places: World frames of the ankles, (T, ankles, 12).
+        stands: Masks of the frames in which each of these feet is planted, (T, ankles).
+        places: World frames of these ankles, (T, ankles, 12).
     """
 
     apart: Apart
@@ -267,11 +267,11 @@ class _Stage:
     places: Array
 
     def solved(self, q: Array, frames: Bools, pool: ThreadPoolExecutor | InTurn) -> Array:
-        """Return joint values (T, nq) with some frames solved, each near its previous pose.
+        """Return joint values (T, nq) in which given frames are solved, each near its pose in ``q``.
 
         Args:
             q: Joint values, (T, nq).
-            frames: The frames, (T,).
+            frames: Mask of the frames to solve, (T,).
             pool: Threads.
         """
         reference, spans, out = inside_limits(self.apart.target.skeleton, q), runs(frames), q.copy()
@@ -280,7 +280,7 @@ class _Stage:
         return out
 
     def _of_span(self, reference: Array, span: tuple[int, int]) -> Array:
-        """Return the solved poses (n, nq) of a span (first frame, end), each near its pose in ``reference`` (T, nq)."""
+        """Return the solved poses (n, nq) of frames (first, end), each near its pose in ``reference``, (T, nq)."""
         before: tuple[Array, Array] | None = None
         out = reference[slice(*span)].copy()
         for a, b in _alike(self.stands[slice(*span)]):
@@ -295,19 +295,19 @@ class _Stage:
 
 @lru_cache(maxsize=8)
 def apart_of(target: Body, roles: frozenset[str], distance: float) -> Apart:
-    """Return the limbs of a body that stay apart; the last results are cached."""
+    """Return ``Apart`` for these arguments; the last results are cached."""
     return Apart(target, roles, distance)
 
 
 def _place_foot(frames: Array, ankle: int, rows: Sequence[int], path: FootPath, at: NDArray[np.intp]) -> None:
-    """Move the joints of a foot rigidly onto its path at ankle and toe; change world frames in place.
+    """Move the joints of a foot rigidly so that ankle and toe are on the foot's path; change world frames in place.
 
     Args:
         frames: World frames of all joints in some frames of the clip, (n, joints, 12).
         ankle: Row of the ankle.
-        rows: Rows of the foot.
-        path: Its path.
-        at: The frames of the clip, (n,).
+        rows: Rows of all joints of the foot.
+        path: Target path of the foot.
+        at: Indices of these frames in the clip, (n,).
     """
     start = frames[:, ankle, 9:].copy()
     turn = np.broadcast_to(np.eye(3), (len(at), 3, 3))
@@ -321,7 +321,7 @@ def _place_foot(frames: Array, ankle: int, rows: Sequence[int], path: FootPath, 
 
 
 def _turns(a: Array, b: Array) -> Array:
-    """Return the smallest rotations (n, 3, 3) from unit vectors a to b, (n, 3), less than half a turn apart.
+    """Return the smallest rotations (n, 3, 3) between unit vectors a and b, (n, 3), at angles below 180°.
 
     R = 1 + [v] + [v]² / (1 + a·b) with v = a × b.
     """
@@ -332,7 +332,7 @@ def _turns(a: Array, b: Array) -> Array:
 
 
 def _shifted(path: FootPath, ways: Array, fps: float) -> FootPath:
-    """Return the path of a foot moved aside in each contact by the largest of the displacements (T, 3) in it."""
+    """Return a foot's path, moved aside in each contact by the largest displacement in it; ``ways`` has all, (T, 3)."""
     spans, shift, sizes = runs(path.stands), np.zeros_like(ways), np.linalg.norm(ways, axis=1)
     for first, end in spans:
         shift[first:end] = ways[first + int(np.argmax(sizes[first:end]))]
@@ -341,17 +341,17 @@ def _shifted(path: FootPath, ways: Array, fps: float) -> FootPath:
 
 
 class _Problem:
-    """The compiled problem of a frame in which some limbs move out of others.
+    """The compiled problem that moves some limbs of a frame apart from others.
 
-    Planted feet come first, then the clearance, then the rotations of all feet (without them, feet would rotate
-    suddenly) and the positions of other feet. Last, joints stay near the pose of the frame. Without feet, the clearance
-    is a constraint.
+    The priorities are: positions of planted feet; the clearance; rotations of all feet (otherwise feet would rotate
+    suddenly) and positions of other feet; the distance to the reference pose. Without feet, the clearance is a
+    constraint.
 
     Args:
         apart: The body and the distance.
         moving: Rows of the joints that move.
-        pairs: The pairs of links that are apart, (n, 2).
-        ankles: Row of each ankle that keeps its position, and whether the foot is planted.
+        pairs: The pairs of links to keep apart, (n, 2).
+        ankles: For each ankle that keeps its position, its row and whether the foot is planted.
     """
 
     def __init__(self, apart: Apart, moving: Collection[int], pairs: Ints, ankles: Sequence[tuple[int, bool]]) -> None:
@@ -375,12 +375,12 @@ class _Problem:
         self._idle: list[Around] = []  # one for each thread
 
     def overlapping(self, q: Array, pool: ThreadPoolExecutor | InTurn, threads: int) -> Bools:
-        """Return in which poses (T, nq) a pair of links is too near, (T,)."""
+        """Return a mask of the poses (T, nq) in which a pair of links is too near, (T,)."""
         blocks = np.array_split(q, max(1, min(threads, len(q) // _LEAST)))
         return np.concatenate([*pool.map(self._overlapping, blocks)])
 
     def _overlapping(self, q: Array) -> Bools:
-        """Return in which poses (n, nq) a pair of links is too near, (n,)."""
+        """Return a mask of the poses (n, nq) in which a pair of links is too near, (n,)."""
         skeleton = self._apart.target.skeleton
         return are_near(skeleton, world_frames(skeleton, q), self._pairs, self._apart.distance)
 
@@ -388,10 +388,9 @@ class _Problem:
         """Return the solved poses (n, nq) of consecutive frames, each near its reference.
 
         Args:
-            reference: Poses before, (n, nq).
+            reference: Poses to stay near, (n, nq).
             places: World frames of the ankles, (n, ankles, 12).
-            before: Reference and solved pose of the frame before the first one, (nq,) each; None to start at the
-                reference.
+            before: Reference and solved pose of the previous frame, (nq,) each; None to start at the first reference.
         """
         try:
             around = self._idle.pop()
@@ -402,7 +401,7 @@ class _Problem:
         return reference if rows is None else rows[:, self._ik.places]
 
     def _table(self, places: Array) -> Array:
-        """Return the table of targets for world frames of the ankles, (n, goals, 17)."""
+        """Return the table of targets, (n, goals, 17), from world frames of the ankles, (n, ankles, 12)."""
         own = frames_to_transforms(places)
         none = np.broadcast_to(np.eye(4), (len(places), 4, 4))
         wanted = [*(own[:, k] for k in self._ankles), none, none]
@@ -410,7 +409,7 @@ class _Problem:
 
 
 def _moving_rows(target: Body, limb: str, roles: Collection[str]) -> list[int]:
-    """Return the joints that move a limb, from its first joint to its last retargeted part."""
+    """Return the rows of the joints that move a limb, from its last retargeted part up to its first joint."""
     carried = [part for part in PARTS[limb] if part in roles and part in target.roles]
     top = limb_tops(target.skeleton, target.roles).get(limb)
     if not carried or top is None:
@@ -423,20 +422,20 @@ def _moving_rows(target: Body, limb: str, roles: Collection[str]) -> list[int]:
 
 
 def spread(skeleton: Skeleton, q: Array, moved: Array, width: int) -> tuple[Array, Bools]:
-    """Spread a change of a clip over the frames before and after, so that it starts and ends slowly.
+    """Spread a change of a clip over frames before and after, so that the change begins and ends slowly.
 
-    Each component (joint value or component of a rotation vector) takes its largest change within ``width`` frames,
-    separately for positive and negative changes, and then the weighted mean over as many frames. So where a change has
-    one sign, it does not become smaller.
+    A component is a joint value or a component of a rotation vector. Each component takes its largest change within
+    ``width`` frames, separately for positive and negative changes, and then a weighted mean over as many frames. So a
+    change becomes nowhere smaller where it has one sign.
 
     Args:
         skeleton: The skeleton.
-        q: Joint values of the clip, (T, nq).
-        moved: Joint values with the change, (T, nq).
-        width: Frames on each side.
+        q: Joint values of the clip before the change, (T, nq).
+        moved: Joint values of the clip after the change, (T, nq).
+        width: Number of frames on each side.
 
     Returns:
-        Joint values with the wider change, (T, nq), and the frames that it changes, (T,).
+        Joint values with the spread change, (T, nq), and a mask of the frames that it affects, (T,).
     """
     differs = (q != moved).any(axis=0)
     quats = turns(skeleton)
@@ -466,7 +465,7 @@ def spread(skeleton: Skeleton, q: Array, moved: Array, width: int) -> tuple[Arra
 
 
 def _alike(stands: Bools) -> list[tuple[int, int]]:
-    """Return spans (first frame, end) in which the same feet stand."""
+    """Return spans (first frame, end) in which the set of planted feet is constant."""
     cuts = np.flatnonzero((stands[1:] != stands[:-1]).any(axis=1)) + 1
     edges = [0, *cuts.tolist(), len(stands)]
     return list(itertools.pairwise(edges))

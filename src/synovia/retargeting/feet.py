@@ -27,32 +27,32 @@ from synovia.retargeting.body import LEGS, Body, point_at
 from synovia.retargeting.limbs import ARMS, TRUNK, Follower, keep_velocity, smooth_steps
 from synovia.solver import FullBody
 
-_APART: Final = 1e-3  # a shorter bone has no direction; a fraction of the skeleton's size
-EXACT: Final = 1e-5  # leg lengths; tolerance of a foot, visible as a slide of this size in each frame
-TURNED: Final = 1e-3  # radians; without effect: no goal is a rotation
+_APART: Final = 1e-3  # fraction of the skeleton's size: shorter bones have no direction
+EXACT: Final = 1e-5  # leg lengths: tolerance of a foot's position, visible as a slide of this size in each frame
+TURNED: Final = 1e-3  # radians: tolerance of rotations; no effect, because no goal is a rotation
 BENT: Final = np.array([0.1])  # sine: a limb that bends less in a frame may keep the side that the clip has
-MISSED: Final = 1e-3  # leg lengths; a foot farther from its target has missed it
-SWING: Final = 0.5  # seconds in which a foot leaves its own path before the first contact, and returns after the last
+MISSED: Final = 1e-3  # leg lengths: a foot that is farther from its target misses it
+SWING: Final = 0.5  # seconds in which a foot leaves its path before the first contact, and returns after the last
 _SIDE: Final = 0.1  # leg lengths from the ankle to a point that shows the orientation of a foot without toes
 _ROLLS: Final = (
     0.004,
     0.015,
 )  # leg lengths off its position: an ankle starts to rise at the first, and rises fully from the second
-TURN: Final = 0.1  # seconds in which a foot rotates from its own direction to that of its contact, and back
+TURN: Final = 0.1  # seconds in which a foot rotates from its own direction to the direction of its contact, and back
 
 
 @dataclass(frozen=True, eq=False)
 class FootPath:
-    """The target path of a foot.
+    """The target path of a foot, with its contacts.
 
     Args:
         ankle: Positions of the ankle, (T, 3).
-        spans: Contacts (first frame, end) of the ankle.
-        toe_row: Row of the target's toe; None if it has none.
+        spans: Contacts of the ankle, each as (first frame, end).
+        toe_row: Row of the target's toe joint; None if it has none.
         toe: Positions of the toe, (T, 3).
-        toe_spans: Contacts of the toe.
-        turned: On a world, points to the left of the ankle and ahead that define the orientation of the foot: the
-            position of each in the frame of the ankle, (3,), and its path, (T, 3).
+        toe_spans: Contacts of the toe, each as (first frame, end).
+        turned: Points that define the orientation of a foot on a world, to the left of the ankle and ahead of it: for
+            each point its position in the frame of the ankle, (3,), and its path, (T, 3).
     """
 
     ankle: Array
@@ -63,13 +63,13 @@ class FootPath:
     turned: tuple[tuple[Array, Array], ...] = ()
 
     def along(self, frames: Array, row: int) -> FootPath:
-        """Return this with the path that a foot (row of its ankle) has in world frames (T, n, 12)."""
+        """Return this with the positions that the foot has in world frames (T, n, 12); ``row`` is its ankle."""
         ankle = frames[:, row, 9:]
         return replace(self, ankle=ankle, toe=ankle if self.toe_row is None else frames[:, self.toe_row, 9:])
 
     @property
     def stands(self) -> NDArray[np.bool_]:
-        """In which frames the foot stands, on its ankle or its toe, (T,)."""
+        """Mask of the frames in which the foot is planted, on its ankle or its toe, (T,)."""
         out = np.zeros(len(self.ankle), bool)
         for first, end in (*self.spans, *self.toe_spans):
             out[first:end] = True
@@ -77,11 +77,11 @@ class FootPath:
 
 
 def planted_path(points: Array, spans: Spans, fps: float) -> Array:
-    """Return a path (T, 3) that is constant during contacts and follows the given one between them.
+    """Return a path (T, 3) that is constant during contacts and follows ``points`` between them.
 
-    During a contact, the path is at the mean of the given one. Between two contacts, the difference of both paths eases
-    from one value to the next over the whole swing, so that the shape of the swing is kept. Before the first and after
-    the last contact, it eases to 0.
+    During a contact, the path is at the mean of ``points``. Between two contacts, the difference from ``points``
+    changes smoothly over the whole swing, so that the swing keeps its shape. Before the first and after the last
+    contact, the difference fades to 0.
     """
     shift = np.zeros_like(points)
     for a, b in spans:
@@ -90,7 +90,7 @@ def planted_path(points: Array, spans: Spans, fps: float) -> Array:
 
 
 def eased(shift: Array, spans: Spans, fps: float) -> Array:
-    """Fill the shift (T, 3) of a path between its spans: it eases from one to the next over the frames between."""
+    """Fill the shift (T, 3) of a path outside its spans: it changes smoothly from one span to the next."""
     shift = shift.copy()
     if not spans:
         return shift
@@ -110,10 +110,10 @@ def _ease(u: Array) -> Array:
 
 
 def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: float) -> tuple[Array, Array]:
-    """Return the paths (T, 3) of ankle and toe of a rigid foot, each constant during its own contacts.
+    """Return the paths of ankle and toe of a rigid foot, (T, 3) each; each is constant during its own contacts.
 
-    While only the toe stands, the foot rotates about the toe, so that the heel can lift. While both stand, the foot
-    does not rotate; it rotates to its own direction and back within ``TURN``.
+    While only the toe is planted, the foot rotates about it, so that the heel can lift. While both are planted, the
+    foot does not rotate; it takes its direction from the contact within ``TURN``, and returns to its own.
 
     Args:
         ankle: Path of the ankle, (T, 3).
@@ -124,7 +124,7 @@ def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: 
     """
     count = len(ankle)
     ankle_at: Array = np.full((count, 3), np.nan)
-    toe_at, flat = ankle_at.copy(), ankle_at.copy()  # flat: from ankle to toe while both stand
+    toe_at, flat = ankle_at.copy(), ankle_at.copy()  # flat: from ankle to toe while both are planted
     own: Array = toe - ankle
     length = float(np.linalg.norm(own, axis=1).mean())
     for a, b in toe_spans:
@@ -151,19 +151,19 @@ def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: 
 
 
 def _scaled(v: Array, length: float) -> Array:
-    """Return vectors (..., 3) of a length."""
+    """Return vectors (..., 3) scaled to a length."""
     return v * (length / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12))
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a foot that can stand.
+    """A point of a foot that can be planted: an ankle or a toe.
 
     Args:
-        role: Its part, such as ``"left_foot"`` or ``"left_toes"``.
-        source: Its row in the source.
-        target: Its row in the target.
-        mate: Index of the other point of the same foot in the list; None without one.
+        role: Role of the point, such as ``"left_foot"`` or ``"left_toes"``.
+        source: Row of its joint in the source.
+        target: Row of its joint in the target.
+        mate: Index in the list of the other point of the same foot; None without one.
     """
 
     role: str
@@ -191,14 +191,14 @@ def points_of(source: Body, target: Body, roles: Collection[str]) -> list[Point]
 def foot_paths(
     source: Body, target: Body, roles: Collection[str], frames: Array, own: Array, fps: float
 ) -> dict[str, FootPath]:
-    """Return the target path and the contacts of each retargeted foot.
+    """Return the target path of each retargeted foot, with contacts, by role.
 
     Args:
-        source: The body that moves.
+        source: The body whose motion is retargeted.
         target: The body that follows.
-        roles: The retargeted parts.
-        frames: (T, n, 12) world frames of the source.
-        own: (T, m, 12) world frames of the target before its feet are corrected.
+        roles: Roles of the retargeted parts.
+        frames: World frames of the source, (T, n, 12).
+        own: World frames of the target before its feet are corrected, (T, m, 12).
         fps: Frames per second.
     """
     out: dict[str, FootPath] = {}
@@ -221,13 +221,13 @@ def foot_paths(
 def over_world(
     world: World, target: Body, paths: Mapping[str, FootPath], own: Array, fps: float
 ) -> tuple[dict[str, FootPath], Array, dict[str, tuple[Foothold, ...]]]:
-    """Return the paths of feet that stand on a world, the rise of the body, (T,), and the footholds of each foot.
+    """Return the paths of feet placed on a world, the rise of the body, (T,), and the footholds of each foot.
 
     Args:
-        world: The world, in the unit and with the axis of the target.
+        world: The world, in the target's unit and with its upward axis.
         target: The body that follows.
-        paths: Paths of its feet on the floor, by role.
-        own: (T, m, 12) world frames of the target before its feet are corrected.
+        paths: Paths of the feet on a level floor, by role.
+        own: World frames of the target before its feet are corrected, (T, m, 12).
         fps: Frames per second.
     """
     up, steps, tips = target.basis[:, 1], list[Steps](), dict[str, Array]()
@@ -266,7 +266,7 @@ def foot_problem(
     below: tuple[int, ...],
     turned: tuple[tuple[int, tuple[float, ...]], ...],
 ) -> IK:
-    """Return the problem of a frame with goals at some rows and at points on them; the last problems are cached."""
+    """Return the problem of a frame, with goals for joints and for points on them; the last problems are cached."""
     goals = [PositionGoal(row) for row in ankles] + [PositionGoal(row, priority=1) for row in below]
     goals += [PositionGoal(row, offset=at, priority=1, name=_turn(k)) for k, (row, at) in enumerate(turned)]
     tolerance, root = (EXACT * target.leg, TURNED), "fixed" if turned else "free"
@@ -277,10 +277,10 @@ def foot_problem(
 def on_world(
     target: Body, q: Array, paths: Mapping[str, FootPath], fps: float, threads: int | None
 ) -> tuple[Array, dict[str, FootPath]]:
-    """Return joint values whose feet are on a world, and paths of toes and further points that legs can follow.
+    """Return joint values with the feet on a world, and paths of ankles, toes and further points that legs can follow.
 
-    The displacement to a world is large. Legs and root cover it together in all frames, so that their paths stay
-    smooth. Where an ankle cannot bend as far as its foot requires, a foot with toes lifts its heel and stands on the
+    The displacement to a world may be large. Legs and root share it, and all frames are solved together, so that paths
+    stay smooth. If an ankle cannot bend as far as the foot requires, a foot with toes lifts its heel and stays on the
     toes. A foot without toes keeps the orientation that it can reach.
     """
     points: list[FootPoint] = []
@@ -297,7 +297,7 @@ def on_world(
         own, toe, ankle = frames[:, row, 9:], path.toe, path.ankle
         if path.toe_row is not None:
             tip = frames[:, path.toe_row, 9:]
-            rise = own + path.toe - tip - path.ankle  # displacement of the ankle with the toes in place
+            rise = own + path.toe - tip - path.ankle  # displacement of the ankle if the toes are in place
             off = np.linalg.norm(rise, axis=1, keepdims=True) / target.leg
             ankle = path.ankle + _ease(np.clip((off - _ROLLS[0]) / (_ROLLS[1] - _ROLLS[0]), 0.0, 1.0)) * rise
             toe = tip + eased(np.where(stands, path.toe - tip, 0.0), spans, fps)
@@ -309,12 +309,12 @@ def on_world(
 
 
 def _turn(number: int) -> str:
-    """Return the name of the goal of a point that defines the orientation of a foot."""
+    """Return the name of the goal for a point that defines the orientation of a foot."""
     return f"turn {number}"
 
 
 def toe_row(body: Body, side: str) -> int | None:
-    """Return the row of a toe: the joint of the toes, else the lowest child apart from the foot; None without one."""
+    """Return a toe's row: of the toes' joint, else of the foot's lowest child that is not too near; None if none."""
     if f"{side}_toes" in body.roles:
         return body.roles[f"{side}_toes"]
     foot = body.roles[f"{side}_foot"]
@@ -330,28 +330,28 @@ def solve_feet(
     threads: int | None,
     progress: Progress | None,
 ) -> tuple[Array, Array]:
-    """Solve for the feet.
+    """Solve the poses of a clip so that feet follow their paths.
 
-    Ankles have the highest priority. Toes follow, and hands stay where they were, as far as the ankles permit. The rest
-    of the pose changes as little as possible. Limbs of hinges with a step beyond its bound are solved once more.
+    Ankles have the highest priority. Toes then follow, and hands keep their positions, as far as the ankles permit. The
+    rest of the pose changes as little as possible. Limbs of hinges whose steps exceed the bound are solved again.
 
     Args:
-        follower: The body.
-        q: Joint values before, (T, nq).
-        own: World frames of the body at q, (T, m, 12).
+        follower: The body, and how it follows.
+        q: Joint values before the correction, (T, nq).
+        own: World frames of the body at ``q``, (T, m, 12).
         paths: Target path of each foot, by role.
         threads: Number of threads; None for all cores.
-        progress: Called with (frames done, all).
+        progress: Called with (frames done, number of frames).
 
     Returns:
-        Joint values (T, nq), and the error of each foot (T, feet).
+        Joint values (T, nq), and the distance of each foot from its path, (T, feet).
     """
     target, skeleton = follower.body, follower.body.skeleton
     hands = [target.roles[f"{side}_hand"] for side in SIDES if f"{side}_hand" in target.roles]
     places = {target.roles[role]: path.ankle for role, path in paths.items()}
     below = {path.toe_row: path.toe for path in paths.values() if path.toe_row is not None}
     points = [(target.roles[role], *point) for role, path in paths.items() for point in path.turned]
-    if not points:  # on a world, the root is fixed, so hands stay without goals
+    if not points:  # on a world, the root is fixed, so hands keep their positions without goals
         below |= {row: own[:, row, 9:] for row in hands}
     turned = tuple((row, tuple(local.tolist())) for row, local, _ in points)
     ik = foot_problem(target, tuple(places), tuple(below), turned)
@@ -373,5 +373,5 @@ def distances_off(target: Body, q: Array, paths: Mapping[str, FootPath]) -> Arra
 
 
 def stand_frames(paths: Mapping[str, FootPath], count: int) -> NDArray[np.bool_]:
-    """Return in which frames each foot stands, (T, feet)."""
+    """Return masks of the frames in which each foot is planted, (T, feet)."""
     return np.array([path.stands for path in paths.values()], bool).reshape(len(paths), count).T

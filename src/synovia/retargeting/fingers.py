@@ -1,7 +1,7 @@
-"""Retarget the fingers of two bodies by their directions in the frames of the palms.
+"""Retarget fingers by their directions in the frames of the palms.
 
-Rest poses of hands differ: flat, relaxed, or all bones along one axis. Directions relative to the palm mean the same in
-all of them. So fingers follow directions, and not rotations since a rest pose as limbs do.
+Rest poses of hands differ: flat, relaxed, or with all bones along one axis. Directions relative to the palm mean the
+same in all of them. So fingers follow directions, whereas limbs follow rotations from the rest pose.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from synovia.retargeting.body import Body
 
 IdleHands = Literal["rest", "relaxed"]
 _IDLE: Final = ("rest", "relaxed")
-_STILL: Final = np.radians(1.0)  # radians; fingers that move less are idle
-_ALIKE: Final = 1e-6  # largest difference of equal directions
-_FLAT: Final = np.radians(10.0)  # radians; segments that bend less relative to the previous one are straight
+_STILL: Final = np.radians(1.0)  # radians: fingers that move by less are idle
+_ALIKE: Final = 1e-6  # directions that differ by at most this are equal
+_FLAT: Final = np.radians(10.0)  # radians: a finger is straight if each segment bends by less
 
 
 @dataclass(frozen=True, eq=False)
 class Hands:
-    """The hands of a body that follow those of another one.
+    """The hands of a target that follow the hands of a source.
 
     Args:
-        pairs: Hand of the source and of the target by side.
-        target: All hands of the target by side.
-        alike: Sides on which both hands have the same rest pose, so that their fingers take the source's rotations.
+        pairs: Hands of source and target, by side.
+        target: All hands of the target, by side.
+        alike: Sides on which both hands have the same rest pose, so that fingers follow the source's rotations.
     """
 
     pairs: dict[str, tuple[HandBones, HandBones]]
@@ -48,9 +48,9 @@ class Hands:
         """Return the hands of two bodies.
 
         Args:
-            source: The body that moves.
+            source: The body whose motion is retargeted.
             target: The body that follows.
-            parts: The retargeted parts; hands without a finger among them are left out.
+            parts: The retargeted parts; hands without a finger among them have no pair.
         """
         own, other = (hands_of_roles(body.skeleton, body.roles) for body in (target, source))
         sides = [side for side in SIDES if any(part.role.startswith(side) and is_finger(part.role) for part in parts)]
@@ -61,37 +61,37 @@ class Hands:
 
     @property
     def turning(self) -> list[tuple[HandBones, HandBones]]:
-        """The pairs of hands whose fingers follow directions."""
+        """The pairs of hands whose fingers follow directions and not rotations."""
         return [pair for side, pair in self.pairs.items() if side not in self.alike]
 
     def turn(self, body: Body, frames: Array, q: Array, fps: float) -> None:
-        """Rotate the fingers of the target to the directions of the source; change q (T, nq) in place.
+        """Rotate the target's fingers to the source's directions; change q (T, nq) in place.
 
-        Fingers with other joints than balls and hinges stay as they are.
+        Fingers keep their pose if they have joints other than balls and hinges.
 
         Args:
             body: The target.
             frames: World frames of the source, (T, n, 12).
-            q: Joint values of the target.
+            q: Joint values of the target, (T, nq).
             fps: Frames per second.
         """
         for source, target in self.turning:
             turn(body.skeleton, target, Carrier(source, target).directions(frames), q, fps)
 
     def live(self, body: Body) -> LiveFingers | None:
-        """Return the fingers for single poses of the target; None if no finger can be rotated."""
+        """Return an object that rotates the fingers in single poses; None if no finger can rotate."""
         found = LiveFingers(self, body)
         return found if found.moves else None
 
     def relax(self, body: Body, frames: Array, q: Array, fps: float) -> None:
-        """Relax the hands of the target whose source has no fingers, or fingers that stay flat; change q in place."""
+        """Relax the target's hands whose source has no fingers, or flat fingers that do not move; change q in place."""
         for side, target in self.target.items():
             if side not in self.pairs or _is_idle(self.pairs[side][0], frames):
                 wanted = {name: np.repeat(ways, len(q), axis=0) for name, ways in relaxed(target).items()}
                 turn(body.skeleton, target, wanted, q, fps)
 
     def idle(self, body: Body) -> tuple[NDArray[np.intp], Array]:
-        """Return the indices (k,) of joint values of hands without counterparts, and their relaxed values, (k,)."""
+        """Return the indices (k,) of joint values of hands without a source hand, and their relaxed values, (k,)."""
         q, rest = np.array(body.skeleton.rest_q)[None], body.skeleton.rest_q
         for side, target in self.target.items():
             if side not in self.pairs:
@@ -101,14 +101,14 @@ class Hands:
 
 
 class LiveFingers:
-    """Rotates the fingers of a body pose by pose.
+    """Rotates the fingers of a body, one pose at a time.
 
     Args:
-        hands: The hands of the body that follow another one.
+        hands: The hands of the body and of the source.
         body: The body.
 
     Attributes:
-        moves: Whether any finger can be rotated.
+        moves: Whether any finger can rotate.
     """
 
     def __init__(self, hands: Hands, body: Body) -> None:
@@ -126,22 +126,22 @@ class LiveFingers:
         self.reset()
 
     def reset(self) -> None:
-        """Start again."""
+        """Discard the previous pose."""
         self._before: Array | None = None
 
     def turn(self, frames: Array, q: Array) -> None:
-        """Rotate the fingers to the directions of the source; change q (1, nq) in place.
+        """Rotate the fingers to the source's directions; change q (1, nq) in place.
 
         Args:
             frames: World frames of the source, (1, n, 12).
-            q: Joint values of the body.
+            q: Joint values of the body, (1, nq).
         """
         if self._pursuit is not None:
             self._before = self._pursuit.turn([one.directions(frames) for one in self._carriers], q, self._before)
 
 
 def checked_idle(value: str) -> str:
-    """Return the checked argument ``idle_hands``.
+    """Check the argument ``idle_hands``, and return it.
 
     Raises:
         InputError: If the value is unknown.
@@ -152,13 +152,13 @@ def checked_idle(value: str) -> str:
 
 
 def _are_alike(source: Body, target: Body, hand: HandBones, parts: Mapping[int, Part]) -> bool:
-    """Return whether fingers have the same rest directions as the fingers that they follow, joint by joint.
+    """Return whether each finger joint has the same rest direction as the joint that it follows.
 
     Args:
         source: The body that moves.
         target: The body that follows.
         hand: The hand of the target.
-        parts: What its joints follow, by row.
+        parts: What each joint follows, by row.
     """
     for row in (row for finger in hand.fingers.values() for row in finger.rows):
         part = parts.get(row)
@@ -174,7 +174,7 @@ def _are_alike(source: Body, target: Body, hand: HandBones, parts: Mapping[int, 
 
 
 def _is_idle(hand: HandBones, frames: Array) -> bool:
-    """Return whether the fingers of a hand do not move in a clip, and are straight."""
+    """Return whether the fingers of a hand are straight and do not move in a clip."""
     for name, finger in hand.fingers.items():
         ways = hand.directions(finger, frames)
         bend = np.sum(ways[:, 1:] * ways[:, :-1], axis=2)

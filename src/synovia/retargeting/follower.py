@@ -1,4 +1,4 @@
-"""The pose of the target that follows the source: orientations, path and height, before feet and limits."""
+"""The pose of the target that follows the source, before feet and limits: orientations, path and height."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.partial import still_rows
 from synovia.retargeting.transfer import Transfer, across
 
-_FEW: Final = 300  # frames of a clip, about, that show how deep soles are
+_FEW: Final = 300  # number of frames of a clip, about, that are enough to measure the depth of soles
 
 
 class PoseFollower:
-    """Follows the source, in a clip or pose by pose: orientations, swing planes, path and height.
+    """Computes the pose that follows the source, in a clip or one pose at a time: orientations, path and height.
 
-    The path of the hips, and their height above the ankles while the body stands, are scaled by the lengths of the
-    legs. The floor of the target is at height 0: when the source is at rest with its ankles at ``floor``, the soles of
-    the target are there.
+    The path of the hips, and their height above the ankles of a standing body, are scaled by the ratio of leg lengths.
+    The target's floor is at height 0: if the source is at rest with its ankles at height ``floor``, the target's soles
+    are at height 0.
 
     Args:
         pairing: The two bodies.
-        relaxed: Whether hands whose source has no fingers are a little bent.
+        relaxed: Whether hands whose source has no fingers are slightly bent.
 
     Attributes:
-        floor: Height of the source's ankles while it stands.
-        bends: Whether a limb that can bend to both sides bends to the narrower one, by its lower part.
+        floor: Height of the source's ankles while it stands, length units of the source.
+        bends: Whether each limb that can bend to both sides bends to the narrower one, by role of its lower part.
     """
 
     def __init__(self, pairing: Pairing, *, relaxed: bool = False) -> None:
@@ -50,19 +50,19 @@ class PoseFollower:
         self.know(0.0, {})
 
     def know(self, floor: float, bends: Mapping[str, bool]) -> None:
-        """Set the floor and the sides of bends."""
+        """Set the floor, and the side to which each limb bends."""
         self.floor, self.bends, self._path = floor, bends, None
         self._transfer.set_bends(bends)
         self.reset()
 
     def learn(self, frames: Array) -> None:
-        """Find the floor and the sides of bends in a clip of the source, (T, n, 12) world frames."""
+        """Find the floor, and the side to which each limb bends, from world frames of the source, (T, n, 12)."""
         pairing = self._pairing
         floor = standing_height(pairing.source, frames) if pairing.moves else 0.0
         self.know(floor, self._transfer.bends_in(self._steadied(frames)))
 
     def rise(self, frames: Array, fps: float) -> float:
-        """Return how far the target rises, length units, so that its soles are hardly ever below the floor in a clip.
+        """Return the height, length units, by which the target must rise so that its soles are rarely below the floor.
 
         Args:
             frames: World frames of the source, (T, n, 12).
@@ -81,7 +81,7 @@ class PoseFollower:
 
         Args:
             frames: World frames of the source in consecutive poses, (T, n, 12).
-            clip: As in ``Transfer.follow``.
+            clip: The argument of ``Transfer.follow``.
         """
         target = self._pairing.target
         q = self._transfer.follow(self._steadied(frames), clip)
@@ -99,7 +99,7 @@ class PoseFollower:
         return q, own
 
     def _steadied(self, frames: Array) -> Array:
-        """Return world frames of the source relative to the joint that stays, if the base of the target stays."""
+        """Return the source's world frames; if the target's base is fixed, relative to the source's carrier joint."""
         pairing = self._pairing
         return frames if pairing.moves else steadied(frames, pairing.carrier, pairing.source.rest)
 
@@ -118,7 +118,7 @@ class PoseFollower:
 
 
 def standing_height(body: Body, frames: Array) -> float:
-    """Return the height of the ankles (of the knees if nothing is below) while the body stands, length units."""
+    """Return the height of the ankles (knees for legs without shins) while the body stands, length units."""
     ankles = [row for leg in LEGS for row in body.end_rows(leg[1]) or (body.roles[leg[1]],)]
     return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], LOW))
 

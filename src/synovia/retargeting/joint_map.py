@@ -1,4 +1,4 @@
-"""Joint maps, which assign joints of the source to joints of the target, and their files, which people edit.
+"""Joint maps, which assign joints of the target to joints of the source, and their files, which users can edit.
 
     schema = "synovia.map/1"
 
@@ -7,9 +7,9 @@
     left_upper_leg = ["LeftUpLeg", "thigh.l"]
 
 Parts have the names of VRM in snake case, or the roles that the file of a body gives its joints. Only these parts are
-retargeted. A joint is a name or, where several joints share it, its row in the file. Without ``hips`` and the upper and
-lower legs, the base stays where it is. An incomplete line, such as ``["LeftUpLeg", ""]``, is written as a comment, for
-the user to complete.
+retargeted. A joint is given by name or, if several joints share the name, by its row in the file. Without ``hips`` and
+the upper and lower legs, the base of the target does not move. An incomplete line, such as ``["LeftUpLeg", ""]``, is
+written as a comment for the user to complete.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from synovia.text import parse_toml, toml_key, toml_text
 SCHEMA: Final = "synovia.map/1"
 _EXPECTED_PAIR: Final = "a pair (joint of the source, joint of the target)"
 _EXPECTED: Final = f"a dict with {_EXPECTED_PAIR} for each part"
-_LARGEST: Final = 2**24  # bytes; a line has about fifty
+_LARGEST: Final = 2**24  # bytes: largest file; a line has about fifty
 
 
 def check_map(joint_map: object, *bodies: Skeleton) -> dict[str, tuple[Any, Any]]:
-    """Return a joint map with the usual names of its parts, after a check of parts and pairs; joints are not checked.
+    """Check the parts and pairs of a joint map, but not the joints; return the map with the usual names of parts.
 
     Args:
         joint_map: The map that a user gives.
-        bodies: Both bodies, whose own roles are parts too; without them, any part is accepted.
+        bodies: Both bodies, whose own roles are parts too; without bodies, any part is accepted.
 
     Raises:
         InputError: If it is no mapping, or the value of a part is no pair.
@@ -60,7 +60,7 @@ def check_map(joint_map: object, *bodies: Skeleton) -> dict[str, tuple[Any, Any]
 def draft_map(
     source: Skeleton, target: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None = None
 ) -> dict[str, tuple[str, str]]:
-    """Return the known entries of a joint map: (source joint, target joint) by part, "" for a missing joint.
+    """Return the known pairs of a joint map, (source joint, target joint), by part; "" for a missing joint.
 
     Args:
         source: The body that moves.
@@ -75,7 +75,7 @@ def draft_map(
 def draft_to_save(
     source: Skeleton, target: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None = None
 ) -> dict[str, tuple[str | int, str | int]]:
-    """Return a draft as ``draft_map``, with the rows of joints whose names are shared, so that it can be read back."""
+    """Return a draft like ``draft_map``; rows replace names that joints share, so that it can be read back."""
     found = _draft_rows(source, target, joint_map).items()
     return {
         part: ("" if a is None else source.address(a), "" if b is None else target.address(b)) for part, (a, b) in found
@@ -85,7 +85,7 @@ def draft_to_save(
 def _draft_rows(
     source: Skeleton, target: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None
 ) -> dict[str, tuple[int | None, int | None]]:
-    """Return the rows of the known entries of a joint map by part, None for a missing joint."""
+    """Return the known pairs of a joint map as rows, by part; None for a missing joint."""
     if joint_map is None:
         rows = [dict(body.role_rows) for body in (source, target)]
     else:
@@ -101,7 +101,7 @@ def write_map(
     """Write a joint map.
 
     Args:
-        joints: (source joint, target joint) by part: names or rows; "" for an unknown joint.
+        joints: (source joint, target joint) by part, each a name or a row; "" for an unknown joint.
         path: The file.
         force: Whether an existing file may be replaced.
 
@@ -164,5 +164,5 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str | int, str | i
 
 
 def _line(part: str, pair: tuple[str | int, str | int]) -> str:
-    """Return the line of one part."""
+    """Return the line of one part, as in the file."""
     return f"{toml_key(part)} = [{', '.join(str(at) if isinstance(at, int) else toml_text(at) for at in pair)}]"

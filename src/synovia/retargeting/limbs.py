@@ -1,8 +1,8 @@
-"""Solve arms and legs made of hinges for a whole clip: both bones follow the source, with bounded steps.
+"""Solve arms and legs made of hinges for a whole clip, so that both bones follow the source with bounded steps.
 
-A robot's elbow is one hinge, and the three hinges of its shoulder lose an axis where the arm points along the first of
-them. So orientations of single frames are a poor guide: the swing plane of the limb (the plane of its two bones) is
-lost, and angles jump. Here the directions of both bones are followed in all frames at once.
+A robot's elbow is one hinge, and the three hinges of its shoulder lose an axis if the arm points along the first of
+them. So frames cannot be solved one by one for orientations: the swing plane of the limb (the plane of its two bones)
+is then lost, and angles jump. Here the directions of both bones are followed in all frames together.
 """
 
 from __future__ import annotations
@@ -33,46 +33,46 @@ from synovia.tracking.chains import (
     within_steps,
 )
 
-PLACE: Final = 300.0  # weight of a foot's position, in leg lengths, relative to orientations
-FAR: Final = 2e-5  # distance of a foot from its target beyond which its leg may move faster, as a fraction of the leg
-HAND: Final = 0.2  # weight of a hand's orientation, relative to the directions of the bones
+PLACE: Final = 300.0  # weight of a foot's position (leg lengths); orientations have weight 1
+FAR: Final = 2e-5  # fraction of the leg: if a foot is farther from its target, its leg may move faster
+HAND: Final = 0.2  # weight of a hand's orientation; the directions of the bones have weight 1
 ARMS: Final = tuple((f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand") for side in SIDES)
 Bools = NDArray[np.bool_]
 TRUNK: Final = (("spine", "chest", "upper_chest"), ("neck", "head"))
-# Weight of squared steps at 30 frames per second; it leads a straight limb through its singular pose
+# weight of squared steps at 30 frames per second; it leads a straight limb through its singular pose
 SMOOTHNESS: Final = 1e-3
-STEP: Final = (1.4, np.radians(4.0))  # largest step of a hinge: factor for its part's step in the source, plus radians
-SLOW: Final = 30.0  # frames per second; above, the added angle is smaller in proportion
-# Cut of a clip: a step larger than this angle (radians) and than this multiple of the steps before and after
+STEP: Final = (1.4, np.radians(4.0))  # largest step of a hinge: factor of its part's step in the source, plus radians
+SLOW: Final = 30.0  # frames per second: at higher rates, the added angle is smaller in proportion
+# at a cut of a clip, a step exceeds this angle (radians) and this multiple of the steps before and after
 _CUT: Final = (0.5, 3.0)
-_ALONG: Final = 0.8  # cosine between hinge and forearm; above, the hinge twists the forearm and does not bend the elbow
-_ALIKE: Final = 0.7  # smallest ratio of the two ranges of an elbow that may bend to both sides
-_BENT: Final = 0.3  # radians; a larger bend at rest shows to which side the elbow bends
-_AHEAD: Final = 0.3  # cosine above which the lower part clearly moves forwards or backwards as it bends
+_ALONG: Final = 0.8  # cosine between hinge and forearm, above which the hinge twists and does not bend the elbow
+_ALIKE: Final = 0.7  # an elbow may bend to both sides if the ratio of the two ranges is at least this
+_BENT: Final = 0.3  # radians: a larger bend at rest shows the side to which an elbow bends
+_AHEAD: Final = 0.3  # cosine above which a lower part clearly moves forwards or backwards when it bends
 _ELBOW: Final = (0.07, 0.2)  # sines of the bend: below, a limb is straight; above, its plane is clear
-_KNEE: Final = (0.2, 0.6)  # knees bend less than rest poses differ
-SURE: Final = (0.42, 0.26)  # sines of bends that are surely to the allowed side: 25°, or 15° if no frame bends that far
-_APART: Final = 1e-3  # fraction of the skeleton's size; smaller distances do not determine a direction
-_HALF: Final = 0.5  # fraction of the distance from elbow to hand: the first joint beyond it is the wrist
-_MISSED: Final = np.radians(15.0)  # error of a bone above which other starts are tried
+_KNEE: Final = (0.2, 0.6)  # as ``_ELBOW``, for knees, which bend less than rest poses differ
+SURE: Final = (0.42, 0.26)  # sines of bends that are surely to the allowed side: 25°, or 15° if no frame bends so far
+_APART: Final = 1e-3  # fraction of the skeleton's size: smaller distances do not determine a direction
+_HALF: Final = 0.5  # fraction of the distance from elbow to hand: the wrist is the first joint that is farther away
+_MISSED: Final = np.radians(15.0)  # radians: if a bone's error is larger, other start poses are tried
 
 
-_AT_BOUND: Final = 0.999  # fraction of the bound; a larger step counts as at its bound
-_LATE: Final = 3  # frames before and after such a step whose errors do not lead to other starts
+_AT_BOUND: Final = 0.999  # fraction of the bound: larger steps count as at the bound
+_LATE: Final = 3  # frames before and after such a step in which errors do not lead to other start poses
 
 
 @dataclass(frozen=True, eq=False)
 class Limb:
-    """A limb whose lower part is moved by hinges, and the directions that its bones should have.
+    """A limb whose lower part hinges move, and the directions that its bones should have.
 
     Args:
-        roles: Upper part, lower part, end.
+        roles: Roles of the upper part, the lower part, and the end.
         bones: Directions of both bones at rest, (2, 3), world.
         end: Row of the joint that moves the end of the lower bone.
-        offset: Position of that end in the frame of this row, (3,).
-        points: Points of the source that define the directions of both bones: the rows where upper and lower part
-            begin, the row that moves the end of the lower bone, and the end in its frame; None if bones follow the
-            orientations of their parts.
+        offset: Position of that end in the frame of the joint ``end``, (3,).
+        points: Points of the source that define the directions of both bones: the rows at which upper and lower part
+            begin, the row of the joint that moves the end of the lower bone, and this end in the joint's frame. None if
+            bones follow the orientations of their parts.
     """
 
     roles: tuple[str, str, str]
@@ -82,29 +82,29 @@ class Limb:
     points: tuple[int, int, int, Array] | None = None
 
     def ways(self, source: Body, target: Body, frames: Array) -> tuple[Array, Array]:
-        """Return the directions (T, 3) that both bones should have, for world frames (T, n, 12) of the source."""
+        """Return the directions that both bones should have, (T, 3) each, for world frames (T, n, 12) of the source."""
         upper, lower = _lines(self.points, frames) if self.points is not None else (np.zeros((0, 3)),) * 2
         across = target.basis @ source.basis.T
         return unit(upper) @ across.T, unit(lower) @ across.T
 
 
 def _lines(points: tuple[int, int, int, Array], frames: Array) -> tuple[Array, Array]:
-    """Return the vectors (T, 3) along both bones of a limb of the source; see ``Limb.points``."""
+    """Return the vectors along both bones of a source's limb, (T, 3) each; see ``Limb.points``."""
     middle = frames[:, points[1], 9:]
     return middle - frames[:, points[0], 9:], point_at(frames, *points[2:]) - middle
 
 
 def limbs_of(source: Body, target: Body, roles: Sequence[str]) -> list[Limb]:
-    """Return the target's limbs whose lower part is moved by hinges.
+    """Return the target's limbs whose lower parts are moved by hinges.
 
-    Arms take the directions of the source's bones, unless the source has none, such as a forearm without a hand. Legs
-    keep the small differences between the rest poses, which come from the hip joints; so their bones follow the
+    Arms take the directions of the source's bones if the source has both bones (a forearm without a hand has none).
+    Legs keep small differences between the rest poses, which come from the hip joints. So leg bones follow the
     orientations of their parts.
 
     Args:
-        source: The body that moves.
+        source: The body whose motion is retargeted.
         target: The body that follows.
-        roles: The parts that both have.
+        roles: Roles of the parts that both bodies have.
     """
     out: list[Limb] = []
     for side in SIDES:
@@ -127,16 +127,16 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str]) -> list[Limb]:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The swing plane of a limb that bends about a hinge, and the data that places upper and lower part in it.
+    """The swing plane of a limb that bends about a hinge, with the data that places both parts of the limb in it.
 
     Args:
         limb: The limb.
         axis: Axis at rest, (3,), about which the limb bends to the side with the larger range.
-        both: Whether the limb bends to both sides, so that the source decides the side.
-        bones: Directions of both bones at rest, (2, 3); for a leg, only the part normal to the hinge.
+        both: Whether the limb can bend to both sides, so that the source decides to which.
+        bones: Directions of both bones at rest, (2, 3); for legs, only their parts normal to the hinge, normalized.
         rests: Orientations of both parts at rest, (2, 3, 3).
-        foot: Orientation of the foot at rest, (3, 3), if the foot sets the heading of the leg; None otherwise.
-        clear: Sines of the bend: below, the limb is straight; above, its plane is clear.
+        foot: Orientation of the foot at rest, (3, 3), if the foot determines the heading of the leg; else None.
+        clear: Sines of the bend: below the first, the limb is straight; above the second, its plane is clear.
     """
 
     limb: Limb
@@ -149,23 +149,23 @@ class Plane:
 
     @classmethod
     def of(cls, limb: Limb, target: Body, roles: Collection[str]) -> Plane | None:
-        """Return the plane of a limb, or None if it has no hinge.
+        """Return the plane of a limb; None if the limb has no hinge.
 
         Args:
             limb: The limb.
             target: The body that follows.
-            roles: The parts that both bodies have.
+            roles: Roles of the parts that both bodies have.
         """
         axis, both = bending_axis(target, limb)
         if axis is None:
             return None
         rests = np.array([target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]])
         bones, clear, foot = limb.bones, _ELBOW, None
-        if limb.points is None:  # a hip may lie sideways of the knee, so only the part normal to the hinge is used
+        if limb.points is None:  # a hip may lie sideways of its knee
             bones, clear = unit(bones - (bones @ axis)[:, None] * axis), _KNEE
             end = target.roles.get(limb.roles[2])
             if limb.roles[2] in roles and end is not None and is_hinge(target.skeleton.joints[end]):
-                foot = target.rest[end, :9].reshape(3, 3)  # this ankle cannot turn the foot's heading: the hip does
+                foot = target.rest[end, :9].reshape(3, 3)  # this ankle cannot rotate the foot's heading: the hip does
         return cls(limb, axis, both, bones, rests, foot, clear)
 
     @property
@@ -174,15 +174,15 @@ class Plane:
         return np.swapaxes(_frames(self.bones, np.tile(self.axis, (2, 1))), 1, 2) @ self.rests
 
     def turned(self) -> Plane:
-        """Return the plane for a limb that bends to the other side."""
+        """Return the plane of a limb that bends to the other side."""
         return replace(self, axis=-self.axis)
 
 
 def bending_axis(target: Body, limb: Limb) -> tuple[Array | None, bool]:
-    """Return the axis at rest about which a limb bends to the side with the larger range, or None without a hinge.
+    """Return the axis at rest about which a limb bends to the side with the larger range; None without a hinge.
 
-    A limb that bends to both sides bends as at rest, or else a forearm moves forwards and a shin backwards. The second
-    value is True for a limb that bends to both sides and is nearly straight at rest.
+    A limb that can bend to both sides bends as at rest; if it is straight at rest, a forearm moves forwards and a shin
+    backwards. The second value is True for limbs that can bend to both sides and are nearly straight at rest.
     """
     skeleton = target.skeleton
     first, last = target.first_row(limb.roles[1]), target.roles[limb.roles[1]]
@@ -196,7 +196,7 @@ def bending_axis(target: Body, limb: Limb) -> tuple[Array | None, bool]:
         axis = target.rest[row, :9].reshape(3, 3) @ joint.axis
         if is_hinge(joint) and abs(axis @ lower) < _ALONG:
             a, b = (v - (v @ axis) * axis for v in (bone, lower))
-            bend = float(np.arctan2(cross(a, b) @ axis, a @ b))  # at rest
+            bend = float(np.arctan2(cross(a, b) @ axis, a @ b))  # angle at rest
             at = skeleton.q_slice(row).start
             low, high = (float(limit[at] - skeleton.rest_q[at]) + bend for limit in skeleton.limits)
             wide = high >= -low
@@ -209,19 +209,19 @@ def bending_axis(target: Body, limb: Limb) -> tuple[Array | None, bool]:
 
 
 def _frames(x: Array, y: Array) -> Array:
-    """Return rotations (T, 3, 3) whose first column is x, and whose second is y as far as it is normal to x."""
+    """Return rotations (T, 3, 3) whose first column is x; the second is the part of y normal to x, normalized."""
     y = unit(y - np.sum(x * y, axis=1, keepdims=True) * x)
     return np.stack([x, y, cross(x, y)], axis=2)
 
 
 @dataclass(frozen=True, eq=False)
 class Follower:
-    """A body that follows the parts of another one.
+    """A body that follows parts of another one, with bounds.
 
     Args:
         body: The body.
-        parts: The parts that both have.
-        bounds: Largest steps of its hinges.
+        parts: The parts that both bodies have.
+        bounds: Largest steps of the body's joints.
         fps: Frames per second.
     """
 
@@ -243,11 +243,11 @@ def follow_arms(
 
     Args:
         limbs: The limbs.
-        source: The body that moves.
+        source: The body whose motion is retargeted.
         frames: World frames of the source, (T, n, 12).
         follower: The body that follows.
-        wanted: World orientations of the parts, (T, parts, 3, 3).
-        q: (T, nq) joint values of the body, the start of the search.
+        wanted: Wanted world orientations of the parts, (T, parts, 3, 3).
+        q: Joint values of the body, (T, nq), at which the solve starts.
     """
     target, number = follower.body, follower.places
     for limb in limbs:
@@ -269,14 +269,14 @@ def follow_arms(
 
 
 def best_follow(chain: Chain, follower: Follower, q: Array, terms: Sequence[Term], most: Array) -> Array:
-    """Return the angles (T, hinges) of a chain that best meet its terms; try other starts if a bone misses.
+    """Return the angles of a chain, (T, hinges), that best meet its terms; try other start poses if a bone misses.
 
     Args:
         chain: The hinges.
         follower: The body.
-        q: (T, nq) joint values of the body.
-        terms: Goals of the chain.
-        most: Largest steps, (T - 1, hinges) radians.
+        q: Joint values of the body, (T, nq).
+        terms: Terms of the least-squares problem.
+        most: Largest steps, (T - 1, hinges), radians.
     """
     base = base_frames(follower.body.skeleton, q, chain.base)
     smoothness = SMOOTHNESS * (follower.fps / 30.0) ** 2
@@ -294,7 +294,7 @@ def best_follow(chain: Chain, follower: Follower, q: Array, terms: Sequence[Term
 
 
 def _around_fast(x: Array, most: Array) -> Bools:
-    """Return which frames (T,) are close to a step at its bound, where errors come from the bound."""
+    """Return a mask of the frames (T,) close to a step at its bound; errors there come from the bound."""
     fast = np.pad((np.abs(np.diff(x, axis=0)) >= _AT_BOUND * most).any(axis=1), (0, 1))
     out = np.zeros(len(x), bool)
     for t in np.flatnonzero(fast).tolist():
@@ -303,12 +303,12 @@ def _around_fast(x: Array, most: Array) -> Bools:
 
 
 def hinge_bounds(chain: Chain, follower: Follower, roles: Sequence[str]) -> Array:
-    """Return the largest step of each hinge of a chain, (T - 1, hinges) radians: the bound of the part that it moves.
+    """Return the largest step of each hinge of a chain, (T - 1, hinges), radians: the bound of the part that it moves.
 
     Args:
         chain: The hinges.
         follower: The body.
-        roles: Parts along the chain, from its base.
+        roles: Roles of the parts along the chain, from its base.
     """
     bounds = follower.bounds
     ends = [(chain.rows.index(follower.body.roles[role]), role) for role in roles if role in bounds.parts]
@@ -317,7 +317,7 @@ def hinge_bounds(chain: Chain, follower: Follower, roles: Sequence[str]) -> Arra
 
 
 def _velocity(chain: Chain, bounds: Bounds) -> Array:
-    """Return the largest step of each hinge of a chain, (T - 1, hinges) radians, from its velocity limit."""
+    """Return the largest step of each hinge of a chain, (T - 1, hinges), radians, from its velocity limit."""
     return bounds.rows[:, [chain.rows[k] for k in chain.hinges]]
 
 
@@ -328,14 +328,14 @@ def smooth_steps(
     q: Array,
     places: Mapping[str, Array] | None = None,
 ) -> None:
-    """Solve limbs of hinges with too large steps again, in all frames at once; change q in place.
+    """Solve limbs of hinges again if their steps are too large, in all frames together; change q in place.
 
     Args:
-        groups: Consecutive parts, from the base of a limb to its end; missing parts are left out.
+        groups: Roles of consecutive parts, from the base of a limb to its end; missing parts are left out.
         follower: The body.
-        wanted: World orientations of the parts, (T, parts, 3, 3).
-        q: (T, nq) joint values.
-        places: Positions (T, 3) of some parts, by role; they have more weight than orientations.
+        wanted: Wanted world orientations of the parts, (T, parts, 3, 3).
+        q: Joint values, (T, nq).
+        places: Wanted positions of some parts, (T, 3), by role; they have more weight than orientations.
     """
     target, bounds, number = follower.body, follower.bounds, follower.places
     for group in groups:
@@ -354,7 +354,7 @@ def smooth_steps(
                 terms.append(Place(row, np.zeros(3), places[role], PLACE))
         x = best_follow(chain, follower, q, terms, most)
         if places is not None and _misses(chain, target, q, x, terms):  # a planted foot may need a faster leg
-            for parts_of in (roles, list(bounds.parts)):  # first as fast as its own parts, then as any part
+            for parts_of in (roles, list(bounds.parts)):  # first as fast as its own parts, then as fast as any part
                 fastest = np.max([bounds.parts[role] for role in parts_of if role in bounds.parts], axis=0)[:, None]
                 most = np.minimum(np.maximum(most, fastest), _velocity(chain, bounds))
                 kept = keeps_steps(q[:, chain.at], most)
@@ -366,7 +366,7 @@ def smooth_steps(
 
 
 def _misses(chain: Chain, target: Body, q: Array, x: Array, terms: Sequence[Term]) -> bool:
-    """Return whether angles ``x`` of a chain miss a position, in any frame, that the joint values q reach."""
+    """Return whether a chain's angles ``x`` miss, in at least one frame, a position that q reaches."""
     places = [term for term in terms if isinstance(term, Place)]
     if not places:
         return False
@@ -376,7 +376,7 @@ def _misses(chain: Chain, target: Body, q: Array, x: Array, terms: Sequence[Term
 
 
 def _starts(chain: Chain, target: Body) -> list[Array]:
-    """Return start poses of a chain: rest, and the middle of the limits."""
+    """Return start poses of a chain: the rest pose, and the middle of the limits."""
     rest = target.skeleton.rest_q[chain.at]
     low, high = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
     return [rest, 0.5 * (low + high)]
@@ -384,7 +384,7 @@ def _starts(chain: Chain, target: Body) -> list[Array]:
 
 @lru_cache(maxsize=64)
 def chain_of(target: Body, roles: tuple[str, ...]) -> Chain | None:
-    """Return the hinges that move some consecutive parts, or None if other joints do; the last results are cached."""
+    """Return the hinges that move consecutive parts; None if other joints move them. The last results are cached."""
     skeleton = target.skeleton
     rows = ancestors(skeleton.parents, target.roles[roles[-1]])[::-1]
     ends = [target.first_row(roles[0]), *(target.roles[role] for role in roles)]
@@ -397,10 +397,10 @@ def chain_of(target: Body, roles: tuple[str, ...]) -> Chain | None:
 
 
 def lower_end(body: Body, lower: str, end: str) -> tuple[int, Array]:
-    """Return the row of the joint that moves the end of a lower bone, and that end in its frame, (3,).
+    """Return the row of the joint that moves the end of a lower bone, and the end in the joint's frame, (3,).
 
-    It is the first joint of the part at the end that is apart from the start of the bone; a wrist may begin with a
-    hinge in the elbow.
+    It is the first joint of the part at the end that is far enough from the start of the bone, because a wrist may
+    begin with a hinge in the elbow.
     """
     row = body.roles[lower]
     if end not in body.roles:
@@ -429,8 +429,8 @@ class Bounds:
     """Largest steps of joints from one frame to the next.
 
     Args:
-        parts: (T - 1,) radians of the hinges of each part, by role.
-        rows: (T - 1, n) radians of each joint of the target.
+        parts: Largest steps of the hinges of each part, (T - 1,), radians, by role.
+        rows: Largest steps of each joint of the target, (T - 1, n), radians.
     """
 
     parts: Mapping[str, Array]
@@ -438,7 +438,7 @@ class Bounds:
 
 
 def keep_velocity(target: Body, q: Array, bounds: Bounds) -> Array:
-    """Return joint values (T, nq) in which hinges outside chains also keep their velocity limits."""
+    """Return joint values (T, nq) in which also hinges outside chains respect their velocity limits."""
     rows = [
         row
         for row, joint in enumerate(target.skeleton.joints)
@@ -452,19 +452,18 @@ def keep_velocity(target: Body, q: Array, bounds: Bounds) -> Array:
 
 
 def largest_steps(source: Body, target: Body, frames: Array, fps: float, velocity: Array, *, strict: bool) -> Bounds:
-    """Return how far joints may rotate in one frame.
+    """Return how far joints may rotate from frame to frame.
 
-    A hinge may rotate a little farther than the source's part does relative to the part above it, and at most as fast
-    as its velocity limit.
+    A hinge may rotate a little farther than the source's part rotates relative to the part above it, but not faster
+    than its velocity limit.
 
     Args:
-        source: The body that moves.
+        source: The body whose motion is retargeted.
         target: The body that follows.
-        frames: (T, n, 12) world frames of the source.
+        frames: World frames of the source, (T, n, 12).
         fps: Frames per second.
-        velocity: (m,) highest velocity of each joint of the target, radians per second.
-        strict: Whether velocity limits also hold across cuts of the clip, such as the one after a first frame in
-            T-pose.
+        velocity: Highest velocity of each joint of the target, (m,), radians per second.
+        strict: Whether velocity limits also hold at cuts of the clip, such as after a first frame in T-pose.
     """
     factor, more = STEP[0], STEP[1] * min(1.0, SLOW / fps)
     rows = set(source.roles.values())

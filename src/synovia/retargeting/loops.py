@@ -1,4 +1,4 @@
-"""Loops of a body that follows another one: they are closed in each frame, and joints of no part follow the parts."""
+"""Loops of a body that follows a source: close them in each frame, and let joints without a role follow the others."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 
-_FASTER: Final = 1.0 + 1e-6  # times its velocity limit: a joint is too fast
+_FASTER: Final = 1.0 + 1e-6  # a joint is too fast above this factor of its velocity limit
 
 
 class Closer:
-    """Closes the loops of a body. Joints of no part, such as rods, follow those of the parts.
+    """Closes the loops of a body; joints without a role, such as rods, follow the retargeted parts.
 
-    They follow from where they are in the frame before. Where they cannot, joints of the parts give way.
+    These joints start from their values in the previous frame. If they cannot close a loop, joints of the parts change.
 
     Args:
         target: The body.
-        roles: The retargeted parts.
+        roles: Roles of the retargeted parts.
     """
 
     def __init__(self, target: Body, roles: Iterable[str]) -> None:
-        """Find the joints of the parts."""
+        """Find the joints that move the retargeted parts."""
         self._skeleton, self._mechanism = target.skeleton, target.skeleton.mechanism
         self._ends = [target.roles[role] for role in roles]
         self._rows = {above for row in self._ends for above in ancestors(target.skeleton.parents, row)}
 
     def closed(self, q: Array, before: Array | None = None) -> tuple[Array, Array]:
-        """Return joint values (T, nq) with closed loops, and how far these turn the parts, (T,), radians.
+        """Return joint values (T, nq) with closed loops, and how far closing them rotates parts, (T,), radians.
 
         Args:
-            q: Joint values of consecutive frames.
-            before: The closed pose (nq,) before a single frame; None to begin at the rest pose.
+            q: Joint values of consecutive frames, (T, nq).
+            before: The closed pose of the previous frame, (nq,), for a single frame; None to start at the rest pose.
         """
         if self._mechanism is None:
             return q, np.zeros(len(q))
@@ -57,12 +57,12 @@ def looped_rows(skeleton: Skeleton) -> list[int]:
 
 
 def hurried(skeleton: Skeleton, q: Array, largest: Array) -> dict[str, Array]:
-    """Return joints of loops that go farther in a frame than they may: their step over that, (T,), by name.
+    """Return joints in loops whose steps exceed the allowed ones: the ratio of both in each frame, (T,), by name.
 
     Args:
         skeleton: The body.
         q: Joint values, (T, nq).
-        largest: Largest step of each joint, (T - 1, n) or (n,), infinite where there is none.
+        largest: Largest step of each joint, (T - 1, n) or (n,); infinite for joints without one.
     """
     out: dict[str, Array] = {}
     for row in looped_rows(skeleton):

@@ -88,7 +88,7 @@ class HandOptions(TypedDict, total=False):
 
 
 def checked_options(given: RetargetOptions) -> Any:
-    """Return the options of ``retarget`` as attributes, checked as far as this is possible without the bodies.
+    """Return the options of ``retarget`` as attributes, after the checks that are possible without the bodies.
 
     Raises:
         InputError: If a value cannot be used.

@@ -1,4 +1,4 @@
-"""Pair two bodies for retargeting: matched parts, rest poses, axes, scale.
+"""Pair two bodies for retargeting: matched parts, rest poses, axes and scale.
 
 Whole clips and live poses are retargeted with the same pairing.
 """
@@ -28,27 +28,27 @@ from synovia.retargeting.rest_pose import CERTAIN, RestPose, Stance, find_stance
 from synovia.retargeting.root_motion import root_bone
 from synovia.retargeting.transfer import Transfer, across
 
-_TRIED: Final = 60  # largest number of frames on which candidates for the rest pose are tried
-_HOPELESS: Final = 1e-6  # certainty below which a candidate is not tried
-_CLEARLY: Final = float(np.radians(1.0))  # radians; another candidate must beat the most certain one by this mean angle
-_UNSEEN: Final = 0.5 * np.pi  # radians; error of a limb whose direction only other candidates show
+_TRIED: Final = 60  # largest number of frames on which rest poses are tried
+_HOPELESS: Final = 1e-6  # rest poses with a lower certainty are not tried
+_CLEARLY: Final = float(np.radians(1.0))  # radians: another rest pose is used if its mean angle is smaller by this
+_UNSEEN: Final = 0.5 * np.pi  # radians: error of a limb for a rest pose that does not show the limb's direction
 
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Two bodies for retargeting, with matched parts, rest poses, axes and scale.
+    """Two bodies for retargeting: matched parts, rest poses, axes and scale.
 
     Args:
-        source: The body that moves, with its rest pose upright in the world of its clip.
+        source: The body whose motion is retargeted; its rest pose is upright in the world of its clip.
         target: The body that follows, with its rest pose; it has a free root if its base moves.
-        parts: The matched parts that rotate, with the rotation between the two rest poses.
-        moves: Whether the base of the target moves.
-        stance: The chosen rest pose of the source, its certainty, and the axis that points up.
-        target_rest: The chosen rest pose of the target, and its certainty.
-        carried: Retargeted roles, which both bodies have.
-        alike: The two bodies as equally built ones; None if they are not.
-        same_legs: Whether the bodies are alike, with legs of the same lengths up to the size of the body. Then the feet
-            of the target are where the source has them.
+        parts: The matched parts that rotate, with the rotations between both rest poses.
+        moves: Whether the base of the target may move.
+        stance: The source's rest pose with its certainty, and its upward axis.
+        target_rest: The target's rest pose with its certainty.
+        carried: Roles of the retargeted parts, which both bodies have.
+        alike: The two bodies as bodies that are built alike; None if they are not.
+        same_legs: Whether the bodies are built alike, with equal leg lengths relative to their sizes. The target's feet
+            then are where the source's feet are.
     """
 
     source: Body
@@ -63,21 +63,21 @@ class Pairing:
 
     @property
     def roles(self) -> list[str]:
-        """The roles of the parts."""
+        """The roles of the matched parts."""
         return [part.role for part in self.parts]
 
     @cached_property
     def turns(self) -> list[Part]:
-        """The parts and the joints between and next to them, and what each follows; see ``with_chains``."""
+        """The parts, and the joints between and near them that follow the source; see ``with_chains``."""
         return with_chains(self.source, self.target, self.parts)
 
     def root_frames(self, mine: int, frames: Array, own: Array) -> Array | None:
         """Return world frames (T, 12) of the target's root bone on the floor that follow the source's, or None.
 
         Args:
-            mine: The bone of the target.
-            frames: World frames (T, n, 12) of the source.
-            own: World frames (T, m, 12) of the target.
+            mine: Row of the target's bone.
+            frames: World frames of the source, (T, n, 12).
+            own: World frames of the target, (T, m, 12).
         """
         if self.alike is None or (bone := root_bone(self.source)) is None:
             return None
@@ -91,12 +91,12 @@ class Pairing:
 
     @property
     def scale(self) -> float:
-        """Length of the target's legs divided by that of the source's; 1 for a base that stays."""
+        """Length of the target's legs divided by that of the source's legs; 1 for a base that does not move."""
         return self.target.leg / self.source.leg if self.moves else 1.0
 
     @property
     def carrier(self) -> int:
-        """Row of the source's joint relative to which the parts move if the base stays; -1 for the world."""
+        """Row of the source's joint relative to which parts move if the base does not move; -1 for the world."""
         return carrier_of(self.source.skeleton, self.source.roles, self.roles)
 
 
@@ -109,13 +109,13 @@ def paired(
     up: str | None = None,
     moves: bool = True,
 ) -> Pairing:
-    """Pair the body of a clip with another one; see ``retarget`` for the arguments.
+    """Pair the body of a clip with another body; ``retarget`` describes the arguments.
 
     Args:
         motion: The clip.
         target: The target body, or a clip of it, in which its rest pose can be found.
-        joint_map: (source joint, target joint) by role instead of the automatic match.
-        rest: Pose of the source that means standing; None to find it.
+        joint_map: (source joint, target joint) by role; None to match joints automatically.
+        rest: The source's standing pose; None to find it.
         up: Axis of the source that points up; None to find it.
         moves: Whether the base of the target may move.
 
@@ -141,12 +141,12 @@ def paired(
 
 
 def turning(body: Body, roles: Collection[str]) -> list[str]:
-    """Return the parts of a body that can rotate."""
+    """Return the roles of the parts of a body that can rotate."""
     return [role for role in body.roles if role in roles and body.can_turn(role)]
 
 
 def alike_pairing(alike: Alike, stance: Stance, carried: frozenset[str], *, moves: bool) -> Pairing:
-    """Return the pairing of two bodies that are built alike; the target uses the rest pose of the source."""
+    """Return the pairing of two bodies that are built alike; the target takes the source's rest pose."""
     source = Body(alike.source.skeleton, alike.source.roles, stance.rest.frames, stance.up.vector)
     body, rest = alike.standing(
         source, stance.rest.name, axis_vector(stance.up.axis) if stance.up.axis else stance.up.vector
@@ -156,10 +156,10 @@ def alike_pairing(alike: Alike, stance: Stance, carried: frozenset[str], *, move
 
 
 def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str], stance: Stance) -> Stance:
-    """Return the stance with the candidate for the rest pose whose result is closest to the source.
+    """Return the stance with the rest pose that brings the result closest to the source.
 
-    Every candidate is tried on some frames, without the feet. The most certain one is used unless another one is
-    clearly closer.
+    Every considered rest pose is tried on some frames, without the feet. The most certain one is used unless another
+    one gives a clearly closer result.
     """
     few = motion.q[np.unique(np.linspace(0, len(motion) - 1, min(len(motion), _TRIED)).round().astype(int))]
     clip = Motion(motion.skeleton, few, motion.fps * len(few) / len(motion), name=motion.name)

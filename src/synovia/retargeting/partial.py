@@ -1,7 +1,7 @@
-"""Retarget a part of a body: for bodies without legs, or for the parts that a joint map names.
+"""Retarget a part of a body: for bodies without legs, or for parts that a joint map names.
 
-The base of the target stays where it is. So the parts of the source move relative to the joint that carries them: the
-hips for a trunk, the chest for arms.
+The base of the target does not move. So parts of the source move relative to the joint that carries them: the hips for
+a trunk, the chest for arms.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from synovia.retargeting.judging import sides_of_clip
 
 
 class Match(NamedTuple):
-    """Two bodies with their matched parts.
+    """Two bodies and the parts that are retargeted.
 
     Args:
-        source: The body that moves.
+        source: The body whose motion is retargeted.
         target: The body that follows; it has a free root if its base moves.
-        roles: The retargeted parts.
-        moves: Whether the base of the target moves with that of the source.
+        roles: Roles of the retargeted parts.
+        moves: Whether the base of the target moves with the base of the source.
     """
 
     source: Body
@@ -42,12 +42,12 @@ def match(
     """Match the parts of two bodies, by a joint map or automatically.
 
     The base moves if both bodies have hips and two legs, and the hips are retargeted. If a map names fewer parts, the
-    other parts of the bodies are recognised automatically.
+    other parts are recognised automatically.
 
     Args:
         motion: The clip of the body that moves.
         skeleton: The body that follows.
-        joint_map: (source joint, target joint) by role, or None.
+        joint_map: (source joint, target joint) by role; None to match joints automatically.
         moves: Whether the base may move.
 
     Raises:
@@ -94,19 +94,19 @@ def match(
 
 
 def _row(joint: Any, given: Skeleton, moving: Skeleton, added: int) -> int:
-    """Return the row of a map's joint in the body with a free root; rows of the map count in the given body."""
+    """Return the row of a map's joint in the body with a free root; rows in the map are those of the given body."""
     return moving.index(joint) if isinstance(joint, str) else given.index(joint) + added
 
 
 def _completed(body: Body) -> Body:
-    """Return a body of given parts, completed by the recognised parts."""
+    """Return a body with given parts, to which recognised parts are added."""
     taken = set(body.roles.values())
     found = {role: row for role, row in body.skeleton.role_rows.items() if role not in body.roles and row not in taken}
     return Body(body.skeleton, body.roles | found)
 
 
 def still_rows(body: Body, parts: Collection[Part]) -> set[int]:
-    """Return the joints above some parts that rotate no part, and so stay at rest."""
+    """Return the rows of joints above given parts that rotate none of them, and so stay at rest."""
     turning = {part.target for part in parts}
     above: set[int] = set()
     for role in (part.role for part in parts if part.role):

@@ -1,4 +1,4 @@
-"""Two hands on one prop: where the source keeps the distance of its hands while they move, so does the target."""
+"""Two hands on one prop: if the source's hands keep their distance while they move, the target's hands keep theirs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 
 _TRUNK: Final = ("upper_chest", "chest", "spine", "hips")
-_LASTS: Final = 1.0  # seconds for which hands hold a prop at least
-_CONSTANT: Final = 0.02  # of a leg: the distance of hands on a prop changes less
-_MOVES: Final = 8.0  # times this, both hands move relative to the trunk
-_KEPT: Final = 0.02  # of the distance that the hands should have: the finding permits it, and what the source does
-_EXACT: Final = 0.002  # of a leg: hands whose distance changes less, apart from that of the source, are not moved
-_FADES: Final = 0.2  # seconds in which the hands come to their distance and leave it
+_LASTS: Final = 1.0  # seconds: hands hold a prop at least this long
+_CONSTANT: Final = 0.02  # leg lengths: largest change of the hands' distance
+_MOVES: Final = 8.0  # both hands move relative to the trunk by more than this many times ``_CONSTANT``
+_KEPT: Final = 0.02  # fraction of the hands' distance: smaller deviations are not reported, nor those of the source
+_EXACT: Final = 0.002  # leg lengths: hands stay if their distance changes by less than this beyond the source's change
+_FADES: Final = 0.2  # seconds over which the hands' correction fades in and out
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +32,9 @@ class Prop:
     """Two hands that hold one prop.
 
     Args:
-        span: First frame and end.
-        distance: Distance that the hands of the target should have, length units.
-        spread: How far the distance of the source's hands changes, length units of the target.
+        span: First frame, and the frame after the last.
+        distance: Distance of the target's hands, length units.
+        spread: Change of the distance of the source's hands, length units of the target.
     """
 
     span: tuple[int, int]
@@ -42,11 +42,11 @@ class Prop:
     spread: float = 0.0
 
     def lost(self, target: Body, frames: Array) -> tuple[tuple[int, ...], float]:
-        """Return the frames in which hands are not as far apart, and by how much they are off at most, length units.
+        """Return the frames in which the hands' distance is wrong, and the largest deviation, length units.
 
         Args:
-            target: The body.
-            frames: Its world frames (T, n, 12).
+            target: The body that follows.
+            frames: World frames of the target, (T, n, 12).
         """
         first, end = self.span
         off = np.abs(_distance(frames[first:end], _hands(target) or (0, 0)) - self.distance)
@@ -55,11 +55,11 @@ class Prop:
 
 
 def props_held(source: Body, frames: Array, fps: float) -> Spans:
-    """Return the spans (first frame, end) in which the hands hold one prop: constantly apart, while both move.
+    """Return the spans (first frame, end) in which both hands hold one prop: they move, but keep their distance.
 
     Args:
-        source: The body that moves.
-        frames: Its world frames (T, n, 12).
+        source: The body whose motion is retargeted.
+        frames: World frames of the source, (T, n, 12).
         fps: Frames per second.
     """
     hands, least = _hands(source), max(round(_LASTS * fps), 2)
@@ -93,23 +93,23 @@ def props_held(source: Body, frames: Array, fps: float) -> Spans:
 
 
 def hands_apart(body: Body, frames: Array) -> Array:
-    """Return the distance of the hands, (T,), in lengths of a leg, for world frames (T, n, 12); 0 without hands."""
+    """Return the distance of the hands, (T,), leg lengths, for world frames (T, n, 12); 0 without two hands."""
     hands = _hands(body)
     return np.zeros(len(frames)) if hands is None else _distance(frames, hands) / body.leg
 
 
 def keep_props(target: Body, q: Array, fps: float, spans: Spans, held: Array) -> tuple[Array, tuple[Prop, ...]]:
-    """Return joint values (T, nq) in which the hands stay apart by one distance in each span, and all props.
+    """Return joint values (T, nq) in which the hands keep one distance in each span, and the props of all spans.
 
-    It is the distance that they have most of the time. Both hands give way by half, and only arms move. Where the
-    distance changes no more than that of the source, they are left as they are.
+    The distance is the median over the span. Each hand moves by half of the correction, and only arms move. If the
+    distance changes no more than the source's does, the hands stay as they are.
 
     Args:
         target: The body that follows.
         q: Joint values, (T, nq).
         fps: Frames per second.
         spans: See ``props_held``.
-        held: Distance of the source's hands; see ``hands_apart``.
+        held: Distance of the source's hands in each frame, (T,), leg lengths; see ``hands_apart``.
     """
     hands, props = _hands(target), list[Prop]()
     if hands is None:
@@ -143,7 +143,7 @@ def keep_props(target: Body, q: Array, fps: float, spans: Spans, held: Array) ->
 
 
 def _hands(body: Body) -> tuple[int, int] | None:
-    """Return the rows of both hands; None without both arms, each with its own hand."""
+    """Return the rows of both hands; None if the body lacks an arm or a hand."""
     needed = [f"{side}_{part}" for side in SIDES for part in ("upper_arm", "lower_arm", "hand")]
     if any(role not in body.roles for role in needed):
         return None

@@ -1,8 +1,8 @@
-"""Find the rest pose of the body in a clip: standing, with the arms at the sides or stretched out.
+"""Find the rest pose of the body in a clip: it stands, with the arms at the sides or stretched out.
 
-The stored pose of a file is not always a rest pose. In some files, every bone lies along one axis if all rotations are
+The stored pose of a file is not always a rest pose. In some files, all bones lie along one axis if all rotations are
 zero; in others, the nodes hold one moment of a clip. So several poses are candidates. Each is examined by itself and
-with the clip, and gets a certainty.
+together with the clip, and gets a certainty.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from synovia.retargeting.bones import (
 from synovia.retargeting.standing import Standing
 from synovia.retargeting.straight import straightened
 
-CERTAIN: Final = 0.8  # certainty from which a pose of the file is used without others
-DOUBTFUL: Final = 0.5  # certainty below which a pose is a guess
+CERTAIN: Final = 0.8  # a pose of the file with at least this certainty is used without other candidates
+DOUBTFUL: Final = 0.5  # a pose with less certainty is a guess
 _EXPECTED: Final = '"file", "bind", "first", "tpose", the number of a frame, a Pose or a pose file'
-_SAMPLE: Final = 300  # largest number of examined frames, evenly spread over the clip
-_STEPS: Final = 300  # frames at the start of the clip in which steps are measured
-_OF_CLIP: Final = 0.6  # factor for the certainty of the first frame of a clip, which was not made as a rest pose
-_GUESSED: Final = 35.0  # degrees; assumed twist error of limbs in a pose that is built from bone directions
-_UNSEEN: Final = 30.0  # degrees; assumed error of legs without bones
-_BACKWARDS: Final = 120.0  # degrees from the expected direction; above, knees or toes point to the other side
-_T_POSE: Final = 20.0  # degrees; largest angle of a limb of a T-pose from its straight direction
-NEAR_AXIS: Final = 30.0  # degrees; a body that is upright within this angle of an axis stands along the axis
-_FOLDED: Final = 0.5  # leg lengths; legs whose ends are nearer to the hips are folded
+_SAMPLE: Final = 300  # largest number of frames that are examined, spread evenly over the clip
+_STEPS: Final = 300  # number of frames at the beginning of the clip in which steps are measured
+_OF_CLIP: Final = 0.6  # factor for the certainty of a clip's first frame, which was not made as a rest pose
+_GUESSED: Final = 35.0  # degrees: assumed twist error of limbs in a pose that is computed from bone directions
+_UNSEEN: Final = 30.0  # degrees: assumed error of legs without bones
+_BACKWARDS: Final = 120.0  # degrees from the expected direction: above this, knees or toes point to the other side
+_T_POSE: Final = 20.0  # degrees: in a T-pose, limbs differ by at most this from their straight directions
+NEAR_AXIS: Final = 30.0  # degrees: a body whose direction is this near to an axis stands along the axis
+_FOLDED: Final = 0.5  # leg lengths: legs are folded if their ends are nearer to the hips
 _LEGS: Final = ("upper_leg", "lower_leg", "foot")
 _ARMS: Final = ("upper_arm", "shoulder", "lower_arm")
-# For each check: the angle (degrees) at which a pose is as likely wrong as right, and the text for it
+# for each check: the angle (degrees) at which a pose is as likely wrong as right, and a text about it
 _CHECKS: Final[Mapping[str, tuple[float, str]]] = {
     "legs": (40.0, "a bone of a leg is {:.0f}° from vertical"),
     "no legs": (40.0, "no bone shows where its legs point"),
@@ -70,13 +70,13 @@ _CHECKS: Final[Mapping[str, tuple[float, str]]] = {
 
 @dataclass(frozen=True, eq=False)
 class RestPose:
-    """A pose that may mean rest.
+    """A candidate for the rest pose, with its certainty.
 
     Args:
         name: ``"file"``, ``"bind"``, ``"first"``, ``"frame 12"``, ``"tpose"``, or the name of a pose file.
-        frames: World frames of all joints in it, (n, 12), upright in the world of the clip.
+        frames: World frames of all joints in the pose, (n, 12), upright in the world of the clip.
         certainty: From 0 (certainly not a rest pose) to 1.
-        checks: Deviations in degrees by name, 0 if as expected.
+        checks: Deviations from a rest pose, degrees, by name of the check.
     """
 
     name: str
@@ -86,21 +86,21 @@ class RestPose:
 
     @property
     def doubt(self) -> str:
-        """A phrase that describes the check with the worst result."""
+        """A phrase about the check with the worst result."""
         if not self.checks:
             return "left and right limbs coincide"
         worst = max(self.checks, key=lambda name: self.checks[name] / _CHECKS[name][0])
         return _CHECKS[worst][1].format(self.checks[worst])
 
     def described(self) -> str:
-        """Return the pose, its certainty and the doubt as words."""
+        """Return a text with the pose, its certainty and the worst check."""
         return f"{self.name!r} is used (certainty {100.0 * self.certainty:.0f} %: {self.doubt})"
 
 
 def own_up(body: Body, frames: Array) -> Array:
-    """Return the direction from the ankles to the hips of a pose, (3,): the nearest axis if it is near one.
+    """Return the direction from the ankles to the hips of a pose, (3,), or the axis near which it is.
 
-    Where the legs are folded or spread, the trunk also contributes.
+    If the legs are folded or spread, the direction of the trunk also counts.
     """
     places = frames[:, 9:]
     legs = body.lines.legs(places)
@@ -110,7 +110,7 @@ def own_up(body: Body, frames: Array) -> Array:
 
 
 def turned(frames: Array, rotation: Array) -> Array:
-    """Return world frames (n, 12) rotated about the origin."""
+    """Return world frames, (n, 12), rotated about the origin."""
     out = np.empty_like(frames)
     out[:, :9] = (rotation @ frames[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
     out[:, 9:] = frames[:, 9:] @ rotation.T
@@ -118,25 +118,25 @@ def turned(frames: Array, rotation: Array) -> Array:
 
 
 def raised(body: Body, frames: Array, up: Array) -> Array:
-    """Return a pose rotated so that it stands along ``up``: the axes of rest pose and clip may differ in a file."""
+    """Return a pose, (n, 12), rotated so that it stands along ``up``, as axes of rest pose and clip may differ."""
     return turned(frames, smallest_rotation(own_up(body, frames), up))
 
 
 def facing(body: Body, frames: Array, up: Array, forward: Array) -> Array:
-    """Return a pose rotated about ``up`` so that the body faces ``forward``."""
+    """Return a pose, (n, 12), rotated about ``up`` so that the body faces ``forward``."""
     left = unit(leftward(body, frames, up, ("upper_leg", *_ARMS)))
     return turned(frames, triad(up, forward) @ triad(up, cross(left, up)).T)
 
 
 def examined(body: Body, name: str, frames: Array, up: Array, clip: Standing | None = None) -> RestPose:
-    """Return a pose with its certainty.
+    """Return a pose with its checks and certainty.
 
     Args:
         body: The body.
         name: Name of the pose.
         frames: World frames of the pose, (n, 12).
-        up: Direction that points up in the pose, (3,).
-        clip: How the body stands in the clip; None for a body without one.
+        up: Upward direction in the pose, (3,).
+        clip: How the body stands in the clip; None for a body without a clip.
     """
     left = leftward(body, frames, up, ("upper_leg",))
     if np.linalg.norm(left) < 1e-6 * body.skeleton.size:
@@ -152,12 +152,12 @@ def examined(body: Body, name: str, frames: Array, up: Array, clip: Standing | N
 
 
 def certainty_of(checks: Mapping[str, float]) -> float:
-    """Return the certainty from 0 to 1 of the worst check; an angle at its limit gives one half."""
+    """Return the certainty, 0 to 1, that the worst check gives; an angle at its limit gives one half."""
     return min((1.0 / (1.0 + (value / _CHECKS[name][0]) ** 4) for name, value in checks.items()), default=0.0)
 
 
 def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
-    """Return the deviations of a pose (n, 12) from standing, degrees, by check; columns of axes: left, up, ahead."""
+    """Return deviations of a pose (n, 12) from standing, degrees, by check; columns of ``axes``: left, up, ahead."""
     left, up, ahead = axes.T
     found = {role: bone(body, role, frames) for role in LEG_BONES if role in body.roles}
     known = [between(line, -up) for line in found.values() if line is not None]
@@ -172,7 +172,7 @@ def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
         if line is not None:
             arms.append((line @ axes) * (sign, 1.0, 1.0))
     for line in arms:
-        near = np.array([max(line[0], 0.0), min(line[1], 0.0), 0.0])  # in the quarter from sideways to down
+        near = np.array([max(line[0], 0.0), min(line[1], 0.0), 0.0])  # within the quarter from sideways to down
         off = between(line, unit(near)) if near.any() else 90.0
         checks["arms"] = max(checks.get("arms", 0.0), off)
     if len(arms) == 2:
@@ -191,16 +191,16 @@ def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class Stance:
-    """How a body stands in the world of a clip.
+    """How a body stands in the world of a clip: rest pose and axes.
 
     Args:
-        rest: The chosen rest pose.
-        considered: The examined candidates, including the chosen pose.
-        up: The direction that points up.
+        rest: The rest pose that was chosen.
+        considered: All candidates that were examined, including the chosen pose.
+        up: The upward direction.
         forward: The axis nearest to the direction that the body faces in the rest pose, for example ``"z"``.
-        path_scale: Factor by which the path of the hips fits the steps of the legs; 1 if the file uses one unit, None
-            if the clip does not show it.
-        tried: Names of the candidates whose results were compared, because none of them is certain; empty otherwise.
+        path_scale: Factor that fits the path of the hips to the steps of the legs: 1 if both have one unit in the file;
+            None if the clip does not show it.
+        tried: Names of the candidates whose results were compared, because none was certain; empty if one was.
     """
 
     rest: RestPose
@@ -228,7 +228,7 @@ class Stance:
         return bool(found) and all(found)
 
     def report(self) -> list[str]:
-        """Return the chosen rest pose with its certainty, and the axes, as lines of text."""
+        """Return lines: rest pose with certainty, its up and forward axes, and the notes."""
         rest = self.rest
         line = f"rest pose: {rest.name} (certainty {100.0 * rest.certainty:.0f} %"
         line += f": {rest.doubt})" if rest.certainty < CERTAIN else ")"
@@ -249,14 +249,15 @@ class Stance:
 
 
 def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | None = None) -> Stance:
-    """Return the rest pose of the body in a clip, and the axis that points up.
+    """Return how the body stands in a clip: its rest pose and its upward direction.
 
-    The first of these that stands is chosen: the pose of the file, the bind pose of the skin, a T-pose in the first
-    frame. Otherwise it is the most certain of these poses and the T-pose that is computed from the clip.
+    The first of these poses that stands is chosen: the pose of the file, the bind pose of the skin, a T-pose in the
+    first frame. If none stands, the most certain one is chosen; a T-pose that is computed from the clip is then a
+    candidate too.
 
     Args:
         motion: The clip.
-        body: Its body, with the rest pose of the file.
+        body: The body of the clip, with the rest pose of the file.
         rest: The pose to use: ``"file"``, ``"bind"``, ``"first"`` (frame), ``"tpose"`` (computed from the clip), the
             number of a frame, a ``Pose``, or the path of a pose file; None to find it.
         up: The axis that points up, for example ``"z"``; None to find it.
@@ -307,7 +308,7 @@ def _refuse_inverted(motion: Motion, up: Up) -> None:
     """Raise an error for an upside-down body: the file's axis may point down, or the body may stand on its hands.
 
     Raises:
-        InputError: If the body is upside down for most of the time.
+        InputError: If the body is upside down in most frames.
     """
     axis = up.nearest.removeprefix("-")
     if up.inverted > 0.5:
@@ -321,7 +322,7 @@ def _refuse_inverted(motion: Motion, up: Up) -> None:
 
 
 def _stance_of_part(motion: Motion, body: Body, rest: Rest | None, up: str | None) -> Stance:
-    """Return the stance of a body without legs, such as a single arm, with the given rest pose or that of the file."""
+    """Return the stance of a body without two legs, such as an arm, with the given rest pose or that of the file."""
     given = None if up is None else given_up(up)
     vertical = body.basis[:, 1] if given is None else given.vector
     stored = _stored(body)
@@ -340,13 +341,13 @@ def _stance_of_part(motion: Motion, body: Body, rest: Rest | None, up: str | Non
 
 
 def _pose_of_part(body: Body, name: str, frames: Array, axes: Array) -> RestPose:
-    """Return a pose (n, 12) of a body without legs, with its certainty; columns of axes: left, up, ahead."""
+    """Return a pose (n, 12) of a body without two legs, with its certainty; columns of ``axes``: left, up, ahead."""
     checks = _posture_checks(body, frames, axes)
     return RestPose(name, frames, certainty_of(checks) if checks else 1.0, checks)
 
 
 def stands(skeleton: Skeleton) -> bool:
-    """Return whether a stored pose of a body certainly is a rest pose; always True for a body without legs."""
+    """Return whether a stored pose of a body is certainly a rest pose; always True for a body without two legs."""
     body = Body.of(skeleton)
     return not body.whole or any(
         examined(body, name, pose, own_up(body, pose)).certainty >= CERTAIN for name, pose in _stored(body).items()
@@ -354,14 +355,14 @@ def stands(skeleton: Skeleton) -> bool:
 
 
 def standing_target(body: Body, clip: Motion | None = None) -> tuple[Body, RestPose]:
-    """Return a target body with its rest pose set, and that pose.
+    """Return a target body with its rest pose set, and this pose.
 
-    It is a stored pose if one stands, else the T-pose computed from a clip of the body, else a T-pose from its bones.
-    If the stored pose certainly stands along another axis than the file states, the axis of the pose is used.
+    It is a stored pose if one stands, else a T-pose computed from a clip of the body, else a T-pose from its bones. If
+    the stored pose certainly stands along another axis than the file states, that other axis is used.
 
     Args:
-        body: The body, with a moving root.
-        clip: A clip of the same body.
+        body: The body, with a free root if its base moves.
+        clip: A clip of the body; None without a clip.
 
     Without a clip, the last results are cached.
     """
@@ -370,7 +371,7 @@ def standing_target(body: Body, clip: Motion | None = None) -> tuple[Body, RestP
 
 @lru_cache(maxsize=32)
 def _standing(body: Body) -> tuple[Body, RestPose]:
-    """Return a target body and its rest pose, from its file or its bones."""
+    """Return a target body with its rest pose, from its file or its bones; the last results are cached."""
     return _standing_target(body, None)
 
 
@@ -383,7 +384,7 @@ def _standing_target(body: Body, clip: Motion | None) -> tuple[Body, RestPose]:
     best = poses[0] if poses[0].certainty >= CERTAIN else max(poses, key=lambda pose: pose.certainty)
     stated = None if body.skeleton.up is None else axis_vector(body.skeleton.up)
     if best.certainty < CERTAIN and clip is not None:
-        added = len(body.skeleton) - len(clip.skeleton)  # a root that moves
+        added = len(body.skeleton) - len(clip.skeleton)  # added root joints
         own = Body(clip.skeleton, {role: row - added for role, row in body.roles.items()})
         stance = find_stance(clip, own)
         root = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (added, 1))
@@ -406,7 +407,7 @@ def _standing_target(body: Body, clip: Motion | None) -> tuple[Body, RestPose]:
 
 
 def _stored(body: Body) -> dict[str, Array]:
-    """Return the poses that the file stores, by name."""
+    """Return the poses that a body's file stores, world frames (n, 12), by name."""
     poses = {"file": body.rest}
     if any(joint.bind is not None for joint in body.skeleton.joints):
         poses["bind"] = bind_frames(body.skeleton.joints, body.skeleton.parents)
@@ -414,7 +415,7 @@ def _stored(body: Body) -> dict[str, Array]:
 
 
 def _given(motion: Motion, rest: object) -> tuple[str, Array, bool]:
-    """Return the name of a pose that the user gives, its frames (n, 12), and whether it is a frame of the clip."""
+    """Return the name of a pose that the user gave, its world frames (n, 12), and whether it is a frame of the clip."""
     if isinstance(rest, Pose):
         if rest.skeleton.joint_names != motion.skeleton.joint_names:
             raise InputError("rest", value=rest.skeleton.name, expected=f"a pose of {motion.skeleton.name}")
@@ -434,7 +435,7 @@ def _given(motion: Motion, rest: object) -> tuple[str, Array, bool]:
 
 
 def _is_t_pose(body: Body, frames: Array, up: Array) -> bool:
-    """Return whether both arms are stretched out and both legs straight, as at the start and end of recordings."""
+    """Return whether both arms are stretched out and both legs straight, as often at the ends of recordings."""
     left = unit(leftward(body, frames, up, ("upper_leg",)))
     ways = {"upper_arm": left, "lower_arm": left, "upper_leg": -up, "lower_leg": -up}
     for side, sign in zip(SIDES, (1.0, -1.0), strict=True):

@@ -59,10 +59,10 @@ from synovia.text import Report, counted, plain
 from synovia.tracking.postprocessing import joint_velocities
 
 _KERNELS: Final = "tree.orient.orient", "tree.bends.bend_shares", "hierarchy.full_body.full_body"  # of a body with feet
-_AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
-_OFTEN: Final = 0.02  # smallest share of frames in which a hinge does so that is reported
-_SOURCE: Final = "source: "  # before the notes of the clip, among those of the result
-_NAMED: Final = 5  # hinges that are named, those that do so most often
+_AS_FAST: Final = 0.999  # fraction of its velocity limit: a faster hinge counts as held back by the limit
+_OFTEN: Final = 0.02  # share of frames in which a hinge is held back, above which this is reported
+_SOURCE: Final = "source: "  # prefix for notes of the source clip among the notes of the result
+_NAMED: Final = 5  # largest number of hinges that are listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,27 +71,28 @@ class Retargeted:
 
     Args:
         motion: The motion of the target; its skeleton has a free root if the base moves.
-        parts: The matched parts, with the rotation between the two rest poses.
-        source: The body that moved.
-        target: The body that follows.
-        stance: The rest pose of the source that was taken, its certainty, and the axis that points up.
-        target_rest: The rest pose of the target that was taken, and its certainty.
+        parts: The matched parts, with the rotations between both rest poses.
+        source: The body whose motion was transferred.
+        target: The body that follows it.
+        stance: How the source stands: its rest pose with certainty, and its upward direction.
+        target_rest: The target's rest pose, with its certainty.
         scale: Length of the target's legs divided by that of the source's; it scales the path. 1 for a fixed base.
-        contacts: Contacts (first frame, end) of each foot, by role.
-        missed_frames: Frames in which a foot does not reach its target.
+        contacts: Contacts of each foot, (first frame, end), by role.
+        missed_frames: Frames in which a foot misses its target.
         worst: Largest distance of a foot from its target, length units of the target.
         original: The motion that was transferred.
         velocity: Highest velocity of each joint of the target, (m,), radians per second; infinite where none is known.
-        moves: Whether the base of the target moves; if not, its parts move relative to it.
-        carried: Roles of the parts that are compared by the judge: those of the map, or all that both bodies have.
+        moves: Whether the base of the target moves; if not, parts move relative to it.
+        carried: Roles of the parts that the judgement compares: those of the map, or all that both bodies have.
         added: Number of joints that were added above the root of the given target.
-        clearance: Distance that the limbs keep from the body, length units; None where nothing was kept apart.
-        world: What the feet stand on, in the unit of the target; None for the floor alone.
-        footholds: Where each foot stands on it, one for each contact of ankle or toes, by role; empty on a level floor.
-        forced: How far loops of the target turned its parts so that they close, (T,), radians.
-        props: Props that the source holds with both hands, whose distance the arms of the target keep.
-        too_fast: Joints that the loops of the target move faster than their velocity limits, such as rods: velocity in
-            each frame over the limit, (T,), by joint.
+        clearance: Distance that limbs keep from each other, length units; None if they may overlap.
+        world: What the feet stand on, in the unit of the target; None for a level floor.
+        footholds: Footholds of each foot on the world, one for each contact of ankle or toes, by role; empty on level
+            ground.
+        forced: Rotation of parts by loops of the target that had to close, largest in each frame, (T,), radians.
+        props: Props that the source holds with both hands; the target's hands keep a distance too.
+        too_fast: Joints, such as rods, that loops of the target move faster than their velocity limits, by name: ratio
+            of velocity to limit in each frame, (T,).
 
     Example:
         >>> import synovia as sy
@@ -125,10 +126,10 @@ class Retargeted:
     props: tuple[Prop, ...] = ()
 
     def __getitem__(self, frames: slice) -> Retargeted:
-        """Return a part of the motion with its contacts and misses, and the same part of the original.
+        """Return a part of the motion, with its contacts and misses and the same part of the original.
 
         Args:
-            frames: A slice, as of ``motion``. ``worst`` stays that of the whole motion.
+            frames: A slice, as for ``motion``. ``worst`` still describes the whole motion.
         """
         motion, kept = self.motion[frames], range(len(self.motion))[frames]
         missed = frozenset(self.missed_frames)
@@ -144,7 +145,7 @@ class Retargeted:
         return replace(part, forced=self.forced[frames], too_fast=fast, props=self._props_in(kept))
 
     def _props_in(self, kept: range) -> tuple[Prop, ...]:
-        """Return the props that are held in a part of the frames."""
+        """Return the props that are held in some of the given frames, with spans in these frames."""
         found: list[Prop] = []
         for prop in self.props:
             inside = [k for k, frame in enumerate(kept) if prop.span[0] <= frame < prop.span[1]]
@@ -154,9 +155,9 @@ class Retargeted:
 
     @cached_property
     def held_back(self) -> dict[str, float]:
-        """Share of the steps in which a hinge turns as fast as its velocity limit permits, by joint, the largest first.
+        """For each joint, the share of steps in which its hinge is as fast as its velocity limit allows, largest first.
 
-        Such hinges lag behind the source, and feet miss their places.
+        Such hinges lag behind the source, and feet may miss their places.
         """
         skeleton, found = self.motion.skeleton, dict[str, float]()
         for row in np.flatnonzero(np.isfinite(self.velocity)).tolist():
@@ -168,7 +169,7 @@ class Retargeted:
 
     @cached_property
     def judgement(self) -> Judgement:
-        """The judgement of the motion and its original; computed at its first use."""
+        """The judgement of the motion against its original; computed when it is first used."""
         shared = {
             role: (row, self.target.roles[role]) for role, row in self.source.roles.items() if role in self.carried
         }
@@ -203,19 +204,19 @@ class Retargeted:
 
     @cached_property
     def too_near(self) -> tuple[TooNear, ...]:
-        """Links of different limbs that could not be kept apart, the nearest first; none if that was not asked for."""
+        """Links of different limbs that could not be kept apart, the nearest first; empty without a clearance."""
         if self.clearance is None:
             return ()
         return tuple(pairs_too_near(self.target, np.array(self.motion.q), self.clearance))
 
     @cached_property
     def calibration(self) -> tuple[str, ...]:
-        """A sentence about the calibration frames, such as a T-pose, at each end of the original that has some."""
+        """A sentence about each end of the original that has calibration frames, such as a T-pose."""
         return find_ends(self.original).notes
 
     @property
     def verdict(self) -> str:
-        """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``."""
+        """``"good"``, ``"look"`` (look at the motion before you use it) or ``"failed"``."""
         return self.judgement.verdict
 
     @property
@@ -224,14 +225,14 @@ class Retargeted:
         return self.judgement.findings
 
     def __repr__(self) -> str:
-        """Return the motion, the number of matched parts, and the number of missed frames."""
+        """Return a text with the motion, the number of matched parts, and the number of missed frames."""
         missed = f"{counted(len(self.missed_frames), 'frame')} missed"
         return f"Retargeted({self.motion!r}, {counted(len(self.parts), 'part')}, {missed})"
 
     def joint_map(self) -> dict[str, tuple[str | int, str | int]]:
-        """Return the matched joints, (source, target) by role, as ``retarget`` takes them.
+        """Return the matched joints, (source, target) by role, in the form that ``retarget`` accepts.
 
-        Each is a name; where several joints share it, the row of the given skeleton.
+        A joint is a name or, if several joints share the name, a row of the given skeleton.
         """
         out: dict[str, tuple[str | int, str | int]] = {}
         for part in self.parts:
@@ -277,7 +278,7 @@ class Retargeted:
         return Report([*lines, judged], {**self._facts(), **judged.facts})
 
     def _facts(self) -> dict[str, Any]:
-        """Return all but the judgement as plain values; lengths in the unit of the target's file."""
+        """Return everything but the judgement as plain values; lengths are in the unit of the target's file."""
         names, stance = [body.skeleton.frame_names for body in (self.source, self.target)], self.stance
         return {
             "source": self.source.skeleton.name, "target": self.target.skeleton.name,
@@ -309,7 +310,7 @@ class Retargeted:
         }  # fmt: skip
 
     def _nearness(self) -> list[str]:
-        """Return a line about links that could not be kept apart, if there are some."""
+        """Return a line about links that could not be kept apart; an empty list if all could."""
         unit, listed_pairs = self.target.skeleton.meters_per_unit, list[str]()
         for one in self.too_near[:_NAMED]:
             size = f"{length_text(abs(one.distance), unit)} {'inside' if one.distance < 0.0 else 'apart'}"
@@ -338,12 +339,13 @@ def retarget(
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
     place. Where soles would be below the floor, the body rises, feet turn level, and toes bend up.
 
-    A body that is built as the source, with bones in the same directions at rest, has the rest pose that is found for
-    the source. If its legs have the same lengths too, apart from its size, its feet are where the source has them.
+    If the target is built like the source, with bones in the same directions at rest, it takes the rest pose that is
+    found for the source. If its legs also have the same lengths relative to its size, its feet are where the source has
+    them.
 
-    Fingers point as those of the source in the frame of the palm (``Hand.frame``), whatever the rest poses of the two
-    hands are, and bend about their own axes. A finger that the source lacks follows its neighbour; a finger with
-    another number of segments follows the same parts of its length.
+    Fingers point like those of the source in the frame of the palm (``Hand.frame``), whatever the rest poses of both
+    hands are, and bend about their own axes. A finger that the source lacks follows its neighbour. A finger with
+    another number of segments follows the same fractions of its length.
 
     If the target has shapes (``skeleton.shapes``; ``sy.with_shapes`` makes them), its limbs do not pass through its
     body. Where shapes of different limbs, or of a limb and the trunk, overlap, arms and legs move out of each other, to
@@ -360,9 +362,9 @@ def retarget(
     rises and sinks smoothly with its feet, as far as its legs permit. ``footholds`` says where feet stand. The world is
     in the file of the target; ``clearance`` does not keep limbs apart from it.
 
-    If the target has loops (``skeleton.loops``), they are closed in each frame: joints of no part, such as rods, follow
-    the parts. Where loops do not allow the transferred pose, its parts give way, and a finding says how far. Another
-    one names joints that have to be faster than their velocity limits for that.
+    If the target has loops (``skeleton.loops``), they are closed in each frame: joints without a role, such as rods,
+    follow the others. If loops do not allow the transferred pose, other joints change too, and a finding says how far.
+    Another finding names joints that must exceed their velocity limits to close loops.
 
     If a body has no legs, such as a torso on wheels or a single arm, or if the joint map has no hips, the base of the
     target stays where it is. Then the parts move relative to the joint that carries them: the trunk relative to the
@@ -429,14 +431,14 @@ def followed(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Retargeted:
-    """Return the motion of a paired body that follows a clip; see ``retarget``.
+    """Return the motion of a paired body that follows a clip; this is the work of ``retarget``.
 
     Args:
         motion: The clip.
         pair: The two bodies.
-        body: The given target.
+        body: The target that was given, without an added root.
         chosen: Options of ``retarget`` as attributes; without ``root_motion``, a bone on the floor moves with the body.
-            ``known`` are floor and sides of bends, as in ``LiveCalibration``; None to find them in the clip.
+            ``known`` has the floor and the sides of bends of a ``LiveCalibration``; None to find them in the clip.
         threads: As in ``retarget``.
         progress: As in ``retarget``.
     """
@@ -525,7 +527,7 @@ def followed(
         q, way = mover.moved(q, world_q, OnFloor(motion.fps, given, below))
         own = mover.skeleton
         target = replace(target, skeleton=own)
-        if bone is not None and added:  # the path is that of the bone, and not of the joint that was added
+        if bone is not None and added:  # the bone has the path, and not the joint that was added
             q, most = q[:, own.q_slice(added).start :], most[added:]
             parts = tuple(replace(part, target=part.target - added) for part in parts)
             target, added = without_added(target, body), 0
@@ -565,14 +567,14 @@ def followed(
 
 
 def _pass_of(progress: Progress | None, number: int, passes: int) -> Progress | None:
-    """Return the callback for one of several passes over all frames."""
+    """Return the progress callback for one of several passes over all frames."""
     if progress is None:
         return None
     return lambda done, of: progress(number * of + done, passes * of)
 
 
 def _nearest_signs(q: Array, skeleton: Skeleton) -> Array:
-    """Give quaternions the same sign from frame to frame, so that joint values can be interpolated."""
+    """Give quaternions signs that do not change between frames, so that joint values can be interpolated."""
     t = skeleton.tables
     for at in t.places[~t.is_number]:
         q[:, at : at + 4] = same_side(q[:, at : at + 4])

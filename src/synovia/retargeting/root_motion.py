@@ -1,4 +1,4 @@
-"""The bone on the floor below a body, as characters for engines have it: what it takes of the motion."""
+"""The root bone on the floor that characters for game engines have: what it takes of the motion."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from synovia.retargeting.body import Body
 
 RootMotion = Literal["root", "hips", "none"]
 _MODES: Final = ("root", "hips", "none")
-_FLOOR: Final = 0.2  # of a leg: a bone above the hips in the tree that is nearer to the soles at rest is on the floor
+_FLOOR: Final = 0.2  # leg lengths: a bone above the hips in the tree is on the floor if at most this far from the soles
 _FLAT: Final = 0.3  # level part of where the hips face below which their own upward direction shows the heading
-_STEP: Final = 0.2  # seconds before and after which a bone goes over from a step to the next
-_BELOW: Final = 0.5  # of a leg: it is at least so far below the hips
-_ROOT: Final = re.compile(r"(.*[:|])?root([ _.-]?(bone|motion))?([._]?\d+)?", re.IGNORECASE)  # not of armatures
-_LEFT: Final = 1.0  # of a leg: hips that leave a bone so far behind on the floor do not take it along
+_STEP: Final = 0.2  # seconds before and after a step in which the bone changes its height
+_BELOW: Final = 0.5  # leg lengths: the bone is at least this far below the hips
+_ROOT: Final = re.compile(r"(.*[:|])?root([ _.-]?(bone|motion))?([._]?\d+)?", re.IGNORECASE)  # not "Armature"
+_LEFT: Final = 1.0  # leg lengths: if hips leave a bone farther behind on the floor, the bone does not move with them
 
 
 def checked_root_motion(value: str) -> str:
-    """Return what a root bone takes of the motion.
+    """Check the argument ``root_motion``, and return it.
 
     Raises:
-        InputError: If there is no such choice.
+        InputError: If the value is not one of the choices.
     """
     if value not in _MODES:
         raise InputError("root_motion", value=value, expected="'root', 'hips' or 'none'")
@@ -41,14 +41,14 @@ def checked_root_motion(value: str) -> str:
 
 
 def root_bone(body: Body, added: int = 0) -> int | None:
-    """Return the bone on the floor that carries the hips of a body, None without one.
+    """Return the row of the bone on the floor that carries the hips of a body; None without one.
 
-    It is the one nearest to the hips that moves in the file. If none moves there, it is the first that has the name of
-    a root, though the file has no clip that moves it.
+    It is the bone nearest to the hips that clips of the file move. If clips move none, it is the topmost fixed joint
+    with the name of a root.
 
     Args:
         body: The body.
-        added: How many of its first joints were added to the skeleton of the file, such as a free root.
+        added: Number of joints at the front that were added to the file's skeleton, such as a free root.
     """
     if not body.whole:
         return None
@@ -68,12 +68,12 @@ def root_bone(body: Body, added: int = 0) -> int | None:
 
 
 class OnFloor(NamedTuple):
-    """What is known of where a bone on the floor goes.
+    """Where a bone on the floor goes.
 
     Args:
         fps: Frames per second.
-        given: World frames (T, 12) of the bone; None to take path and heading of the hips.
-        below: Returns the surface below points (T, 3) along a direction; None for a level floor at height 0.
+        given: World frames of the bone, (T, 12); None to use path and heading of the hips.
+        below: A function that returns the surface below points (T, 3) along a direction; None for a floor at height 0.
     """
 
     fps: float
@@ -82,29 +82,29 @@ class OnFloor(NamedTuple):
 
 
 class RootMover:
-    """A body whose hips move relative to a bone on the floor, in a clip or pose by pose.
+    """Moves the hips of a body relative to a bone on the floor, in a clip or one pose at a time.
 
-    Every joint from the hips on is where it was; with ``"none"``, it is so relative to a body that stays in its place.
-    Joints above the bone are at rest; balls become fixed.
+    Joints from the hips on keep their world poses; with ``"none"``, they keep them relative to a body that stays in
+    place. Joints above the bone are at rest, and balls among them become fixed.
 
     Args:
-        body: The body, which a free joint moves.
-        bone: The bone; None for a body without one, which ``"none"`` keeps in its place.
-        mode: ``"root"`` for a bone that takes path and heading, ``"hips"`` for one that stays, ``"none"`` for a body
-            that stays in its place, too.
+        body: The body; a free joint moves it.
+        bone: Row of the bone; None for a body without one, which only ``"none"`` changes.
+        mode: ``"root"`` for a bone that takes path and heading, ``"hips"`` for a bone that stays, ``"none"`` for a bone
+            and body that stay in place.
 
     Attributes:
         skeleton: The skeleton of the result.
     """
 
     def __init__(self, body: Body, bone: int | None, mode: str) -> None:
-        """Make the joints that move free."""
+        """Make the joints that will move free."""
         self._body, self._bone, self._mode = body, bone, mode
         of_body = body.carrier if mode == "none" else None
         self._mover = mover = of_body if bone is None else bone
         self.skeleton = skeleton = body.skeleton
         self._last: Array | None = None
-        self._along = True  # whether a given bone has gone along with the hips so far
+        self._along = True  # whether a given bone has moved with the hips so far
         if mover is None:
             return
         self._above, rest = ancestors(skeleton.parents, mover)[1:], skeleton.rest_pose().frames
@@ -126,7 +126,7 @@ class RootMover:
         self._last, self._along = None, True
 
     def whole(self, pose: Pose) -> Array:
-        """Return joint values (nq,) of the body, which a free joint moves, for a pose of the result."""
+        """Return joint values (nq,) of the body, with all motion in its free joint, for a pose of the result."""
         body, skeleton = self._body, self._body.skeleton
         q = skeleton.rest_q.copy()
         if self._mover is None or body.carrier is None:
@@ -141,15 +141,15 @@ class RootMover:
         return q
 
     def moved(self, q: Array, world: Array, floor: OnFloor) -> tuple[Array, Array | None]:
-        """Return joint values (T, nq) of consecutive poses, and the path over the ground that was taken out of them.
+        """Return joint values (T, nq) of consecutive poses, and the path that was taken out of them.
 
         Args:
-            q: Joint values of the body.
-            world: World frames (T, n, 12) of the body.
+            q: Joint values of the body, (T, nq).
+            world: World frames of the body, (T, n, 12).
             floor: Where the bone goes.
 
         Returns:
-            Joint values, and the path as transforms (T, 4, 4); None if nothing was taken out.
+            Joint values of the result, and the path as transforms (T, 4, 4); None if no path was taken out.
         """
         body, bone, mover = self._body, self._bone, self._mover
         if mover is None:
@@ -167,7 +167,7 @@ class RootMover:
                 heights = _heights(floor.below(there[:, :3, 3], body.basis[:, 1]), floor.fps)
                 place[:, :3, 3] += heights[:, None] * body.basis[:, 1]
         way = place @ inverse(ground) if self._mode == "none" else None
-        moves: dict[int, tuple[Array, Array]] = {}  # what carries a joint, and where it goes
+        moves: dict[int, tuple[Array, Array]] = {}  # for each joint: frames of its carrier, and its target frames
         if bone is not None:
             if way is not None:
                 there = inverse(way) @ there
@@ -192,7 +192,7 @@ class RootMover:
 
 @lru_cache(maxsize=8)
 def _freed(skeleton: Skeleton, free: tuple[int, ...], above: tuple[int, ...]) -> Skeleton:
-    """Return a skeleton with some joints free, and balls above them fixed; the last results are cached."""
+    """Return a skeleton in which given joints are free, and balls above them fixed; the last results are cached."""
     joints = list(skeleton.joints)
     for row in (*above, *free):
         kind = joints[row].kind
@@ -203,7 +203,7 @@ def _freed(skeleton: Skeleton, free: tuple[int, ...], above: tuple[int, ...]) ->
 
 
 def without_added(body: Body, given: Skeleton) -> Body:
-    """Return a body without the joints that were added before those of the given skeleton; they are at rest."""
+    """Return a body without the joints that were added above the given skeleton; these must be at rest."""
     added = len(body.skeleton) - len(given)
     pairs = zip(given.joints, body.skeleton.joints[added:], strict=True)
     skeleton = given.with_joints(replace(moving, parent=own.parent, rest=own.rest) for own, moving in pairs)
@@ -212,14 +212,14 @@ def without_added(body: Body, given: Skeleton) -> Body:
 
 
 def _goes_along(body: Body, bone: Array, hips: Array) -> bool:
-    """Return whether a bone (T, 4, 4) goes over the ground with the hips (T, 4, 4), which do not leave it behind."""
+    """Return whether the hips (T, 4, 4) never leave a bone (T, 4, 4) far behind on the ground."""
     away = hips[:, :3, 3] - bone[:, :3, 3]
     level = away - (away @ body.basis[:, 1])[:, None] * body.basis[:, 1]
     return bool(np.linalg.norm(level, axis=1).max() < _LEFT * body.leg)
 
 
 def _heights(ground: Ground, fps: float) -> Array:
-    """Return the heights (T,) of what is below the hips, where a step up or down takes some time."""
+    """Return the heights of the ground below the hips, (T,), averaged over time so that steps become ramps."""
     heights = np.where(np.isfinite(ground.heights), ground.heights, 0.0)
     around = max(1, round(_STEP * fps))
     sums = np.cumsum(np.pad(heights, (around + 1, around), mode="edge"))
@@ -227,19 +227,19 @@ def _heights(ground: Ground, fps: float) -> Array:
 
 
 def _at_floor(body: Body, bone: int) -> Array:
-    """Return the transform (4, 4) of a bone at rest, on the floor at height 0."""
+    """Return the transform (4, 4) of a bone at rest, moved vertically to height 0."""
     up, out = body.basis[:, 1], frames_to_transforms(body.rest[[bone]])[0]
     out[:3, 3] -= (out[:3, 3] @ up) * up
     return out
 
 
 def _heading(body: Body, hips: Array, ground: Array) -> Array:
-    """Return where a bone on the floor is below the hips, facing as they do, (T, 4, 4).
+    """Return transforms (T, 4, 4) of a bone on the floor that is below the hips and faces as they do.
 
     Args:
         body: The body.
-        hips: Transforms (T, 4, 4) of the hips.
-        ground: The transform (4, 4) of the bone at rest on the floor.
+        hips: World transforms of the hips, (T, 4, 4).
+        ground: Transform of the bone at rest on the floor, (4, 4).
     """
     left, up, ahead = body.basis.T
     row = body.roles["hips"]

@@ -1,6 +1,6 @@
-"""Analyse how a body stands in a clip, and compute a rest pose from it.
+"""Analyse how a body stands in a clip, and compute a rest pose from the clip.
 
-Where the rest pose of a file is meaningless, the motion has the information: bones have lengths and directions in the
+If the rest pose of a file is meaningless, the motion shows what is needed: bones have lengths and directions in the
 frames of their joints, knees bend backwards and elbows forwards, feet are level on the floor, and the trunk is upright
 in the frames in which the body stands.
 """
@@ -21,24 +21,24 @@ from synovia.model.geometry import Array, between, cross, unit
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import angle, bone, leftward, smallest_rotation, triad, trunk
 
-_SPREAD: Final = 5.0  # degrees; a frame that is farther from standing than the best one by this has weight 0.6
-_BENT: Final = 0.12  # mean sine of the bend of a knee or elbow above which its axis is known
-_SIDEWAYS: Final = np.cos(np.radians(30.0))  # cosine; a trunk joint's axis at a smaller angle is sideways
-_FLAT: Final = 0.04  # leg lengths; scale of the height of ankle and toes above their lowest for frames with a flat foot
-_FEW: Final = 30  # approximate number of frames from which bone offsets are computed
-_RIGID: Final = 2.0  # degrees; a direction that varies less in the frame of a joint is rigidly attached to it
+_SPREAD: Final = 5.0  # degrees: a frame whose posture is this much worse than the best one has weight 0.6
+_BENT: Final = 0.12  # if the mean sine of the bend of a knee or elbow is larger, its axis is known
+_SIDEWAYS: Final = np.cos(np.radians(30.0))  # cosine: an axis of a trunk joint with a larger one is sideways
+_FLAT: Final = 0.04  # leg lengths: scale of heights above the lowest, for the weights of frames with a flat foot
+_FEW: Final = 30  # approximate number of frames for computing bone offsets
+_RIGID: Final = 2.0  # degrees: a direction that varies less in a joint's frame is rigidly attached to the joint
 _DOWN: Final = np.array([0.0, -1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """A body over the frames of a clip.
+    """A body in the frames of a clip.
 
     Args:
         body: The body; its rest pose may be meaningless.
         frames: World frames, (T, n, 12).
-        up: Direction that points up, (3,).
+        up: Upward direction, (3,).
     """
 
     body: Body
@@ -47,23 +47,23 @@ class Standing:
 
     @cached_property
     def _places(self) -> Array:
-        """Positions, (T, n, 3)."""
+        """Positions of all joints, (T, n, 3)."""
         return self.frames[..., 9:]
 
     @cached_property
     def _rotations(self) -> Array:
-        """Orientations, (T, n, 3, 3)."""
+        """Orientations of all joints, (T, n, 3, 3)."""
         return self.frames[..., :9].reshape(*self.frames.shape[:2], 3, 3)
 
     def _bone(self, role: str) -> Array | None:
-        """Return the directions of a bone, (T, 3); None if the body lacks the part, or the bone has no length."""
+        """Return the directions of a bone, (T, 3); None if the body lacks the part or the bone has no length."""
         return bone(self.body, role, self.frames) if role in self.body.roles else None
 
     @cached_property
     def heading(self) -> Array:
         """Axes of the body in each frame, (T, 3, 3); columns are left, up and ahead."""
         left = leftward(self.body, self.frames, self.up, ("upper_leg",))
-        if float(np.linalg.norm(left, axis=-1).max()) < 1e-3 * self.body.skeleton.size:  # legs begin at one point
+        if float(np.linalg.norm(left, axis=-1).max()) < 1e-3 * self.body.skeleton.size:  # all legs begin at one point
             left = leftward(self.body, self.frames, self.up, ("lower_leg", "upper_arm", "shoulder"))
         left = unit(left)
         up = np.broadcast_to(self.up, left.shape)
@@ -71,7 +71,7 @@ class Standing:
 
     @cached_property
     def posture(self) -> Array:
-        """Root mean square of the angles of the trunk and of the straighter leg from vertical, (T,), degrees."""
+        """Root mean square of two angles from vertical, (T,), degrees: the trunk's and the straighter leg's."""
         squares: list[Array] = []
         for side in SIDES:
             lines = [self._bone(f"{side}_{part}") for part in ("upper_leg", "lower_leg")]
@@ -83,7 +83,7 @@ class Standing:
 
     @cached_property
     def weights(self) -> Array:
-        """Weight of each frame, (T,): 1 for the one nearest to standing."""
+        """Weight of each frame, (T,); the frame that is nearest to standing has weight 1."""
         return np.exp(-0.5 * ((self.posture - self.posture.min()) / _SPREAD) ** 2)
 
     @cached_property
@@ -95,11 +95,11 @@ class Standing:
         """Return the mean direction of another bone of a limb, normal to a part's bone, in the part's frame.
 
         Args:
-            role: The part, for example an upper leg.
-            other: The part above or below it.
+            role: Role of the part, for example an upper leg.
+            other: Role of the part above or below it.
 
         Returns:
-            Unit vector (3,), and the mean sine of the angle between the bones, 0 if the limb never bends.
+            Unit vector, (3,), and the mean sine of the angle between the bones; 0 if the limb never bends.
         """
         line, across = self._bone(role), self._bone(other)
         if line is None or across is None:
@@ -131,10 +131,10 @@ class Standing:
         return out
 
     def own_checks(self) -> Mapping[str, float]:
-        """Return the deviations of the clip from the assumptions of the T-pose, degrees, by check.
+        """Return deviations of the clip from the assumptions of the T-pose, degrees, by check.
 
-        The assumptions: the body stands in some frames, knees bend backwards, and toes point ahead; left and right
-        limbs show where ahead is.
+        The assumptions are: the body stands in some frames, knees bend backwards, and toes point ahead. Left and right
+        limbs determine which way is ahead.
         """
         out = {"posture": float(self.posture.min())}
         for side in SIDES:
@@ -155,7 +155,7 @@ class Standing:
         return out
 
     def built(self, forward: Array) -> Array:
-        """Return the T-pose computed from the clip: world frames (n, 12) of all joints.
+        """Return the T-pose that is computed from the clip, as world frames of all joints, (n, 12).
 
         Args:
             forward: Direction that the body faces in the T-pose, (3,), normal to ``up``.
@@ -187,7 +187,7 @@ class Standing:
         return self._assembled(np.array([cross(self.up, forward), self.up, forward]).T @ R)
 
     def _sideways(self) -> dict[int, Array]:
-        """Return the direction to the left in the frame of each joint that carries both legs or both arms, by row."""
+        """Return, by row, the direction to the left in the frame of each joint that carries both arms or both legs."""
         out: dict[int, Array] = {}
         for part in ("upper_arm", "shoulder", "upper_leg"):
             pair = [f"{side}_{part}" for side in SIDES]
@@ -204,7 +204,7 @@ class Standing:
         return out
 
     def _assembled(self, R: Array) -> Array:
-        """Return the world frames (n, 12) of joints with orientations R (n, 3, 3), as far apart as in the clip."""
+        """Return world frames (n, 12) of joints with orientations R (n, 3, 3); offsets are those of the clip."""
         out = np.zeros((len(R), 12))
         out[:, :9] = R.reshape(-1, 9)
         parents = self.body.skeleton.parents
@@ -223,7 +223,7 @@ class Standing:
         return np.asarray(np.median(offsets, axis=0), np.float64)
 
     def _limb_turns(self) -> dict[str, Array]:
-        """Return the orientations of arms and legs in the T-pose by role, in the axes of the body."""
+        """Return the orientations of arms and legs in the T-pose, in the axes of the body, (3, 3), by role."""
         out: dict[str, Array] = {}
         for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
             for upper, lower, way, pole in (
@@ -257,7 +257,7 @@ class Standing:
         return triad(way, pole) @ triad(local, across).T
 
     def _add_foot(self, side: str, out: dict[str, Array]) -> None:
-        """Add a foot, level on the floor as in the frames in which it is lowest, and its toes."""
+        """Add the orientations of a foot, level as in the frames in which it is lowest, and of its toes to ``out``."""
         foot, toes = f"{side}_foot", f"{side}_toes"
         if foot not in self.body.roles:
             return
@@ -274,7 +274,7 @@ class Standing:
             ahead = local - (local @ level) * level
         else:
             ahead = np.zeros(3)
-        if np.linalg.norm(ahead) < 0.2:  # no toes: as the shin
+        if np.linalg.norm(ahead) < 0.2:  # without toes, use the shin's direction
             below = self._relative(shin, foot, weights)
             ahead = (out[shin] @ below).T @ _AHEAD if shin in out else self.mean[row].T @ _AHEAD
             ahead = ahead - (ahead @ level) * level
@@ -283,7 +283,7 @@ class Standing:
             out[toes] = out[foot] @ self._relative(foot, toes, weights)
 
     def _after(self, role: str, above: str, turn: Array, way: Array) -> Array:
-        """Return the orientation of a hand that continues the bone above it, as it does on average."""
+        """Return the orientation of a hand, (3, 3), that continues the bone above it as on average in the clip."""
         R = turn @ self._relative(above, role, np.ones(len(self.frames)))
         line = self._bone(role)
         if line is None:
@@ -292,13 +292,13 @@ class Standing:
         return smallest_rotation(R @ local, way) @ R
 
     def _relative(self, above: str, role: str, weights: Array) -> Array:
-        """Return the mean rotation of a part in the frame of the part above it, (3, 3)."""
+        """Return the mean rotation of a part in the frame of another part above it, (3, 3)."""
         a, b = (self._rotations[:, self.body.roles[name]] for name in (above, role))
         return mean_rotations(np.swapaxes(a, 1, 2) @ b, weights)
 
 
 def _with_below(rows: set[int], parents: Sequence[int]) -> set[int]:
-    """Return some joints and all joints below them."""
+    """Return given rows and the rows of all joints below them."""
     out = set(rows)
     for row, parent in enumerate(parents):
         if parent in out:
@@ -312,12 +312,12 @@ def mean_rotations(R: Array, weights: Array) -> Array:
 
 
 def _is_rigid(ways: Array, mean: Array) -> bool:
-    """Return whether vectors (T, 3) nearly keep their direction over time."""
+    """Return whether vectors (T, 3) keep almost the same direction over time."""
     return float(np.quantile(angle(unit(ways), unit(mean)), 0.9)) < _RIGID
 
 
 def _sagittal(turn: Array, sideways: Array | None) -> Array:
-    """Return an orientation of the trunk without lean and rotation to the side.
+    """Return an orientation of the trunk, (3, 3), after removing rotations to the side.
 
     Args:
         turn: The orientation, (3, 3), in the axes of the body.

@@ -1,7 +1,7 @@
-"""Build the T-pose of a body without a clip: rotate every bone to its direction by the smallest rotation.
+"""Compute the T-pose of a body without a clip: rotate each bone to its direction by the smallest rotation.
 
-The bones show where trunk, arms and legs point, and the pairs of hips and shoulders distinguish left from right. The
-rotation of a limb about its own bone is a guess: as in the zero pose of the file, bent only at hips and shoulders.
+The bones show where trunk, arms and legs point, and pairs of hips and shoulders show left and right. The rotation of a
+limb about its own bone is a guess: the file's zero pose, bent only at hips and shoulders.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from synovia.retargeting.bones import smallest_rotation, triad
 _LEFT: Final = np.array([1.0, 0.0, 0.0])
 _UP: Final = np.array([0.0, 1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
-_FOOT: Final = unit(_AHEAD - 0.4 * _UP)  # from the ankle to the ball of a planted foot
-_OPPOSITE: Final = -0.9  # cosine; directions below it are treated as opposite, without the smallest rotation
-_NEAR: Final = 0.01  # fraction of the skeleton's size; nearer joints are at one point
+_FOOT: Final = unit(_AHEAD - 0.4 * _UP)  # from the ankle to the ball of a planted foot, in the axes of the body
+_OPPOSITE: Final = -0.9  # cosine: directions with a smaller one count as opposite, without the smallest rotation
+_NEAR: Final = 0.01  # fraction of the skeleton's size: joints that are nearer coincide
 
 
 def straightened(body: Body, up: Array, forward: Array) -> Array:
-    """Return the T-pose computed from the bones: world frames (n, 12) of all joints.
+    """Return the T-pose that is computed from the bones, as world frames of all joints, (n, 12).
 
     Args:
         body: The body, with the rest pose of the file.
-        up: Direction that points up, (3,).
+        up: Upward direction, (3,).
         forward: Direction that the body faces in the T-pose, (3,), normal to ``up``.
     """
     skeleton = body.skeleton
@@ -40,7 +40,7 @@ def straightened(body: Body, up: Array, forward: Array) -> Array:
     R = np.empty((len(skeleton), 3, 3))
     out = np.zeros((len(skeleton), 12))
     world = np.array([np.cross(up, forward), up, forward]).T
-    # A trunk that holds the hips stands as in the file: no bone of it shows where it points.
+    # a trunk that carries the hips keeps its pose in the file, because no bone shows where it points
     start = body.basis.T if _hang_below_the_trunk(body) else np.eye(3)
     for row, parent in enumerate(skeleton.parents):
         R[row] = R[parent] @ stored[parent].T @ stored[row] if parent >= 0 else start @ stored[row]
@@ -60,13 +60,13 @@ def straightened(body: Body, up: Array, forward: Array) -> Array:
 
 
 def _hang_below_the_trunk(body: Body) -> bool:
-    """Return whether the hips hang below the trunk, as those of a robot whose root is its torso, and not above it."""
+    """Return whether the hips are carried by the trunk, as in robots whose root is the torso."""
     arm = body.roles.get("left_upper_arm", body.roles.get("right_upper_arm"))
     return arm is not None and "hips" in body.roles and body.roles["hips"] not in ancestors(body.skeleton.parents, arm)
 
 
 def _turn(line: Array, way: Array) -> Array:
-    """Return the smallest rotation between directions; opposite ones first rotate by 180° about the axis ahead."""
+    """Return the smallest rotation between directions; opposite ones first rotate by 180° about the forward axis."""
     if line @ way > _OPPOSITE:
         return smallest_rotation(line, way)
     half = 2.0 * np.outer(_AHEAD, _AHEAD) - np.eye(3)
@@ -74,7 +74,7 @@ def _turn(line: Array, way: Array) -> Array:
 
 
 def _directions(body: Body) -> dict[int, tuple[tuple[int, ...], Array]]:
-    """Return the end of each bone and its direction in a T-pose, in the axes of the body, by row."""
+    """Return, by row, the end rows of each bone and its direction in a T-pose, in the axes of the body."""
     out: dict[int, tuple[tuple[int, ...], Array]] = {}
 
     def add(role: str, way: Array) -> None:
@@ -95,7 +95,7 @@ def _directions(body: Body) -> dict[int, tuple[tuple[int, ...], Array]]:
 
 
 def _trunk_pairs(body: Body) -> dict[str, tuple[Array, Array]]:
-    """Return the directions to the left and to the top, at rest, of hips and chest, by role."""
+    """Return the directions at rest to the left and to the top of hips and chest, (3,) each, by role."""
     out: dict[str, tuple[Array, Array]] = {}
     for role, parts in (("hips", ("upper_leg",)), ("chest", ("shoulder", "upper_arm"))):
         pairs = [(f"left_{part}", f"right_{part}") for part in parts]
@@ -115,7 +115,7 @@ def _trunk_pairs(body: Body) -> dict[str, tuple[Array, Array]]:
 
 
 def _above(body: Body, row: int) -> int | None:
-    """Return the next joint of the trunk towards the head: the first that is not at the same point, or None."""
+    """Return the next trunk joint towards the head that does not coincide with a joint; None if there is none."""
     parents = body.skeleton.parents
     top = next((body.roles[role] for role in ("head", "neck", "chest") if role in body.roles), None)
     if top == row:

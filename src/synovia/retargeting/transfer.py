@@ -17,7 +17,7 @@ from synovia.retargeting.limbs import SURE, TRUNK, Follower, Plane, follow_arms,
 
 
 def spread_of(source: Body, parts: Sequence[Part]) -> Spread:
-    """Return the rotations between two joints of the source of which some parts take a share."""
+    """Return the rotations of the source between two joints, of which some parts take a share."""
     shared = [part for part in parts if part.earlier >= 0]
     rest = source.rest[:, :9].reshape(-1, 3, 3)
     numbers = [
@@ -37,29 +37,30 @@ def across(source: Body, target: Body) -> Array:
 
 
 def own_rotations(source: Body, target: Body, parts: Sequence[Part]) -> Array:
-    """Return the rotation (parts, 3, 3) of each part in the axes of the source's part: R₀ᵀ B A B'ᵀ R'₀."""
+    """Return the rotation of each part in the axes of the source's part, (parts, 3, 3): R₀ᵀ B A B'ᵀ R'₀."""
     B, C = source.basis, target.basis
     R0, R1 = (body.rest[:, :9].reshape(-1, 3, 3) for body in (source, target))
     return np.array([R0[part.source].T @ B @ part.turn @ C.T @ R1[part.target] for part in parts])
 
 
 class Orienter(PathTurns):
-    """Joint values that rotate the parts of a body to orientations, as closely as the limits permit.
+    """Computes joint values that rotate the parts of a body to orientations, as closely as limits permit.
 
-    Joints of no part stay at rest. A free joint that carries the hips takes their orientation, but not their position.
+    Joints without a role stay at rest. A free joint that carries the hips takes their orientation, but not their
+    position.
 
     Args:
         target: The body.
-        parts: Its parts.
-        still: Rows above the parts that also stay at rest.
+        parts: Parts of the body, with what they follow.
+        still: Rows of joints above the parts that also stay at rest.
 
     Attributes:
-        ends: Index in ``parts`` of the part that gives each path its orientation.
-        onto: Rotation (paths, 3, 3) from the orientation of that part to that of the last joint of the path, z-form.
+        ends: For each path of joints, the index in ``parts`` of the part that gives it its orientation.
+        onto: Rotation from that part to the last joint of the path, in z-form, (paths, 3, 3).
     """
 
     def __init__(self, target: Body, parts: Sequence[Part], still: Collection[int] = ()) -> None:
-        """Find the path of joints that rotates each part."""
+        """Find, for each part, the path of joints that rotates it."""
         skeleton = target.skeleton
         rest = target.rest[:, :9].reshape(-1, 3, 3)
         ends: dict[int, tuple[int, Array]] = {}
@@ -81,11 +82,11 @@ class Orienter(PathTurns):
         """Return joint values (T, nq) that rotate the parts to orientations, as closely as the limits permit.
 
         Args:
-            wanted: Orientations (T, paths, 9) of the ends of the paths, z-form.
-            before: Where hinges start: the second value of the call for the poses before these; None for rest.
+            wanted: Orientations of the ends of the paths, in z-form, (T, paths, 9).
+            before: Start of the hinges: the second result of the call for the previous poses; None to start at rest.
 
         Returns:
-            Joint values, and those of the last pose in the form for ``before``.
+            The joint values; and those of the last pose, to pass as ``before``.
         """
         q = self.start(len(wanted))
         if before is not None:
@@ -95,19 +96,20 @@ class Orienter(PathTurns):
 
 
 class Transfer:
-    """Transfers orientations from a body to another one, for a clip or pose by pose.
+    """Transfers orientations from one body to another, for a clip or one pose at a time.
 
-    In the axes of its body, a part of the source has rotated by D = Bᵀ R(t) R₀ᵀ B since the rest pose. The target
-    rotates by the same D from its own rest pose after alignment by A (``Part.turn``): W = B' D A B'ᵀ R'₀. A part in a
-    chain with another number of joints takes a share of the source's rotation between two joints. Then upper and lower
-    parts rotate so that the hinge between them bends in the plane of both bones, see ``kernels.tree.swing``.
+    In the axes of its body, a part of the source has rotated by D = Bᵀ R(t) R₀ᵀ B since the rest pose; here R is its
+    orientation, R₀ that at rest, and B the body's basis. The target's part rotates by the same D from its own rest pose
+    R'₀, which is aligned by A (``Part.turn``): W = B' D A B'ᵀ R'₀. In chains with different numbers of joints, a part
+    takes a share of the source's rotation between two joints. Then upper and lower parts of limbs rotate so that the
+    hinge between them bends in the plane of both bones; see ``kernels.tree.swing``.
 
     Args:
-        source: The body that moves.
+        source: The body whose motion is retargeted.
         target: The body that follows.
-        parts: The parts that both have.
-        still: Rows above the parts that stay at rest, for a body whose base does not move.
-        relaxed: Whether hands whose source has no fingers are a little bent.
+        parts: The parts that both bodies have.
+        still: Rows of joints above the parts that stay at rest, for a body whose base does not move.
+        relaxed: Whether hands whose source has no fingers are slightly bent.
     """
 
     def __init__(
@@ -126,7 +128,7 @@ class Transfer:
         self.set_bends({})
 
     def set_bends(self, bends: Mapping[str, bool]) -> None:
-        """Set whether each limb that can bend to both sides bends to the narrower one, by its lower part."""
+        """Set whether each limb that can bend to both sides bends to the narrower one, by role of its lower part."""
         source, target, parts, orienter = self._source, self._target, self._parts, self._orienter
         own, turn = own_rotations(source, target, parts).reshape(-1, 9), across(source, target).reshape(1, 9)
         shared, rows = [k for k, part in enumerate(parts) if part.earlier >= 0], [part.source for part in parts]
@@ -142,7 +144,7 @@ class Transfer:
         )
 
     def bends_in(self, frames: Array) -> dict[str, bool]:
-        """Return whether each limb that can bend to both sides bends to the narrower one in a clip, by its lower part.
+        """Return whether each limb that can bend to both sides bends to the narrower one in a clip, by role.
 
         Args:
             frames: World frames of the source, (T, n, 12).
@@ -161,12 +163,12 @@ class Transfer:
             self._live[0].reset()
 
     def follow(self, frames: Array, clip: Follower | None = None) -> Array:
-        """Return joint values (T, nq) of the target, without its path.
+        """Return joint values (T, nq) of the target, without the path of its hips.
 
         Args:
             frames: World frames of the source in consecutive poses, (T, n, 12).
-            clip: The target with its bounds, if the poses are a whole clip: then limbs of hinges and fingers are solved
-                in all frames at once. None to go on from the poses before, without those after.
+            clip: The target with its bounds, if the poses are a whole clip; limbs of hinges and fingers are then solved
+                in all frames together. None to continue from the previous poses.
         """
         wanted, ends = self._turns.turn(frames)
         q, self._before = self._orienter.solved(ends, self._before)
@@ -190,7 +192,7 @@ class Transfer:
 
 
 def _as_limb(plane: Plane, number: Mapping[str, int]) -> SwingLimb:
-    """Return a limb with its swing plane for the kernel; ``number`` is the index of each part, by role."""
+    """Return a limb with its swing plane in the kernel's form; ``number`` has the index of each part, by role."""
     roles = plane.limb.roles
     numbers = {
         "HINGE_AXIS": plane.axis, "UPPER_REST": plane.rests, "UPPER_BONE": plane.bones, "UPPER_FRAME": plane.frames,

@@ -42,10 +42,10 @@ def open_source(
 
     Args:
         text: ``vmc://HOST:PORT``, ``udp://HOST:PORT`` or ``-`` for lines of JSON, or the file of a clip.
-        skeleton: The body for lines of JSON with joint values or joint positions; None for landmarks of MediaPipe.
+        skeleton: The body that lines of JSON describe with joint values or positions; None for landmarks of MediaPipe.
         remote: Whether the source may listen on an address that is reachable from other machines.
-        paced: Whether a clip or standard input plays at its own rate.
-        repeat: Whether a clip repeats at its end.
+        paced: Whether a clip or standard input plays at its own rate; otherwise samples come as fast as they are read.
+        repeat: Whether a clip starts again at its end.
 
     Raises:
         InputError: If the text is no source.

@@ -1,4 +1,4 @@
-"""Protocols for sources and sinks of live motion, and UDP sockets; implement a protocol for your own source or sink."""
+"""Protocols for sources and sinks of live motion, to implement for your own devices; and UDP sockets."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 
 LARGEST: Final = 65_507  # bytes; largest payload of a UDP datagram
-_AT_ONCE: Final = 256, 2**20  # largest numbers of datagrams and bytes per read; the system drops excess datagrams
+_AT_ONCE: Final = 256, 2**20  # most datagrams and bytes that one call reads; the system drops excess datagrams
 
 
 class Sample(NamedTuple):
-    """A pose of the source.
+    """One pose that a source delivers.
 
     Args:
         pose: Joint values (nq,), positions of all joints (n, 3), or landmarks, see ``LiveRetarget.step``.
@@ -32,9 +32,9 @@ class Source(Protocol):
     """A source of poses.
 
     Attributes:
-        skeleton: The body that moves; None until enough data has arrived to know it, and for landmarks.
+        skeleton: The body that moves; None until the source has received enough data to know it, and for landmarks.
         ended: Whether no more samples will arrive.
-        dropped: Number of dropped messages by reason.
+        dropped: Number of dropped messages for each reason.
     """
 
     skeleton: Skeleton | None
@@ -99,7 +99,7 @@ class Datagrams:
                 out.append(self._socket.recv(LARGEST))
             except BlockingIOError:
                 break
-            except OSError:  # for example, nobody listened for a packet that was sent earlier
+            except OSError:  # for example, an earlier packet was sent to a port where nobody listened
                 continue
             left -= len(out[-1])
             if left < 0:

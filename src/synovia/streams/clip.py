@@ -21,11 +21,11 @@ _AT_ONCE: Final = 256
 
 
 class ClipSource:
-    """Play a clip.
+    """A source that plays a clip.
 
     Args:
         motion: The clip.
-        clock: Returns the time in seconds; None to return one frame per call, independent of time.
+        clock: Returns the time in seconds; None to deliver one frame per call, independent of time.
         repeat: Whether the clip repeats at its end.
 
     Attributes:
@@ -43,7 +43,7 @@ class ClipSource:
     def __init__(
         self, motion: Motion, clock: Callable[[], float] | None = time.monotonic, *, repeat: bool = False
     ) -> None:
-        """Begin before the first frame."""
+        """Start before the first frame."""
         self.skeleton: Skeleton | None = motion.skeleton
         self.rate = motion.fps
         self.ended = False
@@ -52,7 +52,7 @@ class ClipSource:
         self._frame, self._began = 0, None
 
     def poll(self) -> list[Sample]:
-        """Return the frames that are due."""
+        """Return the frames whose time has come since the last call."""
         motion, fps = self._motion, self._motion.fps
         if self._clock is None:
             last = self._frame
@@ -72,12 +72,12 @@ class ClipSource:
         return out
 
     def close(self) -> None:
-        """End the clip."""
+        """Mark the clip as ended."""
         self.ended = True
 
 
 class CsvSink:
-    """Write joint values to a CSV file for ``sy.formats.read_csv``; each line is written at once.
+    """Write joint values to a CSV file, which ``sy.formats.read_csv`` reads; each line is written at once.
 
     Args:
         skeleton: The body to write.
@@ -96,7 +96,7 @@ class CsvSink:
         self._rows.writerow(["time", *columns(skeleton)])
 
     def send(self, pose: Pose, time: float) -> None:
-        """Write a line."""
+        """Write a line with the time and the joint values."""
         self._rows.writerow([time, *pose.q.tolist()])
 
     def close(self) -> None:

@@ -28,19 +28,19 @@ from synovia.model.geometry import LONGEST, Array, kinds_in
 from synovia.retargeting.live.landmarks import COUNT, WITH_HANDS
 from synovia.streams.base import LARGEST, Datagrams, Sample, Sender
 
-_LINES: Final = 256  # number of waiting samples at which standard input is not read further
-_OFF: Final = 5.0  # seconds: a time stamp that is off the expected time by more is from another clock
+_LINES: Final = 256  # if this many samples wait, standard input is not read further
+_OFF: Final = 5.0  # seconds: a time stamp that differs by more from the expected time is from another clock
 
 
 class JsonSource:
     """Receive poses as lines of JSON.
 
     Args:
-        skeleton: The body that moves; None for landmarks, 33 or 33 + 21 + 21.
+        skeleton: The body that moves; None for landmarks: 33 of the body, or 33 and 21 of each hand.
         host: The address to listen on; None for standard input.
         port: The port; 0 for any free port, see ``address``.
         remote: Whether the address may be reachable from other machines.
-        clock: Returns the time in seconds. Lines of standard input are delivered at their time stamps, so that a piped
+        clock: Returns the time in seconds. Samples from standard input wait until their time stamps, so that a piped
             recording plays at its own rate; None to deliver them as they arrive.
 
     Raises:
@@ -68,13 +68,13 @@ class JsonSource:
         self._socket = None if host is None else Datagrams(host, port, remote=remote)
         self.address = None if self._socket is None else self._socket.address
         self.skeleton = skeleton
-        self._size: int | None = None  # number of the landmarks
+        self._size: int | None = None  # number of landmarks in a pose
         self.ended = False
         self.dropped: Counter[str] = Counter()
-        self._rest, self._closed = b"", False  # incomplete line of standard input, and whether the input has ended
+        self._rest, self._closed = b"", False  # incomplete last line of standard input, and whether the input has ended
         self._clock = clock
         self._waiting: deque[Sample] = deque()
-        self._start: float | None = None  # clock time at the source's time 0
+        self._start: float | None = None  # clock time at which the time stamps are 0
 
     def poll(self) -> list[Sample]:
         """Return the samples that have arrived."""
@@ -122,7 +122,7 @@ class JsonSource:
         return lines
 
     def take(self, line: bytes) -> Sample | None:
-        """Return the sample of a line; count an unusable line and return None."""
+        """Return the sample in a line. Count a line that is not usable, and return None."""
         if not line.strip():
             return None
         try:
@@ -140,7 +140,7 @@ class JsonSource:
         return self._sample(values, None if when is None else float(when))
 
     def _sample(self, values: Array, time: float | None) -> Sample | None:
-        """Return the sample of an array of numbers; None if the array does not fit the body."""
+        """Return an array of numbers as a sample; None if the array fits neither the body nor landmarks."""
         if self.skeleton is None and len(values) in (COUNT, WITH_HANDS) and values.shape[1:] in ((3,), (4,)):
             self._size = self._size or len(values)
             if self._size == len(values):
@@ -154,7 +154,7 @@ class JsonSource:
         return Sample(values, time)
 
     def _unit(self, q: Array) -> bool:
-        """Return whether joint values are valid; values that are not finite are valid and mean a missing sample."""
+        """Return whether joint values are valid. Values that are not finite are valid: they mean a missing sample."""
         body = self.skeleton
         return body is None or not np.isfinite(q).all() or body.validate(q, np.empty(body.nq)) >= 0
 
@@ -166,7 +166,7 @@ class JsonSource:
 
 
 def _array(values: object) -> Array | None:
-    """Convert JSON numbers to an array; None for anything else. NaN and infinity are kept and mean a missing sample."""
+    """Return JSON numbers as an array; None for other content. NaN and infinity are kept, and mean a missing sample."""
     try:
         if not kinds_in(values) <= {float, int}:
             return None
@@ -217,7 +217,7 @@ class JsonSink:
         """Write the line of a pose.
 
         Raises:
-            BrokenPipeError: If the reader of standard output has closed it.
+            BrokenPipeError: If the program that reads standard output has closed it.
         """
         content: dict[str, Any] = {"t": time, "q": pose.q.tolist()}
         if (status := getattr(pose, "status", None)) is not None:
@@ -235,7 +235,7 @@ class JsonSink:
                 sys.stdout.flush()
             except BrokenPipeError:
                 with suppress(OSError, ValueError):  # ValueError: stdout is not a real file
-                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it exits
                 raise
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The loop of live retargeting: samples in, ticks at a steady rate, poses out."""
+"""The loop of live retargeting: it reads samples, advances in ticks at a steady rate, and sends poses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synovia.text import Report
 
 _WAIT: Final = 0.005  # seconds between two polls of the source
 _SWITCH: Final = 5e-4  # seconds; thread switch interval, so that other threads do not delay the loop
-_BEHIND: Final = 0.25  # seconds; a loop with a larger delay restarts its schedule instead of catching up
+_BEHIND: Final = 0.25  # seconds: a loop that is late by more restarts its schedule instead of catching up
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Run:
     Args:
         report: Report of the live retargeting; None if the source sent no poses.
         ticks: Number of ticks.
-        late: Number of ticks that took longer than their time.
+        late: Number of ticks that took longer than one period.
         dropped: Number of messages that the source dropped, by reason.
         interrupted: The exception of Ctrl+C if it ended the loop; else None.
     """
@@ -50,7 +50,7 @@ def play(
 
     Args:
         source: The source; closed at the end.
-        make: Returns the live retargeting for the skeleton of the source; None for landmarks.
+        make: Returns the live retargeting for the skeleton of the source; it is called with None for landmarks.
         sinks: Returns the sinks for the target skeleton; they are closed at the end.
         seconds: Seconds after which the loop ends; None for no limit.
         paced: Whether ticks run at their rate; otherwise there is one tick per sample, without waiting.
@@ -72,7 +72,7 @@ def play(
     interrupted: KeyboardInterrupt | None = None
 
     def send(pose: Tick) -> None:
-        """Send a tick to the sinks; they are opened again for another skeleton."""
+        """Send the pose of a tick to the sinks; if its skeleton has changed, open new sinks first."""
         nonlocal ticks, opened, open_sinks
         ticks += 1
         if pose.skeleton is not opened:
@@ -118,7 +118,7 @@ def play(
     except KeyboardInterrupt as stop:
         interrupted = stop
     except BrokenPipeError:
-        pass  # the reader ended, as in `synovia live ... --to - | head`
+        pass  # the reader has ended, as in `synovia live ... --to - | head`
     finally:
         sys.setswitchinterval(switch)
         source.close()

@@ -1,7 +1,7 @@
 """Read messages of Open Sound Control 1.0 from untrusted bytes, and write messages.
 
-Only the parts that VMC uses are read: bundles, and arguments of the types i, f, s, T, F, N and b. A datagram with any
-other content is refused as a whole. Bundles may be nested, to a small depth.
+It reads only what VMC uses: bundles, and arguments of the types i, f, s, T, F, N and b. It refuses a datagram with any
+other content as a whole. Bundles may be nested, up to a small depth.
 """
 
 from __future__ import annotations

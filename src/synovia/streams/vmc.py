@@ -1,10 +1,11 @@
 """The VMC protocol: poses of humanoid avatars over UDP, in and out.
 
 A message ``/VMC/Ext/Bone/Pos`` has the name of a bone of Unity's Humanoid, and its position and rotation relative to
-its parent bone; ``/VMC/Ext/Root/Pos`` has the same of the whole body; ``/VMC/Ext/T`` the time of the sender;
-``/VMC/Ext/OK`` 1. The root may also have a scale and an offset, which only fit the avatar to a picture of the person;
-they are ignored. In a T-pose, all rotations are the identity, as in VRM avatars. Unity's axes are left-handed: x to the
-right, y up, z ahead, in metres. Here x points to the left of the body: x changes its sign, and y and z of quaternions.
+its parent bone. ``/VMC/Ext/Root/Pos`` has position and rotation of the whole body, ``/VMC/Ext/T`` the sender's time,
+and ``/VMC/Ext/OK`` the number 1. The root may also have a scale and an offset, which only fit the avatar to a picture
+of the person; they are ignored. In a T-pose, all rotations are the identity, as in VRM avatars. Unity's axes are
+left-handed: x to the right, y up, z ahead, in metres. Here x points to the left of the body: x changes its sign, and y
+and z of quaternions.
 
 See https://protocol.vmc.info (MIT licence), the version 2.0.
 """
@@ -35,13 +36,13 @@ _BODY: Final = "body"  # key for the root's message, which moves the whole body
 _MIRROR: Final = np.array([-1.0, 1.0, 1.0])
 _MIRROR_QUAT: Final = np.array([1.0, -1.0, -1.0, 1.0])
 _FARTHEST: Final = 1e4  # metres; larger values are not positions
-_UNIT: Final = 0.1  # largest deviation of a quaternion's length from 1
-_SIZE: Final = 1300  # bytes; largest datagram, so that networks do not split it
-# The sender has restarted if its time goes back by this many seconds, or is older in more than this many datagrams
+_UNIT: Final = 0.1  # a quaternion's length may deviate from 1 by this much
+_SIZE: Final = 1300  # bytes: datagrams are not larger, so that networks do not split them
+# the sender has restarted if its time goes back by this many seconds, or goes back in more datagrams than this
 _RESTART: Final = 1.0, 10
-_FIRST: Final = 3  # number of frames with the same bones, after which the body counts as complete
-_PATIENCE: Final = 30  # number of frames to wait for missing bones above a received bone, such as the hand of a finger
-_NO_LENGTH: Final = 1e-6  # metres; shorter bones of limbs count as sent without an offset
+_FIRST: Final = 3  # the body is complete after this number of frames with the same bones
+_PATIENCE: Final = 30  # number of frames to wait for missing ancestors of received bones, such as the hand of a finger
+_NO_LENGTH: Final = 1e-6  # metres: shorter limb bones count as sent without an offset
 
 _TRUNK: Final = ("hips", "spine", "chest", "upper_chest", "neck", "head", "jaw", "left_eye", "right_eye")
 _LIMBS: Final = ("shoulder", "upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot", "toes")
@@ -49,7 +50,7 @@ _PHALANGES: Final = ("Proximal", "Intermediate", "Distal")
 
 
 def _names() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return Unity's name of each part, and the parts above it, the nearest first."""
+    """Return, for each role, Unity's name of the bone and the roles of its ancestors, the nearest first."""
     out: dict[str, tuple[str, tuple[str, ...]]] = {}
     spine = ("upper_chest", "chest", "spine", "hips")
     above: dict[str, tuple[str, ...]]
@@ -72,7 +73,7 @@ def _names() -> dict[str, tuple[str, tuple[str, ...]]]:
 
 
 def _title(part: str) -> str:
-    """Return Unity's name of a part."""
+    """Return Unity's name of a bone, given its role."""
     return "".join(word.title() for word in part.split("_"))
 
 
@@ -81,12 +82,12 @@ _PART_OF: Final = {name: part for part, (name, _) in BONES.items()}
 
 
 def _above(part: str, known: Iterable[str]) -> str | None:
-    """Return the nearest ancestor of a part among known parts; None if there is none."""
+    """Return the nearest ancestor of a role among known roles; None if there is none."""
     return next((one for one in BONES[part][1] if one in known), None)
 
 
 def _attached(known: Iterable[str]) -> dict[str, str | None]:
-    """Return the known parts that are connected to the hips, parents first, each with its parent."""
+    """Return the known roles that are connected to the hips, parents first, each with its parent."""
     known, out = set(known), dict[str, str | None]()
     for part in BONES:
         if part in known and (part == "hips" or _above(part, out) is not None):
@@ -96,7 +97,7 @@ def _attached(known: Iterable[str]) -> dict[str, str | None]:
 
 @cache
 def _usual_places() -> dict[str, Array]:
-    """Return positions (3,) of parts in the T-pose of the bundled body; a missing part gets its parent's position."""
+    """Return the position (3,) of each role in the bundled body's T-pose; missing bones get their parents'."""
     body = Body.of(bundled("humanoid_hands"))
     straight = straightened(body, body.basis[:, 1], body.basis[:, 2])[:, 9:] @ body.basis
     out: dict[str, Array] = {}
@@ -107,10 +108,10 @@ def _usual_places() -> dict[str, Array]:
 
 
 def _offsets(bones: Mapping[str, Array], above: Mapping[str, str | None]) -> dict[str, Array]:
-    """Return the offset of each part from its parent, (3,).
+    """Return each bone's offset from its parent, (3,), by role.
 
-    Senders that only know rotations send 0 for all offsets: then the offsets of the bundled body are used. If only some
-    bones of limbs have offset 0, they get the offsets of the bundled body, scaled to the size of the sender's body.
+    Some senders know only rotations and send 0 for all offsets; the offsets of the bundled body then replace them. If
+    only some limb bones have offset 0, they get offsets of the bundled body, scaled to the size of the sender's body.
     """
     usual = _usual_places()
     ways = {part: usual[part] - usual[one] for part, one in above.items() if one is not None}
@@ -124,10 +125,10 @@ def _offsets(bones: Mapping[str, Array], above: Mapping[str, str | None]) -> dic
 
 
 class VmcSink:
-    """Send poses as those of a VRM avatar.
+    """Send poses in the form of a VRM avatar's poses.
 
     Args:
-        skeleton: The body to send; its parts are found as in ``retarget``.
+        skeleton: The body to send; its bones are found by role, as in ``retarget``.
         host: The address.
         port: The port.
         remote: Whether the address may be that of another machine.
@@ -143,7 +144,7 @@ class VmcSink:
     """
 
     def __init__(self, skeleton: Skeleton, host: str = "127.0.0.1", port: int = PORT, *, remote: bool = False) -> None:
-        """Find the parts, and open the socket."""
+        """Find the bones by role, and open the socket."""
         self.skeleton = skeleton
         body, _ = standing_target(Body.of(skeleton).required())
         self._parts = [part for part in BONES if part in body.roles]
@@ -157,7 +158,7 @@ class VmcSink:
         self._sender = Sender(host, port, remote=remote)
 
     def frames(self, pose: Pose) -> tuple[Array, Array]:
-        """Return positions (parts, 3) and quaternions (parts, 4) relative to the parent bones, in Unity's axes."""
+        """Return positions (bones, 3) and quaternions (bones, 4) relative to the parent bones, in Unity's axes."""
         frames = pose.frames[self._rows]
         turns = self._basis.T @ (frames[:, :9].reshape(-1, 3, 3) @ self._local)
         places = self._scale * (frames[:, 9:] @ self._basis)
@@ -191,10 +192,10 @@ class VmcSink:
 class VmcSource:
     """Receive poses of an avatar.
 
-    The skeleton has the bones and offsets of the first frames; if the sender has no offsets, those of the bundled body
-    are used. Joints are named after parts in snake case, and the rest pose is the T-pose. Parts whose parents are never
-    sent, such as fingers without a hand, are left out. The bones of a frame arrive in one or several datagrams, grouped
-    by their time ``/VMC/Ext/T``. The sender's root moves the hips.
+    The skeleton has the bones and offsets of the first frames; if the sender has no offsets, it has those of the
+    bundled body. Joints have the names of roles, such as ``left_hand``, and the rest pose is the T-pose. Bones whose
+    parents never arrive, such as fingers without a hand, are left out. The bones of one frame may arrive in several
+    datagrams; their time ``/VMC/Ext/T`` groups them. The sender's root moves the hips.
 
     Args:
         host: The address to listen on.
@@ -220,7 +221,7 @@ class VmcSource:
         self.skeleton: Skeleton | None = None
         self.ended = False
         self.dropped: Counter[str] = Counter()
-        self._bones: dict[str, Array] = {}  # newest position and rotation of each part
+        self._bones: dict[str, Array] = {}  # newest position and quaternion of each bone, by role
         self._root: Array | None = None  # newest position and rotation of the whole body
         self._group: set[str] = set()
         self._time: float | None = None
@@ -237,7 +238,7 @@ class VmcSource:
         return out
 
     def take(self, data: bytes, out: list[Sample]) -> None:
-        """Read a datagram and append the samples that it completes; count and skip unreadable datagrams."""
+        """Read a datagram, and append the samples that are complete with it; count and skip an unreadable datagram."""
         try:
             messages = read_messages(data)
             found, time = _content(messages)
@@ -249,7 +250,7 @@ class VmcSource:
                 self._older += 1
                 self.dropped["out of order"] += 1
                 return
-            self._emit(out)  # the rest of the previous frame
+            self._emit(out)  # what remained of the previous frame
             self._group.clear()
         self._older = 0
         if time is not None and time != self._time:
@@ -261,7 +262,7 @@ class VmcSource:
             self._emit(out)
 
     def _emit(self, out: list[Sample]) -> None:
-        """Append the sample of the frame, unless it was appended before or the body is not known yet."""
+        """Append the sample of the current frame, unless it was already appended or the body is not known yet."""
         if not self._group or (self._time is not None and self._sent):
             return
         self._sent = True
@@ -286,7 +287,7 @@ class VmcSource:
             self._group.clear()
 
     def _build(self, above: Mapping[str, str | None]) -> None:
-        """Build the skeleton from received bones and the parent of each."""
+        """Build the skeleton from received bones; ``above`` has the parent of each."""
         offsets = {"hips": np.zeros(3)} | _offsets(self._bones, above)
         joints = [
             Joint(part, one, Kind.FREE if part == "hips" else Kind.BALL, rigid(offsets[part]))
@@ -307,7 +308,7 @@ class VmcSource:
 
 
 def _content(messages: Iterable[Message]) -> tuple[dict[str, Array], float | None]:
-    """Return position and rotation of the bones and the whole body by part, in right-handed axes, and the time.
+    """Return position and quaternion of each bone and of the whole body, in right-handed axes, by role; and the time.
 
     Raises:
         OscError: If a value is invalid.

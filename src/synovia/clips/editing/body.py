@@ -27,12 +27,12 @@ from synovia.model.root import free_root
 from synovia.model.tree import ancestors
 
 Bools = NDArray[np.bool_]
-# fraction of the body's size: longer branches are limbs, and the joints where limbs meet belong to the trunk
+# fraction of the body's size: longer branches are limbs; joints where limbs meet, and their ancestors, are the trunk
 _FORK: Final = 0.25
-_STILL: Final = 1e-6  # radians or length units: a joint whose values have a smaller range in the clip does not move
+_STILL: Final = 1e-6  # radians or length units: a joint does not move if its values vary by less over the clip
 _OUTSIDE: Final = 1e-9  # radians or length units: tolerance of limits
-LIMB: Final = 0.02  # weight of a joint in a limb with a goal, relative to 1 for joints of the trunk and of other limbs
-# factor of the weight of a shoulder, relative to the other joints of its arm, so that these move first
+LIMB: Final = 0.02  # weight of a joint in a limb with a goal; joints of the trunk and of other limbs have weight 1
+# factor by which the weight of a shoulder exceeds the other joints of its arm, so that these move first
 _SHOULDER: Final = 10.0
 
 
@@ -41,8 +41,8 @@ class PlantedFoot:
     """A foot, and the frames in which it stands in the clip.
 
     Args:
-        head: Row of the ankle.
-        points: Rows of all joints of the foot.
+        head: Row of the ankle joint.
+        points: Rows of all joints of the foot, ankle included.
         stands: Mask of the frames in which the foot is planted, (T,).
     """
 
@@ -58,13 +58,13 @@ class Body:
         motion: The clip.
         feet: The joint of each foot (the ankle); None to find them by roles and names, empty for none.
         up: As in ``foot_lock``.
-        looks: Whether a layer aims the head or an eye at a point.
+        looks: Whether some layer of the edit aims the head or an eye at a point.
 
     Attributes:
-        bounded: Human limits of those joints of trunk, neck and eyes that lack limits in the file, by row; set if
-            ``looks``.
-        unbounded: Whether the head has no limits, because they are not in the file and the rest pose does not determine
-            them.
+        bounded: Human limits, by row, for joints of trunk, neck and eyes that have no limits in the file; empty unless
+            ``looks`` is set.
+        unbounded: Whether the head remains without limits: the file has none, and the rest pose does not determine
+            human limits.
     """
 
     def __init__(
@@ -114,10 +114,11 @@ class Body:
         return Skeleton(body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=self.up)
 
     def gaze(self, row: int) -> tuple[Array, Array] | None:
-        """Return the forward and top directions of a head or an eye in its frame, from the clip.
+        """Return a head's or an eye's forward and top directions in its own frame, (3,) each, measured in the clip.
 
-        They are the means over the clip of the hips' forward direction and of up. None for other joints. Also None if
-        the body stands in its rest pose or the file has a forward axis: the goal then finds both directions itself.
+        The forward direction is the mean forward direction of the hips over the clip; top is the mean of up. None for
+        other joints. Also None if the rest pose stands or the file has a forward axis: the goal then finds both
+        directions itself.
         """
         roles = self.given.role_rows
         looks = row in {roles.get(role) for role in ("head", "left_eye", "right_eye")}
@@ -149,7 +150,7 @@ class Body:
 
     @cached_property
     def still(self) -> frozenset[int]:
-        """Rows of joints that the clip never moves, although it moves other joints of their limb, or of the trunk.
+        """Rows of joints that the clip never moves, although it moves other joints of the same limb or of the trunk.
 
         Such joints, for example a hip, are in the file but were not recorded.
         """
@@ -175,7 +176,7 @@ class Body:
         return tuple(rows)
 
     def weights(self, rows: Sequence[int], limbs: frozenset[int]) -> dict[int, float]:
-        """Return the weights that keep joints near the clip, by row; the largest weight is 1.
+        """Return the weights, by row, of the terms that keep joints near the clip; the largest weight is 1.
 
         Args:
             rows: Rows of the joints.
@@ -189,7 +190,7 @@ class Body:
 
 
 def _ways_down(skeleton: Skeleton) -> Array:
-    """Return the length of the longest path along bones from each joint down to a tip, (n,), length units."""
+    """Return the length of the longest path from each joint along the bones below it to a tip, (n,), length units."""
     below = np.zeros(len(skeleton))
     for row in range(len(skeleton) - 1, 0, -1):
         above = skeleton.parents[row]
@@ -199,7 +200,7 @@ def _ways_down(skeleton: Skeleton) -> Array:
 
 
 def _rods(skeleton: Skeleton) -> frozenset[int]:
-    """Return the rows of joints that only lead to a loop, such as rods; they and their descendants have no roles."""
+    """Return the rows of joints, such as rods, that lead to a loop; they and all joints below them have no roles."""
     tied = {above for tie in skeleton.loops for row in joints_of(skeleton, tie)
             for above in ancestors(skeleton.parents, row)}  # fmt: skip
     parts = {above for row in skeleton.role_rows.values() for above in ancestors(skeleton.parents, row)}
@@ -209,7 +210,7 @@ def _rods(skeleton: Skeleton) -> frozenset[int]:
 def size_of(skeleton: Skeleton) -> float:
     """Return the length of the longest path along the bones of a body, length units.
 
-    In some files, an extra root joint lies far above the body; the distance to it does not count.
+    In some files an extra root joint lies far from the body; its distance to the body does not count.
     """
     top = free_root(skeleton.joints, skeleton.parents)
     first = 0 if top is None else top
@@ -219,9 +220,9 @@ def size_of(skeleton: Skeleton) -> float:
 
 
 def _turns_below(motion: Motion, top: int) -> bool:
-    """Return whether the free joint at the root never rotates, and the body rotates at the joint below it.
+    """Return whether the free joint at the root never rotates, while the joint below it does.
 
-    Such a root only translates the body; an example is a root that was added above the root of the file.
+    Such a root only translates the body. For example, a loader may have added it above the root of the file.
     """
     skeleton, q = motion.skeleton, motion.q
     turn = q[:, skeleton.q_slice(top)][:, 3:]
@@ -237,7 +238,7 @@ def _turns_below(motion: Motion, top: int) -> bool:
 
 
 def _planted(motion: Motion, names: Sequence[str | int] | None, up: Up, *, asked: bool) -> tuple[PlantedFoot, ...]:
-    """Return the feet of a clip with their contacts; none if the body has no feet or the upward axis is uncertain."""
+    """Return the feet of a clip with masks of contact; none if the body has no feet or the upward axis is uncertain."""
     skeleton = motion.skeleton
     if len(motion) < 2 or (names is not None and not len(names)):
         return ()
@@ -259,7 +260,7 @@ def _planted(motion: Motion, names: Sequence[str | int] | None, up: Up, *, asked
 
 
 def _outside(motion: Motion) -> dict[int, Bools]:
-    """Return, by row, for each joint that the clip moves outside its limits, the mask of these frames, (T,)."""
+    """Return the joints that the clip moves outside their limits: by row, the mask of those frames, (T,)."""
     skeleton, q = motion.skeleton, motion.q
     inside = clamped(skeleton, np.array(q))
     off = np.abs(inside - q) > _OUTSIDE
@@ -272,7 +273,7 @@ def _outside(motion: Motion) -> dict[int, Bools]:
 
 
 def _limits_of_looks(motion: Motion) -> dict[int, Limit]:
-    """Return human limits, by row, for joints of trunk, neck and eyes that have none; wide enough for the clip.
+    """Return human limits, by row, for joints of trunk, neck and eyes that have no limits, widened to allow the clip.
 
     The dict is empty if the rest pose of the body does not determine these limits.
     """

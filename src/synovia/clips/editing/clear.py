@@ -1,4 +1,4 @@
-"""Clearance goals of a layer: the pairs that are too near in a clip, and the limbs that move to separate them.
+"""Clearance goals of a layer: pairs of links that are too near in a clip, and limbs that move to separate them.
 
 A clearance goal has no target that could fade. It applies in each frame in which its layer acts.
 """
@@ -33,9 +33,9 @@ class EditClearance:
 
     Args:
         layer: Label of the layer.
-        goal: The goal, with the pairs that it keeps apart.
-        frames: The frames in which the goal applies: those that the layer may change, fades included.
-        too_near: The pairs that are nearer than the goal allows in some of these frames, the nearest first.
+        goal: The goal, with the pairs of links that it keeps apart.
+        frames: The frames in which the goal applies: the frames of the layer and of its fades.
+        too_near: The pairs whose distance is too small in some of these frames, the nearest pair first.
 
     Example:
         >>> import synovia as sy
@@ -53,11 +53,11 @@ class EditClearance:
 
     @property
     def missed_frames(self) -> tuple[int, ...]:
-        """Frames in which a pair is too near."""
+        """Frames in which at least one pair is too near."""
         return tuple(sorted({frame for pair in self.too_near for frame in pair.frames}))
 
     def to_object(self) -> dict[str, Any]:
-        """Return the result as in JSON files."""
+        """Return the result in the form that JSON files store."""
         return {
             "layer": self.layer, "distance": self.goal.distance, "frames": len(self.frames),
             "missed": list(self.missed_frames), "too_near": plain(self.too_near),
@@ -85,13 +85,13 @@ class EditClearance:
 
 
 def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: ClearanceGoal) -> list[TooNear]:
-    """Return the pairs that are too near in frames of a clip, the nearest first; paths between frames are not measured.
+    """Return pairs that are too near in frames of a clip, the nearest first; motion between frames is not checked.
 
     Args:
         skeleton: The body of the clip.
         q: Joint values in these frames, (n, nq).
         frames: Numbers of the frames.
-        goal: The goal, resolved.
+        goal: The goal, with its pairs resolved for the body.
     """
     out: list[TooNear] = []
     for watched in WatchedPairs.of_goal(skeleton, goal):
@@ -108,12 +108,12 @@ def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: Cleara
 
 
 def clearances(asked: Iterable[Asked]) -> list[tuple[ClearanceGoal, NDArray[np.bool_] | None]]:
-    """Return the clearance goals of a layer, each with a mask of the frames in which it applies; None for all."""
+    """Return the clearance goals of a layer, each with the mask of frames in which it applies; None for all frames."""
     return [(one.goal, one.holds) for one in asked if isinstance(one.goal, ClearanceGoal)]
 
 
 def near_in(body: Body, q: Array, asked: Iterable[Asked]) -> list[TooNear]:
-    """Return the pairs that are too near for a goal in poses (n, nq); their frames are indices of these poses."""
+    """Return the pairs that are too near for a goal in poses, (n, nq); ``frames`` of a pair are indices of poses."""
     out: list[TooNear] = []
     for goal, holds in clearances(asked):
         places = np.arange(len(q)) if holds is None else np.flatnonzero(holds)
@@ -133,9 +133,9 @@ def links_of(body: Body, near: Iterable[TooNear]) -> list[int]:
 
 
 def limbs_of(body: Body, links: Sequence[int], feet: Sequence[PlantedFoot]) -> tuple[frozenset[int], list[PlantedFoot]]:
-    """Return the joints of the limbs that move given links, and the planted feet of these limbs.
+    """Return the joints of the limbs that contain given links, and the planted feet of these limbs.
 
-    The joints include the ankles of these feet.
+    The joints of the limbs of these feet are included.
 
     Args:
         body: The body.

@@ -1,4 +1,4 @@
-"""``sy.edit``: apply layers to a clip, each to the result of the layer before; other frames keep every bit."""
+"""``sy.edit``: apply layers to a clip, each to the result of the previous one; frames without layers keep every bit."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from synovia.text import Report, counted, first_few, plain, unit_name
 
 Bools = NDArray[np.bool_]
 _MOVED: Final = 1e-3  # fraction of the body's size: joints that move less count as keeping their place
-_ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
+_ADULT: Final = 1.3  # metres: length of an adult, measured with ``size_of``
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
-_SHOWN: Final = 3  # largest number of joints of a layer whose changes are reported separately
-_FADES: Final = 4  # frames: jerks are not reported in shorter fades
-# ratio of a joint's acceleration to that of a smooth fade and of the clip; a larger ratio is reported as a jerk
+_SHOWN: Final = 3  # if a layer changes more joints than this, only the largest displacement is reported
+_FADES: Final = 4  # frames: in fades that are shorter, jerks are not reported
+# a joint whose acceleration exceeds that of the clip and of a smooth fade by this factor is reported as a jerk
 _SUDDEN: Final = 2.0
-_HELPERS: Final = 2  # largest number of other joints that a note lists as moving with a limb
+_HELPERS: Final = 2  # number of joints outside the limb that a note lists as moving too
 _NOTHING: Final = 1e-9  # radians, or fraction of the body's size: smaller changes count as no change
 # radians: if a joint moves and rotates by less than this, only its displacement is reported
 _TURNED: Final = float(np.radians(1.0))
-_TINY: Final = 1e-3  # fraction of the body's size: shorter offsets may be in another unit of length
+_TINY: Final = 1e-3  # fraction of the body's size: the user may have given shorter offsets in the wrong unit of length
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class EditChange:
     Args:
         layer: Label of the layer.
         joint: Name of the joint.
-        length: Largest distance between the joint's positions before and after the layer, length units.
-        angle: Largest angle between its world rotations, radians.
-        frame: The frame of the largest distance, or of the largest angle if the joint keeps its place.
+        length: Largest distance between the joint's positions before and after the layer in one frame, length units.
+        angle: Largest angle between its world rotations before and after the layer in one frame, radians.
+        frame: The frame with the largest distance, or with the largest angle if the joint does not move.
 
     Example:
         >>> import synovia as sy
@@ -80,12 +80,13 @@ class Edited:
 
     Args:
         motion: The edited clip, on the skeleton of the given clip.
-        reached: Whether every goal of the layers that act in a frame is met, (T,); True where no layer acts.
-        acts: Whether a layer acts in a frame, (T,). All other frames equal those of the given clip, bit for bit.
+        reached: Mask of frames, (T,): whether all goals of the layers in a frame are met; True in frames without
+            layers.
+        acts: Mask of frames in which a layer acts, (T,). All other frames equal those of the given clip, bit for bit.
         findings: What a user should know about the edit.
-        changes: Largest changes of the joints of each layer's goals and keys.
+        changes: Largest displacement and rotation of each joint that has a goal or a key, for each layer.
         up: The axis that points up in the clip, such as ``"y"``; None if it is unknown.
-        clearances: Result of each clearance goal of the layers in the clip.
+        clearances: Result of each clearance goal in the clip.
 
     Example:
         >>> import synovia as sy
@@ -148,7 +149,7 @@ class Edited:
         return lines
 
     def __repr__(self) -> str:
-        """Return the numbers of frames, of changed frames and of missed frames."""
+        """Return a text with the number of frames, of changed frames and of frames that miss a goal."""
         total, acting, missed = len(self.motion), int(self.acts.sum()), len(self.missed_frames)
         return f"<Edited: {acting} of {total} frames changed, {missed} missed>"
 
@@ -166,9 +167,9 @@ def edit(
     """Change a part of a clip and keep the rest of it.
 
     Layers are applied in order, each to the result of the layers before. Frames in which no layer acts keep their joint
-    values bit for bit. In the other frames, joints stay as near to the clip as the goals allow. First only limbs with
-    goals move; the whole body moves if these limbs do not reach. Feet without goals keep their places, so that planted
-    feet do not slide.
+    values bit for bit. In the other frames, joints stay as near to the clip as the goals allow. First, only limbs with
+    goals move. If they cannot reach, the whole body moves. Feet without goals keep their places, so that planted feet
+    do not slide.
 
     Joint values of the clip that are outside limits are kept, and a finding reports them.
 
@@ -179,7 +180,7 @@ def edit(
         up: The axis that points up, for example ``"y"`` or ``"-z"``; it helps to detect planted feet. None to find it
             in the file and the clip.
         tolerance: As in ``IK``.
-        deadline: Seconds after which the remaining frames stay unchanged, and count as missed.
+        deadline: Time limit in seconds: the remaining frames then stay unchanged and count as missed.
         progress: Called with (frames done, number of frames), counted over all layers.
 
     Raises:
@@ -200,13 +201,13 @@ def edit(
 
 
 class _Applied(NamedTuple):
-    """A layer that was applied to a clip.
+    """A layer, with the result of applying it to a clip.
 
     Args:
         layer: The layer.
         result: Its result.
-        changes: Largest changes of the joints of its goals and keys.
-        findings: Findings from a comparison with the clip below the layer.
+        changes: Largest displacements and rotations of the joints that have goals or keys.
+        findings: Findings from comparing the clips before and after the layer.
     """
 
     layer: Layer
@@ -216,7 +217,7 @@ class _Applied(NamedTuple):
 
 
 class EditStack:
-    """A clip under layers that change again and again; a layer is only solved again if it or one below it has changed.
+    """A clip under layers that change repeatedly; a layer is solved again only if it or a layer below has changed.
 
     Args:
         motion: The clip.
@@ -249,7 +250,7 @@ class EditStack:
             if not applied:
                 return Edited(motion, np.ones(count, bool), np.zeros(count, bool), ())
             body, q = self._body_of(looks=self._looks), applied[-1].result.q
-            if deadline is not None:  # later calls solve again what this one may have left out
+            if deadline is not None:  # the deadline may have left frames unsolved: later calls solve them again
                 self._applied = []
         acts, reached = np.zeros(count, bool), np.ones(count, bool)
         findings, kept = list[Finding](), list[EditClearance]()
@@ -278,7 +279,7 @@ class EditStack:
             return applied[-1].result.q if applied else self._motion.q
 
     def on_top(self, below: Sequence[Layer], layer: Layer) -> LayerOnClip:
-        """Return a layer of one frame on top of other layers, to solve this frame for moving targets.
+        """Return a layer of one frame, applied on top of other layers, to solve its frame again for moving targets.
 
         Args:
             below: The other layers.
@@ -297,7 +298,7 @@ class EditStack:
             return self._body_of(looks=self._looks)
 
     def _body_of(self, *, looks: bool) -> Body:
-        """Return the body of the clip; see ``Body`` for ``looks``."""
+        """Return the body of the clip; ``looks`` is the argument of ``Body``."""
         if self._body is None or looks != self._looks:
             self._body, self._looks = Body(self._motion, self._feet, self._up, looks=looks), looks
             self._applied.clear()
@@ -312,7 +313,7 @@ class EditStack:
             layers: The layers.
             watch: Stops the solves.
             progress: As in ``edit``.
-            also: A layer on top that is not applied here.
+            also: A layer that the caller applies on top; only the choice of human limits takes it into account.
         """
         count = len(self._motion)
         acting = [(i, layer) for i, layer in enumerate(layers) if not layer.empty]
@@ -329,7 +330,7 @@ class EditStack:
         same = 0
         while same < min(len(acting), len(self._applied)) and self._applied[same].layer is acting[same][1]:
             same += 1
-        if same == len(acting):  # nothing to solve; keep the results of layers that are on top of these
+        if same == len(acting):  # nothing to solve; the results of layers above stay cached
             return self._applied[:same]
         done = self._applied[:same]
         meter = Meter(progress, [max(last - first + 1, 0) for first, last in spans[same:]])
@@ -370,7 +371,7 @@ def _as_layers(layers: Any) -> tuple[Layer, ...]:
 
 
 def _looks(skeleton: Skeleton, goal: Goal) -> bool:
-    """Return whether a goal aims the head or an eye at a point."""
+    """Return whether a goal aims the head or an eye at a point, on a body with hips."""
     if not isinstance(goal, AimGoal) or "head" not in skeleton.role_rows or "hips" not in skeleton.role_rows:
         return False
     rows = [skeleton.role_rows.get(role) for role in ("head", "left_eye", "right_eye")]
@@ -409,7 +410,7 @@ def _changes(body: Body, before: Array, after: Array, layer: Layer, result: Laye
 
 
 def _helping(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[Finding]:
-    """Return a finding if a layer with goals only for limbs moves the rest of the body; see ``_changes`` for inputs."""
+    """Return a finding if a layer that has goals only for limbs also moves the rest; arguments as in ``_changes``."""
     skeleton = body.given
     tops = [body.limb(one.end)[-1:] if one.end >= 0 else () for one in result.asked if not one.stays]
     if not tops or not all(tops):
@@ -427,7 +428,7 @@ def _helping(body: Body, before: Array, after: Array, layer: Layer, result: Laye
 
 
 def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> list[str]:
-    """Return texts about the joints that change most relative to their parents; joints with roles have precedence."""
+    """Return texts about joints that change most relative to their parents; if possible, only joints with roles."""
     skeleton, changes = body.given, dict[int, tuple[float, str]]()
     for row in rows:
         (a, place), (b, moved) = (_relative(frames, row, skeleton.parents[row]) for frames in (before, after))
@@ -453,7 +454,7 @@ def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
 
 
 def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[Finding]:
-    """Return a finding if joints accelerate more in a fade than in the clip and in a smooth fade.
+    """Return a finding if a joint accelerates more in a fade than both the clip and a smooth fade do.
 
     Args:
         body: The body of the clip.
@@ -479,7 +480,7 @@ def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> lis
 
 
 def _change_text(change: EditChange, skeleton: Skeleton) -> str:
-    """Return a text with a joint's displacement, in the unit of the file and in metres, and its rotation."""
+    """Return a text with a joint's displacement, in the unit of the file and in metres, and with its rotation."""
     angle = f"turned by at most {_degrees_text(change.angle)}"
     if change.length <= _NOTHING * skeleton.size:
         return f"{change.joint} {angle}" if change.angle > _NOTHING else f"{change.joint} stays as it is"
@@ -494,7 +495,7 @@ def _degrees_text(angle: float) -> str:
 
 
 def _in_file_units(length: float, skeleton: Skeleton) -> str:
-    """Return a length as text in the file's unit and in metres; for an unknown unit, relative to an adult or body."""
+    """Return a length in the file's unit and in metres; if the unit is unknown, with its size on an adult or body."""
     unit, size = skeleton.meters_per_unit, size_of(skeleton)
     if unit is None:
         own, share = length_text(length, None), length / size if size > 0.0 else 0.0
@@ -506,7 +507,7 @@ def _in_file_units(length: float, skeleton: Skeleton) -> str:
 
 
 def _in_another_unit(skeleton: Skeleton, layer: Layer) -> list[tuple[str, str]]:
-    """Return joints of a relative layer, each with a sentence, whose small offsets may be in a wrong unit."""
+    """Return joints of a relative layer whose offsets are so small that their unit may be wrong, each with a text."""
     size, unit = size_of(skeleton), skeleton.meters_per_unit
     out: list[tuple[str, str]] = []
     for joint, target in layer.targets.items() if layer.relative else ():
@@ -529,7 +530,7 @@ def _misses(
     tolerance: tuple[float, float] | None,
     reached: Bools,
 ) -> list[Finding]:
-    """Return a finding for each goal of a layer that the edited clip misses; ``reached`` becomes False at misses."""
+    """Return a finding for each goal of a layer that the edited clip misses, and clear ``reached`` at these frames."""
     asked, out = [one for one in result.asked if not one.clears], list[Finding]()
     if not asked:
         return out
@@ -562,7 +563,7 @@ def _clearances(body: Body, q: Array, layer: Layer, result: LayerResult) -> list
 
 
 def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> list[Finding]:
-    """Return findings about keys outside limits, moved feet, units of offsets, and fades that the clip cuts off."""
+    """Return findings of a layer: keys outside limits, moved feet, units of offsets, fades beyond the clip's ends."""
     out: list[Finding] = []
     frames = tuple(result.frames.tolist())
     if result.cut:
@@ -594,7 +595,7 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
 
 
 def _about_the_clip(motion: Motion, body: Body, q: Array, acts: Bools) -> list[Finding]:
-    """Return findings about poses (T, nq): values outside limits, limits of head and eyes, animated scale."""
+    """Return findings about the edited clip (T, nq): values outside limits, limits of head and eyes, animated scale."""
     out: list[Finding] = []
     if body.outside:
         names = first_few([body.given.joint_names[row] for row in body.outside])

@@ -1,4 +1,4 @@
-"""Keys of a layer: joint values at given frames, and the change of joint values between these frames."""
+"""Keys of a layer: joint values at given frames, and interpolated changes of joint values between these frames."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from synovia.model.geometry import UNIT_SLACK, Array
 from synovia.model.pose import clamped
 
 Bools = NDArray[np.bool_]
-_ROUNDING = 1e-15  # largest rounding error of a normalized quaternion's length
-_CUT = 1e-6  # radians or length units: a smaller excess of a key over a limit is not reported
+_ROUNDING = 1e-15  # a unit quaternion's length deviates from 1 by at most this rounding error
+_CUT = 1e-6  # radians or length units: a key that exceeds a limit by less is not reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Curve:
-    """Keys of joints that have keys at the same frames.
+    """Interpolated changes of joints that all have keys at the same frames.
 
     Args:
         columns: Mask of the joint values that have keys, (nq,).
@@ -55,14 +55,14 @@ class KeyCurves:
     """
 
     def __init__(self, skeleton: Skeleton, layer: Layer, q: Array) -> None:
-        """Group the keys by joints with the same keys."""
+        """Group the joints by their keys: joints that share all keys share a curve."""
         self._skeleton, self._layer = skeleton, layer
         self._curves = [
             self._curve(rows, [layer.keys[k] for k in keys], q) for rows, keys in _groups(skeleton, layer.keys)
         ]
 
     def at(self, frames: Array, below: Array) -> Array:
-        """Return the changes of joint values that the keys cause at frames of the clip, (n, nq).
+        """Return the changes of joint values that the keys cause at given frames, (n, nq).
 
         Args:
             frames: The frames, (n,), which may be fractional.
@@ -83,7 +83,7 @@ class KeyCurves:
         return out
 
     def _unfaded(self, curve: _Curve, frames: Array, below: Array) -> Array:
-        """Return the changes from one curve, (n, nq), without its fades."""
+        """Return the changes that one curve causes, (n, nq), without its fades."""
         if curve.values is not None:
             return change_between(self._skeleton, below, np.where(curve.columns, curve.values, below))
         if len(curve.changes) == 1:
@@ -120,7 +120,7 @@ class KeyCurves:
 
 
 def changed_rows(skeleton: Skeleton, change: Array) -> tuple[int, ...]:
-    """Return the rows of the joints that move in changes of joint values, (n, nq)."""
+    """Return the rows of the joints that changes of joint values, (n, nq), affect."""
     off = (change != no_change(skeleton)).any(axis=0)
     return tuple(row for row in range(len(skeleton)) if off[skeleton.q_slice(row)].any())
 
@@ -128,15 +128,15 @@ def changed_rows(skeleton: Skeleton, change: Array) -> tuple[int, ...]:
 def with_changes(
     skeleton: Skeleton, below: Array, change: Array, moved: Sequence[int]
 ) -> tuple[Array, tuple[int, ...]]:
-    """Return joint values with changes applied, (n, nq), and the rows of joints that do not fully reach their values.
+    """Return joint values with changes applied, (n, nq), and the rows of joints that miss their wanted values.
 
-    A joint does not reach its value if the value is outside its limits, or prevents a loop from closing.
+    A joint misses its value if the value is outside its limits or would open a loop.
 
     Args:
         skeleton: The skeleton.
-        below: Joint values before the changes, (n, nq); a row without a change keeps every bit.
+        below: Joint values before the changes, (n, nq); frames without a change keep every bit.
         change: The changes, (n, nq).
-        moved: Rows of the joints that the keys move in any frame; all others keep their values, even outside limits.
+        moved: Rows of joints with keys in any frame; all others keep their values, even outside limits.
     """
     wanted = changed(skeleton, below, change)
     inside = clamped(skeleton, wanted)
@@ -159,7 +159,7 @@ def columns_of(skeleton: Skeleton, rows: Sequence[int]) -> Bools:
 
 
 def _groups(skeleton: Skeleton, keys: Sequence[Key]) -> list[tuple[list[int], tuple[int, ...]]]:
-    """Return groups of joints that have the same keys: the rows of the joints, and the indices of their keys."""
+    """Return groups of joints with the same keys: for each group the rows of its joints and the indices of its keys."""
     by_row: dict[int, list[int]] = {}
     for k, key in enumerate(keys):
         for row in skeleton.by_row(key.values, "pose"):
@@ -171,7 +171,7 @@ def _groups(skeleton: Skeleton, keys: Sequence[Key]) -> list[tuple[list[int], tu
 
 
 def _with_values(skeleton: Skeleton, q: Array, key: Key, rows: Sequence[int]) -> Array:
-    """Return joint values q in which the joints ``rows`` have the values of a key.
+    """Return a copy of joint values q in which the joints ``rows`` have the values of a key.
 
     Raises:
         InputError: If a value has the wrong size for its joint, or a quaternion does not have length 1.
@@ -182,7 +182,7 @@ def _with_values(skeleton: Skeleton, q: Array, key: Key, rows: Sequence[int]) ->
             continue
         at = skeleton.q_slice(row)
         name = f"value of joint {skeleton.joint_keys[row]!r}"
-        if (at.stop - at.start, len(value)) == (7, 4):  # a rotation for a free joint, which then keeps its position
+        if (at.stop - at.start, len(value)) == (7, 4):  # a free joint with a rotation only keeps its position
             at = slice(at.stop - 4, at.stop)
         if at.stop - at.start != len(value):
             raise InputError(name, value=value.tolist(), expected=f"{at.stop - at.start} numbers")

@@ -1,12 +1,12 @@
 """Apply one layer to a clip: its keys move joints, then its goals are solved frame by frame near the clip.
 
 In a fade, targets of goals move on straight lines and shortest arcs between the clip and the targets of the layer. If
-joints would jerk on this path, as in a limb that was straight, or cannot follow it, only feet are solved in the fade.
-The joint changes of the nearest frame of the layer are then faded instead. Goals without intermediate targets, such as
-bounds, always fade in this way.
+joints cannot follow this path, or would jerk on it (a limb that was straight may), the fade instead interpolates the
+joint changes of the nearest frame of the layer, and only feet are solved. Goals without intermediate targets, such as
+bounds, always fade in this second way.
 
-The pose of a layer of one frame does not depend on the fades: this frame is solved first, and the fades start from it.
-So ``LayerOnClip.pose`` can solve this frame alone, for targets that move.
+If a layer has one frame, this frame is solved first, and the fades start from its pose. So the pose does not depend on
+the fades, and ``LayerOnClip.pose`` can solve the frame alone, for targets that move.
 
 References:
     Lee & Shin (1999), *A hierarchical approach to interactive motion editing for human-like figures*; Witkin & Popović
@@ -44,18 +44,18 @@ from synovia.text import counted
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-# smallest cosine between the top direction of a head and up; at smaller cosines, the head is lying
+# cosine between the top direction of a head and up: if it is smaller, the head is lying
 _UPRIGHT: Final = 0.5
-_TIPS: Final = float(np.radians(20.0))  # radians: largest rotation of hips that are moved to a position
-_LEAD: Final = 8  # largest number of steps from the clip to the targets of the first frame; fewer for a weight below 1
-_JERK: Final = 1.8  # largest allowed acceleration of a joint, relative to that of a smooth fade and of the clip
-_WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds: half widths of the averages that smooth jerks, one for each pass
-_UNEVEN: Final = 1.2  # ratio as for ``_JERK``; frames above it are smoothed together with frames that jerk
-# ratio of the jerk after a pass to the jerk before it; above this ratio, no further pass is made
+_TIPS: Final = float(np.radians(20.0))  # radians: largest rotation of the hips by a goal for their position
+_LEAD: Final = 8  # number of steps from the clip to the first frame's targets; fewer for a weight below 1
+_JERK: Final = 1.8  # a joint jerks if its acceleration exceeds that of the clip and of a smooth fade by this factor
+_WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds: half widths of the moving averages that smooth jerks, one for each pass
+_UNEVEN: Final = 1.2  # factor as in ``_JERK``: where a pass smooths jerks, it also smooths frames above this factor
+# if a pass leaves more than this fraction of the jerk, no further pass is made
 _SMOOTHER: Final = 0.97
-_STILL_MET: Final = 2.0  # number of tolerances within which a goal of a layer below still counts as met
+_STILL_MET: Final = 2.0  # a goal of a layer below counts as met within this number of tolerances
 _ROUNDING: Final = 1e-7  # radians or length units; smaller changes are rounding errors
-_SHORTEST: Final = 0.2  # seconds: a layer without fades is compared with a fade of at least this length
+_SHORTEST: Final = 0.2  # seconds: layers without fades are compared with a smooth fade of at least this length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,15 +65,14 @@ class LayerResult:
     Args:
         q: Joint values of the whole clip, (T, nq).
         frames: Frames of the layer and its fades, (n,).
-        asked: Goals of the layer, with their targets in these frames.
-        missed: Mask of these frames that miss a goal, (n,).
-        aimed: Mask of these frames in which the goals were solved, (n,); in the others, the change of the joints is
-            faded.
+        asked: Goals of the layer with their targets in ``frames``.
+        missed: Mask of ``frames`` that miss a goal, (n,).
+        aimed: Mask of ``frames`` in which the goals were solved, (n,); in the others, joint changes are faded.
         feet: Feet that kept their places.
-        cut: Joints whose keys were outside limits.
+        cut: Rows of joints whose keys were outside limits.
         cleared: Rows of the links that were too close for a clearance goal.
-        acts: Mask of these frames that the layer changes, (n,). A layer with only clearance goals changes only the
-            frames with links that are too close.
+        acts: Mask of ``frames`` that the layer changes, (n,). A layer with only clearance goals changes only frames in
+            which links are too close.
     """
 
     q: Array
@@ -88,12 +87,12 @@ class LayerResult:
 
 
 class PoseOnClip(NamedTuple):
-    """The pose of a layer of one frame.
+    """The pose of a layer that has one frame.
 
     Args:
         q: Joint values, (nq,).
         missed: Whether a goal of the layer is missed.
-        errors: Errors of the goals, (goals, 2): lengths and angles.
+        errors: Errors of the goals, (goals, 2): a length and an angle.
     """
 
     q: Array
@@ -102,13 +101,13 @@ class PoseOnClip(NamedTuple):
 
 
 class _Fixed(NamedTuple):
-    """The part of a layer that stays the same while its targets move.
+    """What stays the same in a layer while its targets move.
 
     Args:
-        kept: Goals of layers below.
-        preferred: Preferred goals.
-        stages: The stages of a solve.
-        errors: The errors of the goals of the layer.
+        kept: Goals that keep what layers below have reached.
+        preferred: Preferred goals, see ``LayerOnClip._preferred``.
+        stages: The stages of a solve, in order.
+        errors: Measures the errors of the layer's goals.
     """
 
     kept: list[Asked]
@@ -118,7 +117,7 @@ class _Fixed(NamedTuple):
 
 
 class LayerOnClip:
-    """A layer that is applied to a clip.
+    """A layer together with the clip to which it is applied.
 
     Args:
         body: The body of the clip.
@@ -154,27 +153,27 @@ class LayerOnClip:
         self._frames: Ints = np.arange(low, high + 1)
         self._inner = np.flatnonzero((self._frames >= self._first) & (self._frames <= self._last))
         away = np.maximum(np.maximum(self._first - self._frames, self._frames - self._last), 0)
-        # values of the fade in each frame, (n,), from 0 to 1
+        # weight of the fade in each frame, (n,), from 0 to 1
         self._shares = np.asarray(smooth(1.0 - away / max(layer.blend, 1)), np.float64)
         self._below = q[self._frames]
         self._keyed, self._cut = self._moved_by_keys()
         clears = [isinstance(goal, ClearanceGoal) for goal, _ in layer.all_goals()]
         clears += [one.clears for result in earlier for one in result.asked]
-        # whether the only frame of the layer is solved first, without the fades
+        # whether the layer has one frame, which is solved before the fades
         self._single = len(self._inner) == 1 and not any(clears) and self._skeleton.mechanism is None
         self._fixed: _Fixed | None = None  # set by ``pose``
         self._problems: dict[int, Problems] = {}
 
     @property
     def single(self) -> bool:
-        """Whether ``pose`` can solve the only frame of the layer."""
+        """Whether the layer has one frame that ``pose`` can solve."""
         return self._single
 
     def pose(self, layer: Layer) -> PoseOnClip:
-        """Return the pose that ``apply`` would give to the only frame of a layer.
+        """Return the pose in the only frame of a layer, as ``apply`` would compute it.
 
         Args:
-            layer: The layer of this object, or the same layer with other targets of its goals.
+            layer: The layer of this object, or the same layer with other targets.
         """
         self._layer, at = layer, int(self._inner[0])
         asked = self._asked()
@@ -232,7 +231,7 @@ class LayerOnClip:
         raise AssertionError  # unreachable: the last stage always has a result
 
     def _within(self, stage: Stage) -> Stage | None:
-        """Restrict a stage to joints that the layer may move; None if no joint remains, except for the last stage."""
+        """Restrict a stage to joints that the layer may move. None if none remain and the stage is not the last one."""
         some = [rows for rows in (self._allowed, stage.only) if rows is not None]
         only = frozenset[int].intersection(*some) if some else None
         if only is None or any(self._skeleton.joints[row].kind.v_size for row in only):
@@ -262,7 +261,7 @@ class LayerOnClip:
     ) -> LayerResult:
         """Write the solved poses of the layer into the clip (T, nq), and return the result of the layer."""
         poses, missed, aimed = solved
-        # loops are closed here, because fades interpolate between closed poses
+        # loops are closed here, because the fades interpolate between poses with closed loops
         if self._skeleton.mechanism is not None:
             poses = self._closed(poses)
         q[self._frames] = poses = self._with_held(poses, self._keyed)
@@ -272,7 +271,7 @@ class LayerOnClip:
         return LayerResult(q, self._frames, tuple(asked), missed, aimed, feet, self._cut, tuple(cleared), acts)
 
     def _with_held(self, poses: Array, keyed: Array) -> Array:
-        """Return poses, (n, nq), with joints that may not move reset to their values in the keyed clip, ``keyed``."""
+        """Return poses, (n, nq), in which joints that may not move have the values of the clip with keys, ``keyed``."""
         if self._allowed is None:
             return poses
         moves = columns_of(self._skeleton, tuple(self._allowed))
@@ -283,13 +282,13 @@ class LayerOnClip:
         mechanism, changes = self._skeleton.mechanism, (poses != self._below).any(axis=1)
         if mechanism is None or not changes.any():
             return poses
-        closed_from = np.concatenate([self._below[:1], poses])  # the first pose is closed from the pose of the clip
+        closed_from = np.concatenate([self._below[:1], poses])  # the first pose is closed starting from the clip's pose
         return np.where(changes[:, None], mechanism.shut_clip(closed_from)[1:], poses)
 
     def _preferred(self, asked: Sequence[Asked]) -> list[Asked]:
-        """Return preferred goals: keep the rotation of moved hips, and the position of rotated hands and feet.
+        """Return preferred goals: moved hips keep their rotation; rotated hands and feet keep their positions.
 
-        With them, hips rotate only if the legs cannot reach otherwise, and hands and feet move only if necessary.
+        Hips then rotate only if the legs cannot reach otherwise, and hands and feet move only if necessary.
         """
         roles = self._skeleton.role_rows
         hips = ancestors(self._skeleton.parents, roles["hips"]) if "hips" in roles else ()
@@ -310,7 +309,7 @@ class LayerOnClip:
         return out
 
     def _staying(self, goal: Goal, rows: tuple[int, ...], places: Array, steps: int) -> Asked:
-        """Return a goal that keeps poses (n, 4, 4) of the clip."""
+        """Return a goal whose targets, (n, 4, 4), are its poses in the clip."""
         at = self._lead_from
         return Asked(goal, rows, places, places[at : at + 1].repeat(steps, axis=0), True, True)
 
@@ -320,7 +319,7 @@ class LayerOnClip:
         return int(self._inner[0]) if self._single else 0
 
     def _tips(self, poses: Array, preferred: Sequence[Asked], places: Ints) -> bool:
-        """Return whether poses (n, nq) rotate the hips far to move them to a position that the legs do not reach.
+        """Return whether poses (n, nq) rotate the hips far because the legs cannot reach a goal for the hips' position.
 
         Args:
             poses: The poses.
@@ -350,7 +349,7 @@ class LayerOnClip:
 
     @cached_property
     def _worlds(self) -> Array:
-        """World frames of all joints after the keys of the layer, (n, joints, 12)."""
+        """World frames of all joints in the clip with the layer's keys, (n, joints, 12)."""
         return world_frames(self._skeleton, self._keyed)
 
     def _asked(self) -> list[Asked]:
@@ -367,7 +366,7 @@ class LayerOnClip:
         return asked
 
     def _asked_of(self, goal: Goal, target: LayerTarget | None, frames: Array) -> Asked:
-        """Return a goal with its targets.
+        """Return a goal together with its targets.
 
         Args:
             goal: The goal.
@@ -381,7 +380,7 @@ class LayerOnClip:
         asked, (goal, rows) = goal, goal.resolved(self._body.upright).located(self._skeleton)
         now, others = self._frames_of(goal, rows, frames)
         wanted = self._full_targets(goal, target, now, others)
-        # goals for heads have a level target by default
+        # by default, goals for heads have level targets
         if goal.needs == "aim" and goal.given & ~asked.given & ROTATION:
             self._keep_lying(wanted, goal.met_at(now, others))
         weights: Array = self._layer.weight * self._shares
@@ -393,7 +392,7 @@ class LayerOnClip:
             share = weights[at] * np.arange(1, steps + 1) / (steps + 1)
             still = [one[at : at + 1].repeat(steps, axis=0) for one in (now, *others, wanted)]
             lead = goal.part_way(still[0], still[1:-1], still[-1], share)
-            # ``pose`` needs no intermediate targets for fades; ``lead`` shows that the goal has some
+            # ``pose`` needs no intermediate targets in fades; if ``lead`` is set, the goal has intermediate targets
             faded = (
                 wanted if self._fixed and full[at] and lead is not None else goal.part_way(now, others, wanted, weights)
             )
@@ -408,12 +407,12 @@ class LayerOnClip:
         return Asked(goal, rows, wanted, lead, faded is not None or bool(full.all()))
 
     def _keep_lying(self, wanted: Array, own: Array | None) -> None:
-        """If a head lies in most frames, replace the rotations in its targets (n, 4, 4) by those of the clip."""
+        """If a head lies in most frames, replace the rotations in its targets (n, 4, 4) by those in the clip."""
         if own is not None and float(np.median(np.sum(wanted[:, :3, 2] * own[:, :3, 2], axis=1))) < _UPRIGHT:
             wanted[:, :3, :3] = own[:, :3, :3]
 
     def _frames_of(self, goal: Goal, rows: Sequence[int], frames: Array) -> tuple[Array, list[Array]]:
-        """Return the world frames of a goal, (n, 4, 4), and the frames of its other joints."""
+        """Return the world frames of a goal, (n, 4, 4), and a list with those of its other joints, (n, 4, 4) each."""
         if not rows:
             now = np.tile(np.eye(4), (len(frames), 1, 1))
             if goal.moves_mass:
@@ -423,7 +422,7 @@ class LayerOnClip:
         return now, [frames_to_transforms(frames[:, row]) @ goal.place(k) for k, row in enumerate(rows[1:], 1)]
 
     def _full_targets(self, goal: Goal, target: LayerTarget | None, now: Array, others: list[Array]) -> Array:
-        """Return a goal's targets at weight 1, (n, 4, 4): the layer's, else the goal's own, else poses of the clip."""
+        """Return a goal's targets at weight 1, (n, 4, 4): the layer's, else the goal's own, else the clip's pose."""
         own = goal.met_at(now, others)
         if own is None:
             if target is not None:
@@ -446,7 +445,7 @@ class LayerOnClip:
         return out
 
     def _check_target(self, goal: Goal, target: LayerTarget) -> None:
-        """Check that a target fits its goal and the frames.
+        """Check that a target has the quantities that its goal needs, and values for the frames of the layer.
 
         Raises:
             InputError: If the target does not fit.
@@ -463,7 +462,7 @@ class LayerOnClip:
     # --- solving ------------------------------------------------------------------------------------------------------
 
     def _kept(self, asked: Sequence[Asked]) -> list[Asked]:
-        """Return goals that keep what the layers below have reached, with lower priorities than this layer's goals."""
+        """Return goals that keep what layers below have reached, with priorities below those of this layer's goals."""
         about, out = {one.end for one in asked if not one.clears}, list[Asked]()
         frames = world_frames(self._skeleton, self._below)
         lowest = max(one.goal.rank for one in asked) + 1
@@ -483,14 +482,14 @@ class LayerOnClip:
         return out
 
     def _still_clear(self, one: Asked, result: LayerResult, steps: int) -> Asked:
-        """Return a clearance goal of a layer below that holds only in the frames of that layer."""
+        """Return a clearance goal of a layer below, restricted to the frames of that layer."""
         none = np.tile(np.eye(4), (len(self._frames), 1, 1))
         return replace(
             one, wanted=none, lead=none[:1].repeat(steps, axis=0), holds=np.isin(self._frames, result.frames)
         )
 
     def _aim(self, own: Array, one: Asked, result: LayerResult) -> None:
-        """Replace a goal's poses ``own`` (n, 4, 4) by its targets where they are met, so that errors do not add up."""
+        """Replace a goal's poses ``own`` (n, 4, 4) by its targets where it meets them, so that errors do not add up."""
         met = result.aimed & ~result.missed
         _, here, there = np.intersect1d(self._frames, result.frames[met], return_indices=True)
         if not len(here):
@@ -504,18 +503,18 @@ class LayerOnClip:
     def _stages(
         self, asked: Sequence[Asked], every: Sequence[Asked], preferred: int, near: Sequence[int]
     ) -> Iterator[Stage]:
-        """Yield the stages of a solve. The first stage that reaches all goals gives the result.
+        """Yield the stages of a solve, in order. The first stage that reaches all goals gives the result.
 
         In the first stage, only limbs with goals move. Then the whole body moves, and feet keep their places. If goals
-        of the trunk are missed, a further stage may lift feet that are not planted. Joints that the clip never moves,
-        and that no goal rotates, move only in the last stages. If goals of layers below are still missed, a layer with
-        only clearance goals drops these goals.
+        of the trunk are missed, another stage may lift feet that are not planted. Joints that the clip never moves and
+        no goal rotates move only in the last stages. In a layer with only clearance goals, a late stage drops the goals
+        of layers below if they are missed.
 
         Args:
             asked: The goals of the layer.
             every: The goals of the layer, then the goals of layers below.
-            preferred: Number of preferred goals, see ``_preferred``; they follow the goals in ``every``. Each stage is
-                tried with them first. The last stage also has them: its result is used if the hips rotate too far
+            preferred: Number of preferred goals, which follow the goals in ``every``; see ``_preferred``. Each stage is
+                tried with them first. The last stage has them too: its result is used if the hips rotate too far
                 without them.
             near: Links that are too close in the clip; their limbs move like limbs with goals.
         """
@@ -568,7 +567,7 @@ class LayerOnClip:
         )
 
     def _solved(self, problems: Problems, asked: Sequence[Asked]) -> tuple[Array, Bools, Bools] | None:
-        """Return the poses (n, nq) of a stage, the mask of missed frames, and the mask of frames with solved goals.
+        """Return the poses (n, nq) of a stage, a mask of missed frames, and a mask of frames whose goals were solved.
 
         None if the stage misses a goal and is not the last stage.
         """
@@ -581,7 +580,7 @@ class LayerOnClip:
         out, missed, aimed = keyed.copy(), np.zeros(len(keyed), bool), np.zeros(len(keyed), bool)
         out[places], missed[places], aimed[places] = *done, True
         for side, edge in ((every[: inner[0]][::-1], inner[0]), (every[inner[-1] + 1 :], inner[-1])):
-            if len(side) and between and self._single:  # a fade cannot reject the pose of the only frame
+            if len(side) and between and self._single:  # a fade cannot reject the pose of the layer's only frame
                 led = problems.follow(side, keyed[side], (keyed[edge], out[edge]), kept=range(len(asked)), must=None)
                 out[side], missed[side], aimed[side] = *(led or (keyed[side], True)), True
             if not len(side) or (between and not missed[side].any() and self._jerk(out, side) <= _JERK):
@@ -593,7 +592,7 @@ class LayerOnClip:
             )
             kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
             strict = np.ones(len(side), bool)
-            # displaced clip and result in the frame that precedes the first frame of the side
+            # reference and result in the frame next to this side; both equal the solved pose
             full = (out[edge], out[edge])
             must = None if self._single else problems.needed(strict)
             done = problems.follow(side, displaced, full, kept=kept, must=must)
@@ -607,15 +606,15 @@ class LayerOnClip:
         return out, missed, aimed
 
     def _around_itself(self, problems: Problems, places: Ints, count: int, *, lead: bool) -> tuple[Array, Bools] | None:
-        """Return poses (n, nq) nearest to the clip; where joints jerk, nearest to the clip plus a smoothed change.
+        """Return poses (n, nq) near the clip; where joints jerk, poses near the clip plus a smoothed change.
 
-        The goals leave some motion of the joints free. Solving each frame nearest to the clip lets this motion change
-        quickly: for example, a nearly straight limb may bend to another side. Solving around a smoothly displaced clip
-        keeps this motion smooth, and the goals are still met.
+        Goals leave some motion of the joints undetermined. If each frame is solved nearest to the clip, this motion may
+        change quickly: for example, a nearly straight limb may bend to another side. Solving near a smoothly displaced
+        clip keeps the motion smooth and still meets the goals.
 
         Args:
-            problems: The problems.
-            places: Indices of the frames among the frames of the layer.
+            problems: The compiled problems of the stage.
+            places: Indices of the frames to solve, within the frames of the layer.
             count: Number of goals.
             lead: As in ``Problems.follow``.
         """
@@ -653,9 +652,9 @@ class LayerOnClip:
         return best
 
     def _jerks_of(self, poses: Array, places: Ints) -> tuple[Array, Ints]:
-        """Return the jerks of poses (n, nq) in the frames ``places``, (m,), and the index in ``places`` of each, (m,).
+        """Return the jerk at each of the frames ``places``, except ends, (m,), and its index in ``places``, (m,).
 
-        Jumps at the first and the last frame of a layer without fades are left out.
+        Jumps at the first and last frame of a layer without fades do not count.
         """
         out = self._keyed.copy()
         out[places] = poses
@@ -668,18 +667,18 @@ class LayerOnClip:
         return found.max(axis=1, initial=0.0), np.arange(1, len(places) - 1)
 
     def _jerk(self, out: Array, side: Ints) -> float:
-        """Return the largest jerk of the changed clip in the frames ``side`` and in the adjacent frames."""
+        """Return the largest jerk of the edited clip in the frames ``side`` and in adjacent frames."""
         return float(self._jerks(out, side)[0].max(initial=0.0))
 
     def _jerks(self, out: Array, side: Ints) -> tuple[Array, Ints]:
-        """Return the jerks of the changed clip in the frames ``side`` and in the adjacent frames.
+        """Return the jerks of the edited clip in the frames ``side`` and in adjacent frames.
 
         Args:
-            out: The clip with the layer.
-            side: Indices of the frames among the frames of the layer.
+            out: Joint values in the frames of the layer after the edit, (n, nq).
+            side: Indices of the frames, within the frames of the layer.
 
         Returns:
-            The jerks, (m,), and the index of each frame, clipped to the frames of the layer, (m,).
+            The jerks, (m,), and the index of the frame of each, clipped to the frames of the layer, (m,).
         """
         before, after = self._q[: self._frames[0]][-2:], self._q[self._frames[-1] + 1 :][:2]
         first = max(int(side.min()) + len(before) - 2, 0)
@@ -691,7 +690,7 @@ class LayerOnClip:
 
 
 def _shares_near(places: Ints, count: int, width: int) -> Array:
-    """Return smoothing weights of ``count`` frames: 1 within ``width`` frames of ``places``, 0 far from them."""
+    """Return smoothing weights of ``count`` frames: 1 within ``width`` frames of ``places``, falling smoothly to 0."""
     away = np.abs(np.arange(count)[:, None] - places).min(axis=1) - width
     return np.asarray(smooth(np.clip(1.0 - away / (2 * width + 1), 0.0, 1.0)), np.float64)
 

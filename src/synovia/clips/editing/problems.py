@@ -1,4 +1,4 @@
-"""The compiled problems of a layer: its goals, feet that keep their places, and joints that stay near the clip."""
+"""The compiled problems of a layer: goals, feet that keep their places, and a term that holds joints near the clip."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from synovia.problem.structure import with_tied
 from synovia.solver import FullBody
 from synovia.tracking.around import Around
 
-_SHARE: Final = 0.7  # fraction of a layer's remaining progress for the next pass; usually the first pass is the last
+_SHARE: Final = 0.7  # fraction of the layer's remaining progress that a pass takes; further passes are rare
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-_REST_STEP: Final = 1e-3  # radians: the steps of a frame end after a smaller step; the rounding error is then invisible
+_REST_STEP: Final = 1e-3  # radians: the solve of a frame ends after a smaller step; the remaining error is invisible
 _USUAL: Final = 30.0  # frames per second; at higher rates, ``_REST_STEP`` is divided by (fps / _USUAL)²
-_FOLLOWING: Final = 1  # number of priorities by which goals are lowered so that feet have precedence
+_FOLLOWING: Final = 1  # goals are lowered by this number of priorities, so that feet have precedence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,10 +55,10 @@ class Asked:
     Args:
         goal: The goal, resolved for the body.
         rows: Rows of the goal's joints, its own joint first.
-        wanted: Targets in the frames of the layer and its fades, (n, 4, 4).
-        lead: Targets on a path from the goal's pose in the clip to its target in the first frame, (k, 4, 4).
-        between: Whether the fades have interpolated targets; otherwise the change of the joints is faded.
-        stays: Whether the goal keeps a pose of the clip in every frame, or is a clearance goal.
+        wanted: Targets, (n, 4, 4), in the frames of the layer and of its fades.
+        lead: Targets, (k, 4, 4), on a path from the goal's pose in the clip to its target in the first solved frame.
+        between: Whether the goal has interpolated targets in fades; otherwise joint changes are faded.
+        stays: Whether the goal keeps its pose in the clip in every frame, or is a clearance goal.
         holds: Mask of the frames in which the goal applies, (n,); None for all frames.
     """
 
@@ -72,12 +72,12 @@ class Asked:
 
     @property
     def clears(self) -> bool:
-        """Whether the goal is a clearance goal, which has no target and also applies in fades."""
+        """Whether the goal is a clearance goal. Such goals have no target, and also apply in fades."""
         return isinstance(self.goal, ClearanceGoal)
 
     @property
     def idle(self) -> bool:
-        """Whether the goal's own joint cannot move the goal, because the joint only rotates about the goal's point."""
+        """Whether the goal's own joint cannot move the goal: the goal is for the position of the joint's origin."""
         goal = self.goal
         return goal.constrained_parts == POSITION and not goal.terms and not goal.frame[:3, 3].any()
 
@@ -91,15 +91,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """The joints that one solve of a layer moves, with the goals and feet that it keeps.
+    """One stage of a layer's solve: the joints that it moves, and the goals and feet that it keeps.
 
     Args:
-        goals: Indices of the goals in the solve.
+        goals: Indices of the goals that the stage solves.
         feet: Feet that keep their places.
         only: Joints that may move; None for all.
-        limbs: Joints of limbs with goals, which have smaller weights and so move first.
-        lifts: Whether feet without contact have a lower priority than the goals, so that goals can lift the body.
-        last: Whether misses are accepted; otherwise the solve ends at a miss.
+        limbs: Joints of limbs with goals; they have smaller weights, and so move first.
+        lifts: Whether goals may lift feet that are not planted; these feet then have a lower priority than the goals.
+        last: Whether a miss is accepted; otherwise the stage ends at a miss.
     """
 
     goals: tuple[int, ...]
@@ -111,12 +111,12 @@ class Stage:
 
 
 class Problems:
-    """The compiled problems of one stage: one for each combination of planted feet and goals.
+    """The compiled problems of one stage: one problem for each combination of planted feet and active goals.
 
     Args:
         body: The body of the clip.
-        below: Joint values of the clip below the layer in its frames, (n, nq).
-        frames: Frame numbers in the clip, (n,).
+        below: Joint values of the clip below the layer, (n, nq), in the frames of the layer.
+        frames: Numbers of these frames in the clip, (n,).
         asked: The goals.
         stage: The joints that move, and the goals and feet that the stage keeps.
         options: Settings of the solves.
@@ -125,7 +125,7 @@ class Problems:
     def __init__(
         self, body: Body, below: Array, frames: Ints, asked: Sequence[Asked], stage: Stage, options: Options
     ) -> None:
-        """Find the places of the feet."""
+        """Find the poses of the feet in the clip."""
         if stage.only is not None:
             stage = replace(stage, only=with_tied(body.given, stage.only))
         self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
@@ -154,15 +154,16 @@ class Problems:
         must: Bools | None,
         lead: bool = False,
     ) -> tuple[Array, Bools] | None:
-        """Return poses (n, nq) of consecutive frames, and a mask of misses; None if the stage ends at a miss.
+        """Return poses (n, nq) of consecutive frames, and a mask of missed frames; None if a frame in ``must`` misses.
 
         Args:
-            places: Indices of the frames among the frames of the layer, (n,).
+            places: Indices of the frames to solve, within the frames of the layer, (n,).
             reference: Poses near which the joints stay, (n, nq).
-            before: Reference and pose of the frame that precedes the first one, (nq,) each; None for the clip itself.
-            kept: Indices of the goals.
-            must: Mask of the frames that must reach their goals, (n,), as ``needed`` returns it; with None, all misses
-                are accepted, and improved as far as possible.
+            before: Reference and result in the frame before the first one, (nq,) each; None to start at the clip
+                itself.
+            kept: Indices of the goals to solve.
+            must: Mask of the frames that must reach their goals, (n,); see ``needed``. None to accept all misses and to
+                improve them as far as possible.
             lead: Whether to approach the targets of the first frame step by step from the goals' poses in the clip.
         """
         stage = self._stage
@@ -197,16 +198,16 @@ class Problems:
         return out, missed
 
     def _problem(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
-        """Return the problem for given planted feet and goals, and the indices of its goals; -1 - k for foot k."""
+        """Return a problem for planted feet and goals, and the index of each of its goals; -1 - k is foot k."""
         key = (stands, kept)
         if key not in self._cache:
             self._cache[key] = self._built(stands, kept)
         return self._cache[key]
 
     def _built(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
-        """Build and return what ``_problem`` returns; None without goals.
+        """Build the problem that ``_problem`` returns; None without goals.
 
-        Planted feet have the first priority; then goals, other feet if the goals may lift them, and the clip.
+        Planted feet have the first priority. Then follow goals, feet that goals may lift, and the distance to the clip.
         """
         stage, skeleton = self._stage, self._body.skeleton
         goals: list[Goal] = []
@@ -242,7 +243,7 @@ class Problems:
         return Around(ik), numbers
 
     def _lead(self, numbers: Sequence[int], steps: int) -> Array:
-        """Return the table of targets on the path to the targets of the first frame."""
+        """Return the table of targets that lead from the clip to the targets of the first frame."""
         out = self._table(numbers, np.zeros(steps, np.int64))
         for i, k in enumerate(numbers):
             if k >= 0:
@@ -250,14 +251,14 @@ class Problems:
         return out
 
     def _table(self, numbers: Sequence[int], places: Ints) -> Array:
-        """Return the table of targets, (n, goals, 17), including the rest goal."""
+        """Return the table of targets, (n, goals, 17), with a row for the rest goal."""
         wanted = [self._places[-1 - k] if k < 0 else self._asked[k].wanted for k in numbers]
         takes = [POSITION | ROTATION if k < 0 else self._asked[k].goal.takes for k in numbers]
         return table_of([frames[places] for frames in wanted], takes, rest=1)
 
 
 def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[int]:
-    """Return the leg joints that are at a limit in a pose, for legs whose feet keep their places.
+    """Return the joints at a limit in a pose, among the joints of legs whose feet keep their places.
 
     Args:
         body: The body of the clip.
@@ -282,7 +283,7 @@ class Errors:
     """
 
     def __init__(self, body: Body, asked: Sequence[Asked], tolerance: tuple[float, float] | None) -> None:
-        """Compile the problem."""
+        """Compile a problem with these goals."""
         root = "free" if body.top is not None else "fixed"
         self._ik = CompiledProblem(
             body.skeleton, [one.goal for one in asked], FullBody(attempts=1), tolerance=tolerance, root=root
@@ -292,7 +293,7 @@ class Errors:
         self.most = np.array([(goal.own_tolerance or most, angle) for goal in self._ik.goals])
 
     def at(self, q: Array, wanted: Sequence[Array]) -> Array:
-        """Return the errors, (n, goals, 2), at poses (n, nq) of the body, for targets (n, 4, 4) of each goal."""
+        """Return errors, (n, goals, 2), at poses (n, nq) of the body; ``wanted``: targets (n, 4, 4) of each goal."""
         table = table_of(wanted, [goal.takes for goal in self._ik.goals])
         return self._ik.errors_in(self._frame.each(table, inside_limits(self._ik.skeleton, q)))
 
@@ -300,7 +301,7 @@ class Errors:
 def errors_of(
     body: Body, q: Array, asked: Sequence[Asked], tolerance: tuple[float, float] | None
 ) -> tuple[Array, Array]:
-    """Return errors of goals at poses q, (n, goals, 2), and their tolerances, (goals, 2); see ``Errors``."""
+    """Return goals' errors, (n, goals, 2), at poses q, (n, nq), and tolerances, (goals, 2); see ``Errors``."""
     errors = Errors(body, asked, tolerance)
     return errors.at(q, [one.wanted for one in asked]), errors.most
 
@@ -310,11 +311,11 @@ class Meter:
 
     Args:
         progress: Called with (frames done, number of frames); None for no reports.
-        frames: Number of frames in each layer.
+        frames: Number of frames of each layer.
     """
 
     def __init__(self, progress: Progress | None, frames: list[int]) -> None:
-        """Begin with no frame done."""
+        """Start with no frames done."""
         self._progress, self._left, self._all = progress, frames[::-1], sum(frames)
         self._before, self._own, self._done, self._step = 0, 0, 0.0, 0.0
 
@@ -324,11 +325,11 @@ class Meter:
         self._report()
 
     def begin_pass(self, count: int) -> None:
-        """Start one more pass over ``count`` frames of this layer."""
+        """Start a pass over ``count`` frames of the current layer."""
         self._step = _SHARE * (self._own - self._done) / max(count, 1)
 
     def frames(self, count: int) -> None:
-        """Mark ``count`` more frames of this pass as done."""
+        """Mark ``count`` more frames of the current pass as done."""
         self._done += count * self._step
         self._report()
 

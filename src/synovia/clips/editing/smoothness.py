@@ -1,4 +1,4 @@
-"""Smoothness of an edit over time: accelerations of joints, and changes averaged over time."""
+"""Smoothness of an edit over time: accelerations of joints, and moving averages of changes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from synovia.model.change import no_change, turns
 from synovia.model.geometry import Array, rotation_between, times_exp
 
 Bools = NDArray[np.bool_]
-_SMALL = 1e-9  # radians or length units: avoids a division by 0 for joints that do not move
+_SMALL = 1e-9  # radians or length units: added to the acceleration of joints that do not move, to avoid a division by 0
 
 
 class Moved:
-    """The joint values that an edit changes, with measures of how smooth the change is.
+    """The joint values that an edit changes, with measures of their smoothness over time.
 
     Args:
         skeleton: The skeleton.
@@ -23,7 +23,7 @@ class Moved:
     """
 
     def __init__(self, skeleton: Skeleton, own: Array, new: Array) -> None:
-        """Find the values that change, and their largest changes."""
+        """Find the values that the edit changes, and the largest change of each."""
         off = (own != new).any(axis=0)
         at = turns(skeleton)
         self._owner = np.repeat(np.arange(len(skeleton)), [joint.kind.q_size for joint in skeleton.joints])
@@ -37,7 +37,7 @@ class Moved:
         self._size = np.concatenate([lengths, angles], axis=1).max(axis=0, initial=0.0)
 
     def jerk(self, own: Array, new: Array, blend: int) -> float:
-        """Return the largest acceleration of a joint, relative to that of the clip and of a smooth fade.
+        """Return the largest acceleration of a joint after the edit, relative to the clip's and a smooth fade's.
 
         Args:
             own: Joint values of the clip in consecutive frames, (m, nq).
@@ -47,10 +47,10 @@ class Moved:
         return float(self.jerks(own, new, blend).max(initial=0.0))
 
     def jerks(self, own: Array, new: Array, blend: int) -> Array:
-        """Return the ratio of ``jerk`` for each value in all frames but the first and the last, (m - 2, values)."""
+        """Return the ratios of accelerations, see ``jerk``, for each value and inner frame, (m - 2, values)."""
         smoothest = 6.0 / blend**2 * self._size  # the largest acceleration of 3 p² - 2 p³
         before = self._accelerations(own).max(axis=0, initial=0.0)
-        if len(self._frees):  # joints other than those of the layer may move the body in the clip
+        if len(self._frees):  # in the clip, other joints may move the whole body
             travel = np.abs(np.diff(own[:, self._frees], 2, axis=0)).max(axis=0, initial=0.0)
             others = self._owner[self._frees] != self._owner[self._numbers][:, None]
             before[: len(others)] = np.maximum(before[: len(others)], (travel * (others & self._travels)).max(axis=1))
@@ -58,24 +58,24 @@ class Moved:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """Row of the joint of each value, (values,)."""
+        """Row of the joint to which each value belongs, (values,)."""
         return np.concatenate([self._owner[self._numbers], self._owner[self._at[:, 0]]])
 
     def _accelerations(self, q: Array) -> Array:
-        """Return the second differences of values over time, (m - 2, values): first plain values, then rotations."""
+        """Return the second differences over time, (m - 2, values): first of plain values, then of rotations."""
         steps = rotation_between(q[:-1][:, self._at], q[1:][:, self._at])
         turned = np.linalg.norm(np.diff(steps, axis=0), axis=2)
         return np.concatenate([np.abs(np.diff(q[:, self._numbers], 2, axis=0)), turned], axis=1)
 
 
 def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tuple[bool, bool]) -> Array:
-    """Return changes over time (n, nq), each replaced by a weighted average over ``width`` frames before and after.
+    """Return moving averages of changes (n, nq) over time: weighted means over ``width`` frames before and after each.
 
     Args:
         skeleton: The skeleton.
-        change: The changes.
+        change: The changes, (n, nq).
         width: Number of frames on each side.
-        holds: Whether the first and the last change continue beyond these frames; otherwise the change there is zero.
+        holds: Whether the first and the last change are continued beyond the ends; otherwise the change is 0 there.
     """
     numbers, at = _numbers(skeleton), turns(skeleton)
     identity = np.broadcast_to((0.0, 0.0, 0.0, 1.0), change[:, at].shape)
@@ -93,7 +93,7 @@ def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tup
 
 
 def _numbers(skeleton: Skeleton) -> Bools:
-    """Return a mask of the joint values that are plain values, not parts of quaternions, (nq,)."""
+    """Return a mask, (nq,), of joint values that are plain values and not parts of quaternions."""
     out = np.ones(skeleton.nq, bool)
     out[turns(skeleton).ravel()] = False
     return out

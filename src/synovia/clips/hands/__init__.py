@@ -1,1 +1,1 @@
-"""Fingers of bodies in clips: directions in the frame of the palm, and joint values for these directions."""
+"""Fingers in clips: directions of their segments in the frame of the palm, and joint values for these directions."""

@@ -1,7 +1,7 @@
-"""Hands of a body as bones: the segments of each finger, their directions in the frame of the palm, and their axes.
+"""Hands of a body as bones: the segments of each finger, their directions and flexion axes in the palm's frame.
 
-A direction in the frame of the palm means the same in every hand: fingers along y are flat, and fingers along z point
-out of the palm. So directions can be retargeted and compared between hands, whatever the rest poses of two files are.
+Directions in the frame of the palm mean the same in every hand: fingers along y are flat, and fingers along z point out
+of the palm. So directions can be retargeted and compared between hands with different rest poses.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from synovia.model.anatomy.hands.landmarks import palm_axes
 from synovia.model.anatomy.names import ROLES, is_finger
 from synovia.model.geometry import Array, unit
 
-# number of joints of a finger; with at least so many, the last joint of a finger without an end marks its tip
+# number of joints: if a finger without an end has at least this many, its last joint marks the tip
 _MARKED: Final = 4
-_INSIDE: Final = 0.5  # bone lengths: a first joint nearer to the wrist is the start of a bone inside the palm
-# least cosine between bone directions in the frames of their joints for which the joints count as built alike
+_INSIDE: Final = 0.5  # bone lengths: a finger's first joint that is nearer to the wrist begins a bone inside the palm
+# cosine: joints are built alike if the directions of their bones in their own frames agree at least this well
 _ALIKE: Final = 0.9
-_AXIS: Final = 0.9  # least mean cosine between a common axis of the joints' frames and the flexion axes of the fingers
-_LEAST: Final = 0.6  # least cosine between this axis and the flexion axis of each joint
-_SAME: Final = 0.8  # least cosine between the palm axes from two sources for which they agree
+_AXIS: Final = 0.9  # least mean cosine between an axis shared by the joints' frames and the flexion axes of the fingers
+_LEAST: Final = 0.6  # smallest cosine between this shared axis and the flexion axis of each joint
+_SAME: Final = 0.8  # cosine: palm axes from two sources agree if it is at least this large
 _SHORT: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no direction
 
 
@@ -37,14 +37,14 @@ class FingerBones:
 
     Args:
         name: Name of the finger.
-        rows: The joint at which each segment begins.
-        groups: Rows of the joints that move each segment but not the segment before: the joint at its start, and others
-            at the same place.
+        rows: Row of the joint at which each segment begins.
+        groups: For each segment, the rows of the joints that move it but not the segment before: the joint at its
+            start, and other joints at the same position.
         end: Row of the joint that moves the tip.
-        offset: Position of the tip in the frame of this joint, (3,).
+        offset: Position of the tip in the frame of the joint ``end``, (3,).
         ways: Directions of the segments at rest in the frame of the palm, (n, 3).
-        axes: Axes about which the segments bend towards the palm at rest, normal to the segments, (n, 3), in the same
-            frame.
+        axes: Flexion axes of the segments at rest in the frame of the palm, (n, 3), normal to the segments. A positive
+            rotation bends towards the palm.
         lengths: Lengths of the segments, (n,).
     """
 
@@ -59,7 +59,7 @@ class FingerBones:
 
     @property
     def bases(self) -> Array:
-        """Frames of the segments at rest in the frame of the palm, (n, 3, 3): flexion axis, direction, and across."""
+        """Axes of the segments at rest in the palm's frame, (n, 3, 3): flexion axis, direction, and normal of both."""
         return np.stack([self.axes, self.ways, np.cross(self.axes, self.ways)], axis=-1)
 
 
@@ -68,12 +68,12 @@ class HandBones:
     """A hand of a body.
 
     Args:
-        hand: The hand as found in the skeleton.
+        hand: The hand that was found in the skeleton.
         side: Side of the hand.
         palm: Row of the joint of the palm.
-        axes: Axes of the palm in the frame of the palm's joint, (3, 3).
-        rest: Orientation of the palm's axes at rest in the world, (3, 3).
-        fingers: Its fingers by name, thumb first.
+        axes: Axes of the palm in the frame of its joint, (3, 3).
+        rest: Axes of the palm at rest in the world, (3, 3).
+        fingers: Fingers of the hand by name, thumb first.
     """
 
     hand: Hand
@@ -99,7 +99,7 @@ class HandBones:
 
 @lru_cache(maxsize=32)
 def hands_of_body(skeleton: Skeleton) -> Mapping[str, HandBones]:
-    """Return the hands of a body, or of a file of one hand, by side; empty without fingers that have bones."""
+    """Return the hands of a body, or of a file with one hand, by side; empty if no hand has two fingers with bones."""
     found: dict[str, HandBones] = {}
     for hand in hands_of(skeleton):
         if hand.side is not None and hand.side not in found and _are_fingers(skeleton, hand):
@@ -110,11 +110,11 @@ def hands_of_body(skeleton: Skeleton) -> Mapping[str, HandBones]:
 
 
 def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, HandBones]:
-    """Return the hands of a body whose parts are given by role, by side; a joint map may exchange or select parts.
+    """Return the hands, by side, of a body whose joints are given by role; a joint map may exchange or select joints.
 
     Args:
         skeleton: The body.
-        rows: Row of each part, by role; fingers that are not among these parts are left out.
+        rows: Row of each role; fingers without a role among these are left out.
     """
     found, known = skeleton.role_rows, {role: row for role, row in rows.items() if role in ROLES}
     moved = any(found.get(role) != row for role, row in known.items() if role.endswith("_hand") or is_finger(role))
@@ -124,16 +124,16 @@ def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, Han
     for side, bones in hands_of_body(body).items():
         kept = {name: one for name, one in bones.fingers.items() if fingers & set(one.rows)}
         if len(bones.fingers) == 2 and "thumb" in kept:
-            kept = dict(bones.fingers)  # a role without a name stands for the four fingers of a mitten
+            kept = dict(bones.fingers)  # a single role without a name stands for the four fingers of a mitten
         if kept:
             out[side] = HandBones(bones.hand, side, bones.palm, bones.axes, bones.rest, kept)
     return out
 
 
 def _are_fingers(skeleton: Skeleton, hand: Hand) -> bool:
-    """Return whether fingers of a hand certainly are fingers: there are three or more, or they have roles.
+    """Return whether the fingers of a hand are certainly fingers: at least three, or all of them have roles.
 
-    Next to a thumb with a role, a chain of two joints or more is the four fingers of a mitten.
+    Beside a thumb with a role, a chain of two or more joints counts as the four fingers of a mitten.
     """
     known = [f"{hand.side}_{finger.name}_1" in skeleton.role_rows for finger in hand.fingers]
     return len(known) > 2 or all(known) or (known[0] and len(hand.fingers[1].joints) > 1)
@@ -148,7 +148,7 @@ def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
     knuckles = [places[groups[0][-1]] for name, (groups, _, _) in chains.items() if name != "thumb" and groups]
     axes = _palm(hand, (np.array(knuckles).reshape(-1, 3) - places[palm]) @ turns[palm])
     world = turns[palm] @ axes
-    known: dict[str, tuple[Array, Array, Array]] = {}  # lengths, directions, rotations to the joints' frames
+    known: dict[str, tuple[Array, Array, Array]] = {}  # lengths, directions, rotations from palm to joints
     for name, (groups, end, offset) in chains.items():
         rows = [group[-1] for group in groups]
         ways = np.diff([*places[rows], places[end] + turns[end] @ offset], axis=0) @ world
@@ -183,9 +183,9 @@ def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
 
 
 def _palm(hand: Hand, knuckles: Array) -> Array:
-    """Return the axes of the palm in the frame of its joint, (3, 3), from wrist and knuckles, as for landmarks.
+    """Return the axes of the palm in the frame of its joint, (3, 3), computed from wrist and knuckles as for landmarks.
 
-    If the joint is not at the wrist, as in some robots, the axes are those of ``Hand.frame``.
+    If the joint is not at the wrist, as in some robots, return the axes of ``Hand.frame`` instead.
 
     Args:
         hand: The hand.
@@ -203,10 +203,10 @@ def _palm(hand: Hand, knuckles: Array) -> Array:
 def _segments(
     skeleton: Skeleton, finger: Finger, turns: Array, places: Array, wrist: Array
 ) -> tuple[tuple[tuple[int, ...], ...], int, Array]:
-    """Return the joints that move each segment of a finger, the joint that moves its tip, and the tip in this joint.
+    """Return the joints that move each segment of a finger, the joint that moves the tip, and the tip in its frame.
 
-    No segment begins at a joint that is in the same place as the next joint (as in groups of hinges), or at a bone
-    inside the palm.
+    No segment begins at a joint that coincides with the next joint (as in groups of hinges), or at a bone inside the
+    palm.
     """
     rows = [skeleton.index(key) for key in finger.joints]
     end, offset = skeleton.index(finger.tip), np.array(finger.offset)
@@ -214,7 +214,7 @@ def _segments(
         if len(rows) >= _MARKED:
             end, offset = rows.pop(), np.zeros(3)
         elif len(rows) == 1:
-            return (), end, offset  # the direction of the finger is unknown
+            return (), end, offset  # a single joint does not show the direction of the finger
         else:
             offset = _ahead(turns, places, rows, offset)
     groups: list[tuple[int, ...]] = [()]
@@ -230,9 +230,9 @@ def _segments(
 
 
 def _ahead(turns: Array, places: Array, rows: list[int], offset: Array) -> Array:
-    """Return the estimated tip in the frame of the last joint, (3,), continuing the bone before the last joint.
+    """Return an estimate of the tip in the last joint's frame, (3,), that continues the bone before this joint.
 
-    If the frames of the two joints are not alike, return ``offset``, the estimate of the tip.
+    If the frames of the last two joints are not alike, return ``offset``.
     """
     before, last = rows[-2:]
     way = turns[before].T @ (places[last] - places[before])
@@ -241,9 +241,9 @@ def _ahead(turns: Array, places: Array, rows: list[int], offset: Array) -> Array
 
 
 def _across(ways: Array) -> Array:
-    """Return the axes about which the segments of a finger bend towards the palm, (n, 3), from the x axis of the palm.
+    """Return the flexion axes of a finger's segments, (n, 3), for a finger that bends about the x axis of the palm.
 
-    If a segment points sideways, its axis is rotated with the segment.
+    If a segment points sideways, its axis is rotated with it.
     """
     x, y, z = ways.T
     beta, theta = -np.arcsin(np.clip(x, -1.0, 1.0)), np.arctan2(z, y)
@@ -251,14 +251,14 @@ def _across(ways: Array) -> Array:
 
 
 def _meant(usual: list[Array], ways: list[Array], inner: list[Array]) -> Array | None:
-    """Return the common flexion axis of the joints' own frames, (3,); None if there is none.
+    """Return the axis, (3,), about which all joints flex in their own frames; None if they share no axis.
 
     The joints of characters are often built to bend about the same axis of their frames.
 
     Args:
-        usual: Flexion axes of each finger derived from the palm, (n, 3), in the frame of the palm.
-        ways: Directions of the bones of each finger, (n, 3), in the frame of the palm.
-        inner: Rotations from the palm to the joints' frames of each finger, (n, 3, 3).
+        usual: For each finger, flexion axes derived from the palm, (n, 3), in the frame of the palm.
+        ways: For each finger, directions of the bones, (n, 3), in the frame of the palm.
+        inner: For each finger, rotations from the palm to the joints' frames, (n, 3, 3).
     """
     axes, turns, bones = np.concatenate(usual), np.concatenate(inner), np.concatenate(ways)
     own = np.einsum("nij,nj->ni", turns, axes)
@@ -272,9 +272,9 @@ def _meant(usual: list[Array], ways: list[Array], inner: list[Array]) -> Array |
 def _hinge_axes(
     skeleton: Skeleton, hand: Hand, name: str, groups: tuple[tuple[int, ...], ...], turns: Array, world: Array
 ) -> Array | None:
-    """Return the axes of the hinges that bend the segments of a finger, (n, 3) in the frame of the palm.
+    """Return the axes of the hinges that bend a finger's segments, (n, 3), in the frame of the palm.
 
-    None if the finger has no such hinge. A segment without a hinge has the axis of the next hinge.
+    None if no hinge bends the finger. A segment without a hinge gets the axis of the next hinge.
     """
     finger, rows = hand.finger(name), [group[-1] for group in groups]
     found: list[Array | None] = [None] * len(rows)
@@ -301,17 +301,18 @@ def _across_palm(side: str, ways: Array) -> Array:
 
 
 def _of_thumb(side: str, inner: Array, ways: Array, others: tuple[Array, list[tuple[Array, Array]]]) -> Array:
-    """Return the axes about which the segments of a thumb with ball joints bend, (n, 3), in the frame of the palm.
+    """Return the flexion axes of the segments of a thumb with ball joints, (n, 3), in the frame of the palm.
 
-    If the bones of the thumb lie in the frames of their joints as those of the fingers do, the thumb bends about the
-    same axis of these frames. If all frames were parallel in the pose in which they were made, the thumb bends across
-    the palm of that pose. Otherwise, it bends across the palm at rest.
+    If the bones of thumb and fingers have the same directions in the frames of their joints, the thumb bends about the
+    same axis of these frames. If the model was made in a pose in which all these frames were parallel, the thumb bends
+    across the palm of that pose. Otherwise, it bends across the palm at rest.
 
     Args:
         side: Side of the hand.
         inner: Rotations from the palm to the frames of the thumb's joints, (n, 3, 3).
-        ways: Directions of the thumb's segments, (n, 3).
-        others: The axis of the joints' frames about which fingers bend; and directions and rotations of each finger.
+        ways: Directions of the thumb's segments in the frame of the palm, (n, 3).
+        others: The axis of the joints' frames about which fingers bend; then, for each finger, directions and
+            rotations.
     """
     axis, fingers = others
     lying = np.concatenate([np.einsum("nij,nj->ni", turns, bones) for bones, turns in fingers])

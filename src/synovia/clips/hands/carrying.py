@@ -1,4 +1,4 @@
-"""Retarget directions of fingers between hands with different fingers or numbers of segments."""
+"""Retarget finger directions between hands that differ in fingers or in numbers of segments."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from synovia.clips.hands.bones import FingerBones, HandBones
 from synovia.model.anatomy.hands.hand import FINGERS
 from synovia.model.geometry import Array, unit
 
-# segment lengths: a shorter chord has no direction, and the direction at its start is used instead
+# segment lengths: a shorter chord has no clear direction; the direction at its start is used instead
 _FOLDED: Final = 0.05
-# Angle of each segment of a finger from the plane of the palm in a relaxed hand, degrees
+# degrees: angle of each segment of a finger from the plane of the palm in a relaxed hand
 _RELAXED: Final[Mapping[str, tuple[float, ...]]] = {
     "index": (14.0, 36.0, 48.0), "middle": (18.0, 44.0, 60.0), "ring": (22.0, 50.0, 68.0), "little": (25.0, 54.0, 72.0),
 }  # fmt: skip
-# directions of the thumb's segments of a relaxed right hand
+# directions of the thumb's segments in a relaxed right hand, in the frame of the palm
 _THUMB: Final = ((0.57, 0.76, 0.32), (0.44, 0.88, 0.22), (0.35, 0.92, 0.12))
 
 
 def partner(name: str, fingers: Mapping[str, object]) -> str | None:
-    """Return the finger that a finger follows: of the same name, else the nearest; None for a thumb without a partner.
+    """Return the finger that a finger follows: of the same name, else the nearest; None for an unmatched thumb.
 
     Args:
         name: The finger.
@@ -35,7 +35,7 @@ def partner(name: str, fingers: Mapping[str, object]) -> str | None:
 
 
 def partners(name: str, own: Mapping[str, object], fingers: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the fingers that a finger follows: its ``partner``; for the one finger of a mitten, all except the thumb.
+    """Return the fingers that a finger follows: its ``partner``, or for the finger of a mitten all except the thumb.
 
     Args:
         name: The finger that follows.
@@ -49,7 +49,7 @@ def partners(name: str, own: Mapping[str, object], fingers: Mapping[str, object]
 
 
 def is_mitten(fingers: Mapping[str, object]) -> bool:
-    """Return whether a hand has a thumb and one other finger, which stands for four fingers."""
+    """Return whether a hand is a mitten: a thumb and one other finger, which stands for four fingers."""
     return len(fingers) == 2 and "thumb" in fingers
 
 
@@ -57,12 +57,12 @@ class Carrier:
     """Retargets directions of fingers from one hand to another.
 
     Args:
-        source: The hand that moves.
+        source: The hand whose motion is retargeted.
         target: The hand that follows.
     """
 
     def __init__(self, source: HandBones, target: HandBones) -> None:
-        """Pair the fingers of the two hands, and list the joints at the ends of the segments."""
+        """Pair the fingers of the two hands, and list the joints at both ends of each segment."""
         self._source = source
         self._pairs = [
             (name, source.fingers[other], finger)
@@ -94,7 +94,7 @@ class Carrier:
 
 
 def middle_of(ways: Sequence[Array]) -> Array:
-    """Return mean directions (T, n, 3) of some fingers: the means of their bends and of their sideways components."""
+    """Return mean directions (T, n, 3) of several fingers: the means of their bends and sideways components."""
     if len(ways) == 1:
         return ways[0]
     bent = np.mean([np.unwrap(np.arctan2(way[..., 2], way[..., 1]), axis=1) for way in ways], axis=0)
@@ -104,9 +104,9 @@ def middle_of(ways: Sequence[Array]) -> Array:
 
 
 def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:
-    """Return directions (T, n, 3) for the segments of a finger from those (T, m, 3) of a finger with other segments.
+    """Return directions (T, n, 3) for a finger's segments from directions (T, m, 3) of a finger with other segments.
 
-    A segment has the direction of the chord between the same fractions of the length of the other finger.
+    Each segment gets the direction of the chord between the same fractions of length on the other finger.
     """
     if len(source.rows) == len(target.rows):
         return ways
@@ -122,7 +122,7 @@ def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:
 
 
 def relaxed(hand: HandBones) -> dict[str, Array]:
-    """Return directions (1, n, 3) of the segments of a relaxed hand, whose fingers are slightly bent."""
+    """Return the directions (1, n, 3) of the segments of each finger in a relaxed hand, with slightly bent fingers."""
     side = 1.0 if hand.side == "right" else -1.0
     out: dict[str, Array] = {}
     for name, finger in hand.fingers.items():
@@ -142,10 +142,10 @@ def relaxed(hand: HandBones) -> dict[str, Array]:
 
 
 def angles_off(source: HandBones, target: HandBones, frames: tuple[Array, Array]) -> dict[str, Array]:
-    """Return the mean angle (T,), radians, between the segments of each common finger, in the frames of the palms.
+    """Return, for each finger of both hands, the mean angle between segments in the palms' frames, (T,), radians.
 
     Args:
-        source: The hand that moves.
+        source: The hand whose motion is retargeted.
         target: The hand that follows.
         frames: World frames of both bodies, (T, joints, 12).
     """

@@ -1,8 +1,8 @@
 """Fit fingers to the 21 landmarks of a hand, with bones of constant lengths and joint ranges of human fingers.
 
-The fit uses a hand made to measure: palm and bones have the median lengths of the points. A knuckle bends, abducts, and
-twists its finger slightly; the other joints are hinges. So noise does not twist segments, and fingers do not bend far
-backwards. ``fit_positions`` fits the hand to all frames at once.
+The fit uses a hand made to measure: palm and bones have the median lengths between the points. A knuckle bends,
+abducts, and twists its finger slightly; the other joints are hinges. So noise cannot twist segments or bend fingers far
+backwards. ``fit_positions`` fits the hand to all frames together.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from synovia.model.pose import world_frames
 
 _Range = tuple[float, float]
 _X, _Y, _Z = np.eye(3)
-# Degrees: flexion of each joint of a finger, its abduction, and the rotation of its flexion plane about the finger
+# degrees: ranges of a finger's joints for flexion, abduction, and rotation of the flexion plane about the finger
 _FLEXION: Final[tuple[_Range, ...]] = (-30.0, 95.0), (-5.0, 115.0), (-5.0, 85.0)
 _ABDUCTION: Final[_Range] = -25.0, 25.0
 _PLANE: Final[_Range] = -15.0, 15.0
-# Degrees from the rest direction of a thumb: its base opposes and rotates it; its other joints also bend backwards
+# degrees from the thumb's rest direction: the base also opposes and rotates the thumb; all joints can bend backwards
 _THUMB: Final[tuple[_Range, ...]] = (-45.0, 50.0), (-20.0, 75.0), (-25.0, 90.0)
 _THUMB_ASIDE: Final[_Range] = -45.0, 45.0
 _THUMB_PLANE: Final[_Range] = -40.0, 40.0
 _THUMB_REST: Final = (0.6, 0.75, 0.3)  # direction of a right thumb at rest in the frame of the palm
 _SPREAD: Final = (
-    # share of the angle between the middle line of the palm and a finger's bone in the palm that the finger has at rest
+    # fraction of the angle between the palm's middle line and a finger's bone in the palm: the finger's angle at rest
     0.5
 )
-# Relative bone lengths of a typical hand: of fingers from the knuckle on, of a thumb from the joint at the wrist on
+# relative bone lengths of a typical hand: of fingers from the knuckle, of a thumb from its joint at the wrist
 _USUAL: Final[Mapping[str, tuple[float, float, float]]] = {
     "thumb": (46.0, 32.0, 25.0), "index": (43.0, 26.0, 21.0), "middle": (47.0, 30.0, 22.0),
     "ring": (44.0, 29.0, 22.0), "little": (35.0, 21.0, 20.0),
@@ -51,12 +51,12 @@ class HandFit:
 
     Args:
         side: The side of the hand.
-        ways: Directions of the segments of each finger in the frame of the palm, (T, 3, 3), by name.
-        lengths: Lengths of the segments of each finger, (3,), by name.
-        palm: Axes of the palm in the frame of the points, (T, 3, 3).
+        ways: For each finger by name, directions of its segments in the frame of the palm, (T, 3, 3).
+        lengths: For each finger by name, lengths of its segments, (3,).
+        palm: Axes of the palm in the coordinates of the points, (T, 3, 3).
         wrist: Positions of the wrist, (T, 3).
-        size: Length from the wrist to the middle of the knuckles.
-        errors: Distances of the points from the fit, (T, 21); NaN where a point was not seen.
+        size: Distance from the wrist to the middle of the knuckles.
+        errors: Distances of the points from the fit, (T, 21); NaN in frames in which a point was not seen.
     """
 
     side: str
@@ -69,7 +69,7 @@ class HandFit:
 
     @property
     def seen_errors(self) -> Array:
-        """Errors of those points that are seen in some frame, (T, K)."""
+        """Errors of the points that are seen in at least one frame, (T, K)."""
         kept = np.flatnonzero(np.isfinite(self.errors).any(axis=0))
         return self.errors[:, kept]
 
@@ -91,7 +91,7 @@ class FitHand:
     limits: bool = True
 
     def of(self, points: Array, weights: Array, side: str) -> HandFit:
-        """Fit fingers to 21 landmarks; fingers that are never seen are left out of the result.
+        """Fit fingers to 21 landmarks; the result has no fingers that are never seen.
 
         Args:
             points: The landmarks, (T, 21, 3); NaN where a landmark was not seen.
@@ -136,14 +136,14 @@ class FitHand:
 
 
 def palm_points(points: Array, weights: Array) -> list[int]:
-    """Return landmarks of the palm that are seen in some frame: the wrist, then knuckles; empty if the wrist is not."""
+    """Return the palm's landmarks that are seen in some frame, the wrist first; empty if the wrist is never seen."""
     known = np.logical_and(np.isfinite(points).all(2), weights > 0.0)
     seen = set(np.flatnonzero(known.any(0)).tolist())
     return [k for k in (WRIST, *KNUCKLES) if k in seen] if WRIST in seen else []
 
 
 def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) -> tuple[Skeleton, dict[int, int]]:
-    """Return a hand with the median lengths of landmarks, and the row of the joint of each landmark.
+    """Return a hand with the median lengths between landmarks, and for each landmark the row of its joint.
 
     Args:
         points: The landmarks, (T, 21, 3); NaN where a landmark was not seen.
@@ -161,7 +161,7 @@ def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) ->
         place = middle[numbers[0]]
         if name not in lengths or not np.isfinite(place).all():
             if name != "thumb" and np.isfinite(place).all():
-                _fixed(joints, rows, numbers[0], place)  # the finger is left out, but its knuckle belongs to the palm
+                _fixed(joints, rows, numbers[0], place)  # the finger is left out, but its knuckle is part of the palm
             continue
         steps = lengths[name]
         thumb = name == "thumb"
@@ -183,9 +183,9 @@ def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) ->
 
 
 def _lengths(points: Array) -> dict[str, Array]:
-    """Return the median bone lengths of each finger whose points were all seen in some frame, (3,), by name.
+    """Return the median bone lengths, (3,), of each finger by name; only of fingers whose points are all seen.
 
-    A bone whose ends were never seen together has the relative length of a typical hand.
+    A bone whose two ends were never seen together gets the relative length of a typical hand.
     """
     found = {
         name: _median(np.linalg.norm(np.diff(points[:, numbers], axis=1), axis=2))
@@ -204,7 +204,7 @@ def _lengths(points: Array) -> dict[str, Array]:
 
 
 def _hinged(joints: list[Joint], name: str, parent: str, how: tuple[Array, Array, _Range]) -> str:
-    """Append a hinge with rest transform, axis and range in degrees to ``joints``; return its name."""
+    """Append a hinge to ``joints`` and return its name; ``how``: rest transform, axis, and range in degrees."""
     rest, axis, (low, high) = how
     limit = Interval(float(np.radians(low)), float(np.radians(high)))
     joints.append(Joint(name, parent, kind=Kind.HINGE, rest=rest, axis=axis, limit=limit))
@@ -212,7 +212,7 @@ def _hinged(joints: list[Joint], name: str, parent: str, how: tuple[Array, Array
 
 
 def _median(values: Array) -> Array:
-    """Return the median over frames of the seen values (T, ...); NaN for values that were never seen."""
+    """Return the median of seen values (T, ...) over the frames; NaN for values that were never seen."""
     seen = np.isfinite(values).any(0)
     return np.where(seen, np.nanmedian(np.where(seen, values, 0.0), axis=0), np.nan)
 
@@ -224,17 +224,17 @@ def _fixed(joints: list[Joint], rows: dict[int, int], number: int, place: Array)
 
 
 def _rest_way(knuckle: Array) -> Array:
-    """Return the direction of a finger without abduction, (3,), from its knuckle; fingers fan out at rest."""
+    """Return the direction, (3,), of a finger without abduction, given its knuckle; fingers fan out at rest."""
     angle = _SPREAD * float(np.arctan2(knuckle[0], knuckle[1]))
     return np.array([np.sin(angle), np.cos(angle), 0.0])
 
 
 def _perpendicular(way: Array) -> Array:
-    """Return the frame of a finger with a direction in the plane of the palm, (3, 3)."""
+    """Return the axes of a finger that points along ``way`` in the plane of the palm, (3, 3)."""
     return np.stack([np.cross(way, _Z), way, _Z], axis=1)
 
 
 def _across(way: Array, side: str) -> Array:
-    """Return the frame of a thumb with this direction that bends across the palm, (3, 3)."""
+    """Return the axes of a thumb that points along ``way`` and bends across the palm, (3, 3)."""
     axis = unit(np.cross(way, unit(np.array([-0.8 if side == "right" else 0.8, 0.0, 0.6]))))
     return np.stack([axis, way, np.cross(axis, way)], axis=1)

@@ -21,7 +21,7 @@ from synovia.text import listed
 
 
 def turned_hands(skeleton: Skeleton, q: Array, fits: Mapping[str, HandFit], fps: float) -> tuple[Array, list[str]]:
-    """Return joint values (T, nq) of a body with fitted hands and fingers, and notes about fingers that cannot rotate.
+    """Return joint values (T, nq) with hands and fingers that follow fits, and notes about fingers that cannot rotate.
 
     Args:
         skeleton: The body.
@@ -48,7 +48,7 @@ def turned_hands(skeleton: Skeleton, q: Array, fits: Mapping[str, HandFit], fps:
 
 
 def turned_fingers(skeleton: Skeleton, q: Array, hand: HandBones, fit: HandFit, fps: float) -> list[str]:
-    """Rotate the fingers of a hand to their fitted directions, in place in q (T, nq); return notes on other fingers."""
+    """Rotate a hand's fingers to their fitted directions; change q (T, nq) in place. Return notes on other fingers."""
     wanted: dict[str, Array] = {}
     for name, finger in hand.fingers.items():
         others = partners(name, hand.fingers, fit.ways)
@@ -61,7 +61,7 @@ def turned_fingers(skeleton: Skeleton, q: Array, hand: HandBones, fit: HandFit, 
 def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, Array, HandBones, list[str]]:
     """Return a body, its joint values (T, nq) with one hand that follows a fit, the bones of this hand, and notes.
 
-    If the file holds only a hand, its root moves so that the palm follows the fit. Otherwise the body stays at rest.
+    If the file holds only a hand, its root also moves, so that the palm follows the fit. Other bodies stay at rest.
 
     Raises:
         UnsupportedError: If the body has no hand of the side of the fit.
@@ -104,7 +104,7 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
 def _below_root(hand: HandBones, added: int) -> HandBones:
     """Return a hand with its rows shifted by the number of joints that were added above its skeleton.
 
-    The hand is not detected again, because a model that moves through the world could be mistaken for a body.
+    The hand is not searched for again, because a hand with a free root could be mistaken for a whole body.
     """
     fingers = {
         name: replace(
@@ -116,7 +116,7 @@ def _below_root(hand: HandBones, added: int) -> HandBones:
 
 
 def _as_bones(fit: HandFit, name: str) -> FingerBones:
-    """Return a fitted finger as bones; their lengths determine which of its segments another finger follows."""
+    """Return a fitted finger as bones, so that their lengths assign its segments to those of another finger."""
     ways = fit.ways[name][0]
     return FingerBones(name, (0,) * len(ways), ((),) * len(ways), 0, np.zeros(3), ways, ways, fit.lengths[name])
 

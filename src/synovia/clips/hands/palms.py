@@ -1,7 +1,7 @@
-"""The palm of 21 landmarks over time: its shape, and its pose in each frame, also where points are hidden.
+"""The palm of 21 landmarks over time: its shape, and its pose in each frame, even if some points are hidden.
 
-A palm is rigid. The frames in which most of its points are seen define its shape. The shape is fitted to the visible
-points of each other frame, and these frames add points that were hidden.
+A palm is rigid. The frames with most visible points define its shape. The shape is then fitted to the visible points of
+the other frames, which add points that were hidden before.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from synovia.model.anatomy.hands.landmarks import WRIST, palm_axes
 from synovia.model.geometry import Array
 
-_FEWEST: Final = 3  # least number of points in a frame that determine the pose of a palm
-_ROUNDS: Final = 4  # number of rounds: fit the shape to each frame, then average the frames
-_FLAT: Final = 0.05  # largest ratio of the spreads across and along a line for points that lie on the line
+_FEWEST: Final = 3  # least number of points that determine the pose of a palm in a frame
+_ROUNDS: Final = 4  # number of rounds, which fit the shape to each frame and then average the frames
+_FLAT: Final = 0.05  # points lie on a line if the ratio of their spreads across and along it is at most this
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Palms:
         places: Positions of the points by landmark, in the axes of the palm, relative to the wrist.
         known: Indices of the N frames in which enough points are seen to determine the pose.
         turns: Orientations of the palm's axes in these frames, (N, 3, 3), in the frame of the landmarks.
-        origins: Positions of the wrist in these frames, seen or not, (N, 3).
+        origins: Positions of the wrist in these frames, (N, 3), also where it is hidden.
     """
 
     places: dict[int, Array]
@@ -82,7 +82,7 @@ def palms_of(points: Array, palm: list[int], side: str) -> Palms | None:
 
 
 def completed_palm(shape: Array, own: Array) -> Array:
-    """Return points (P, 3) of a palm with those that are hidden (NaN) where a shape (P, 3) has them, if others show it.
+    """Return points (P, 3) of a palm in which hidden points (NaN) come from a shape (P, 3) fitted to the others.
 
     Args:
         shape: The palm in a frame in which all its points are known.
@@ -94,7 +94,7 @@ def completed_palm(shape: Array, own: Array) -> Array:
 
 
 def _first(own: Array, seen: NDArray[np.bool_]) -> Array | None:
-    """Return the points (P, 3) of a palm in the frame that shows most, NaN where hidden; None if all are on a line."""
+    """Return the palm's points (P, 3) in the frame that shows most, NaN where hidden; None if all are on a line."""
     for frame in np.argsort(-seen.sum(1), kind="stable").tolist():
         if seen[frame].sum() < _FEWEST:
             return None
@@ -104,7 +104,7 @@ def _first(own: Array, seen: NDArray[np.bool_]) -> Array | None:
 
 
 def _laid(shape: Array, own: Array, seen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Array, Array]:
-    """Return the frames that determine the palm's pose, and rotations (N, 3, 3) and shifts (N, 3) of its shape there.
+    """Return the N frames that determine the palm's pose, and the rotations (N, 3, 3) and shifts (N, 3) of its shape.
 
     References:
         Kabsch (1976), *A solution for the best rotation to relate two sets of vectors*.
@@ -125,6 +125,6 @@ def _laid(shape: Array, own: Array, seen: NDArray[np.bool_]) -> tuple[NDArray[np
 
 
 def _in_line(places: Array) -> bool:
-    """Return whether points (K, 3) are on a line, so that they do not determine the orientation of a palm."""
+    """Return whether points (K, 3) are on a line and so do not determine the orientation of a palm."""
     spread = np.linalg.svd(places - places.mean(0), compute_uv=False)
     return bool(spread[1] <= _FLAT * spread[0])

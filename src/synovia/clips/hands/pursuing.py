@@ -1,4 +1,4 @@
-"""Rotate fingers to directions frame by frame: hinges and balls in any order, also coupled joints."""
+"""Rotate fingers to given directions, frame by frame: for hinges and balls in any order, and for coupled joints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synovia.ik.targets import transforms
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 
-_REST: Final = 1e-3  # weight of the rest pose relative to that of directions
+_REST: Final = 1e-3  # weight of the rest pose; directions have weight 1
 _STEPS: Final = 6
 
 
@@ -26,9 +26,9 @@ def can_pursue(skeleton: Skeleton, hand: HandBones, name: str) -> bool:
 
 
 class FingerPursuit:
-    """Rotates fingers frame by frame so that their segments have directions in the frames of their palms.
+    """Rotates fingers frame by frame so that their segments have given directions in the frames of their palms.
 
-    Limits and couplings hold, and the twist of balls stays near that of the rest pose.
+    Joint limits and couplings hold, and the twist of ball joints stays near that of the rest pose.
 
     Args:
         skeleton: The body.
@@ -63,12 +63,12 @@ class FingerPursuit:
     def turn(self, wanted: Sequence[Mapping[str, Array]], q: Array, start: Array | None = None) -> Array:
         """Rotate the fingers; change q (T, nq) in place, and return its last frame.
 
-        The solve keeps the rest of the body in its rest pose, because directions are relative to the palms.
+        The rest of the body is in its rest pose during the solve, because directions are relative to the palms.
 
         Args:
-            wanted: Directions (T, n, 3) in the frame of the palm of each hand, by the name of the finger.
+            wanted: For each hand, directions (T, n, 3) in the frame of its palm, by the name of the finger.
             q: Joint values of the body, (T, nq).
-            start: Joint values (nq,) of the frame before; None to begin without a frame before.
+            start: Joint values (nq,) of the previous frame; None without a previous frame.
         """
         table, weights = self._pursuit.table(len(q))
         ways = [wanted[k][name] @ hand.rest.T for k, (hand, names) in enumerate(self._fingers) for name in names]
@@ -90,8 +90,8 @@ def turn(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array], q: Ar
     Args:
         skeleton: The body.
         hand: The hand of the body.
-        wanted: Directions of the segments of some fingers, (T, n, 3), by name.
-        q: Joint values, (T, nq); those of hinges are also the start.
+        wanted: Directions of the segments of each finger to rotate, (T, n, 3), by name.
+        q: Joint values, (T, nq); the solve of hinges starts from them.
         fps: Frames per second.
 
     Returns:

@@ -1,10 +1,10 @@
-"""Compute joint values of fingers for directions of their segments in the frame of the palm, within joint limits.
+"""Compute joint values within limits that give the segments of fingers given directions in the frame of the palm.
 
 A ball joint first rotates from rest by flexion about its own axis, then sideways about an axis that flexion has
-rotated.
-So its direction is exact wherever its limits allow this, and a knuckle in a fist does not twist. The base of a thumb
-swings by the smallest rotation. The base of a thumb and, slightly, a knuckle also rotate about their bones, so that the
-next segment bends about its own axis. Hinges follow the directions of all their segments at once by least squares.
+rotated. So the direction is exact wherever limits allow it, and a knuckle in a fist does not twist. The base of a thumb
+rotates by the smallest rotation instead. The base of a thumb and, slightly, a knuckle also rotate about their bones, so
+that the next segment bends about its own axis. Hinges follow the directions of all their segments together, by least
+squares.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from synovia.model.limits import SwingTwist
 from synovia.model.pose import clamped
 from synovia.tracking.chains import Chain, Direction, is_hinge
 
-# weight of squared steps of hinges between frames at 30 frames per second, relative to directions
+# weight of squared steps of hinges from frame to frame, at 30 frames per second; directions have weight 1
 SMOOTHNESS: Final = 1e-3
 _NO_BOUND: Final = 100.0  # radians per step; larger than any step of a hinge
 # Bounds for the base of a thumb and for a knuckle. Sines of the next segment's bend: below the first, the plane of the
@@ -32,13 +32,13 @@ _KNUCKLE: Final = (0.2, 0.6, 0.3, 0.5)
 
 
 def can_turn(skeleton: Skeleton, finger: FingerBones) -> bool:
-    """Return whether balls move the first segments, and hinges that follow no other joint move all others."""
+    """Return whether ball joints move the first segments, and independent hinges (not mimic joints) all others."""
     kinds = [_kind(skeleton, group) for group in finger.groups]
     return all(kinds) and "hinges" not in kinds[: kinds.count("ball")]
 
 
 def _kind(skeleton: Skeleton, group: tuple[int, ...]) -> str:
-    """Return the kind of the joints that move a segment; "" for kinds that are not supported."""
+    """Return the kind of the joints that move a segment: "ball", "hinges", or "" for kinds that are not supported."""
     joints = [skeleton.joints[row] for row in group]
     if len(joints) == 1 and joints[0].kind is Kind.BALL:
         return "ball"
@@ -51,8 +51,8 @@ def turn_fingers(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array
     Args:
         skeleton: The body.
         hand: The hand of the body.
-        wanted: Directions of the segments of some fingers, (T, n, 3), by name; they must satisfy ``can_turn``.
-        q: Joint values; those of the fingers are changed, and are the start for hinges.
+        wanted: Directions of the segments of each finger to rotate, (T, n, 3), by name; see ``can_turn``.
+        q: Joint values, (T, nq); those of the fingers change, and the solve of hinges starts from them.
         fps: Frames per second.
     """
     rest = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3)
@@ -60,14 +60,14 @@ def turn_fingers(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array
         finger = hand.fingers[name]
         world = ways @ hand.rest.T
         balls = sum(_kind(skeleton, group) == "ball" for group in finger.groups)
-        # orientation of the joint ``at``, with the palm at rest
+        # orientation of the joint ``at`` if the palm is at rest
         turn = np.broadcast_to(rest[hand.palm], (len(q), 3, 3))
         at = hand.palm
         for k in range(balls):
             row = finger.rows[k]
             where = skeleton.q_slice(row)
             begin = quat_to_matrix(skeleton.rest_q[where])
-            frame = rest[row].T @ hand.rest @ finger.bases[k]  # frame of the segment relative to its joint's frame
+            frame = rest[row].T @ hand.rest @ finger.bases[k]  # axes of the segment in its joint's frame
             zero = turn @ (rest[at].T @ rest[row])
             seen = np.einsum("tji,tj->ti", zero @ frame, world[:, k])
             thumb = name == "thumb"
@@ -92,9 +92,9 @@ def _turn_hinges(
     Args:
         skeleton: The body.
         finger: The finger.
-        world: Directions of all segments, (T, n, 3), in a world with the palm at rest.
+        world: Directions of all segments, (T, n, 3), in the world frame, with the palm at rest.
         q: Joint values, (T, nq).
-        above: Rotation of the joint above relative to rest, (T, 3, 3), and the orientations of all joints at rest.
+        above: Rotation from rest of the joint above the hinges, (T, 3, 3), and the rest orientations of all joints.
         fps: Frames per second.
     """
     first = [_kind(skeleton, group) for group in finger.groups].index("hinges")
@@ -116,7 +116,7 @@ def _turn_hinges(
 
 
 def _bent(ways: Array) -> Array:
-    """Return rotations (T, 3, 3) from y to directions: first about x, then sideways about the rotated z."""
+    """Return rotations (T, 3, 3) from y to directions (T, 3): first about x, then sideways about the rotated z."""
     beta, theta = -np.arcsin(np.clip(ways[:, 0], -1.0, 1.0)), np.arctan2(ways[:, 2], ways[:, 1])
     cb, sb, ct, st = np.cos(beta), np.sin(beta), np.cos(theta), np.sin(theta)
     zero = np.zeros(len(ways))
@@ -125,25 +125,25 @@ def _bent(ways: Array) -> Array:
 
 
 def _swing(ways: Array) -> Array:
-    """Return the smallest rotations (T, 3, 3) from y to directions."""
+    """Return the smallest rotations (T, 3, 3) from y to directions (T, 3)."""
     y = np.broadcast_to((0.0, 1.0, 0.0), ways.shape)
     quats = np.concatenate([cross(y, ways), 1.0 + ways[:, 1:2]], axis=1)
-    # opposite directions: rotate by 180° about a normal axis
+    # opposite directions: rotate by 180° about a perpendicular axis
     quats[np.linalg.norm(quats, axis=1) < 1e-9] = (1.0, 0.0, 0.0, 0.0)
     return quat_to_matrix(unit(quats))
 
 
 def _about_y(angles: Array) -> Array:
-    """Return rotations about y, (T, 3, 3)."""
+    """Return rotations about y by angles (T,), as matrices (T, 3, 3)."""
     quats = np.zeros((len(angles), 4))
     quats[:, 1], quats[:, 3] = np.sin(0.5 * angles), np.cos(0.5 * angles)
     return quat_to_matrix(quats)
 
 
 def _roll(frames: Array, ways: Array, bounds: tuple[float, float, float, float]) -> Array:
-    """Return the roll angles (T,) of a segment about its bone for which the next segment bends about its own axis.
+    """Return the roll angles (T,) of a segment about its bone that let the next segment bend about its own axis.
 
-    The angle is reduced to 0 where the next segment hardly bends, or where the angle would be large.
+    The angle fades to 0 where the next segment hardly bends, or where the angle is large.
 
     Args:
         frames: Frames of the next segment before the roll, (T, 3, 3).

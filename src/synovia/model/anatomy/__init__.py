@@ -1,1 +1,1 @@
-"""The anatomy of a body: roles of joints by names and by the shape of the skeleton; axes, feet and people."""
+"""The anatomy of a body: roles of joints from names and from the shape of the skeleton; axes, feet and people."""

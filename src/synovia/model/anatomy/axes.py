@@ -12,11 +12,11 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector
 
 _NO_WIDTH: Final = 1e-6  # fraction of the skeleton's size: smaller distances count as 0
-# cosine between the direction from feet to hips and an axis of the file; for larger values, the axis is up
+# cosine between the direction from feet to hips and an axis of the file, above which this axis is up
 _NEARLY: Final = float(np.cos(np.radians(30.0)))
-_FOLDED: Final = 0.5  # cosine between a leg and the trunk; for larger values, the leg is folded up along the trunk
-_PARALLEL: Final = 0.95  # cosine between the axes of two hinges that count as parallel
-_ASIDE: Final = 0.02  # fraction of the skeleton's size: largest distance between the axes of hinges at one place
+_FOLDED: Final = 0.5  # cosine between a leg and the trunk, above which the leg is folded up along the trunk
+_PARALLEL: Final = 0.95  # cosine between the axes of two hinges, above which they count as parallel
+_ASIDE: Final = 0.02  # fraction of the skeleton's size: hinges whose axes are farther apart are at different places
 _PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
 
 
@@ -26,11 +26,11 @@ def body_axes(
     """Return the rotation (3, 3) from the axes of a body (x left, y up, z forward) to the world.
 
     Args:
-        places: Rest positions (3,) by role.
+        places: Rest positions, (3,), by role.
         size: Size of the skeleton, length units.
         up: Upward axis of the file, such as ``"z"``, or a unit vector (3,); None if unknown.
-        name: Name of the skeleton, for the message.
-        ahead: Facing direction of a body without a pair of limbs, such as a single arm; None to require a pair.
+        name: Name of the skeleton, for error messages.
+        ahead: Forward direction of a body without pairs of limbs, such as a single arm, (3,); None to require a pair.
 
     Raises:
         InputError: If left and right cannot be distinguished.
@@ -48,7 +48,7 @@ def body_axes(
         left = np.sum(both, axis=0) if both else left
         left = left - np.dot(left, above) * above
         if np.linalg.norm(left) > _NO_WIDTH * size:
-            break  # limbs that begin at one point have ends at different points
+            break  # limbs that begin at one point end at different points
     else:
         if ahead is None:
             raise InputError(f"left and right limbs of {name} coincide", expected="limbs that are apart at rest")
@@ -58,9 +58,9 @@ def body_axes(
 
 
 def is_folded(places: Mapping[str, Array]) -> bool:
-    """Return whether a leg of a body points up along its trunk, as in zero poses with all bones in line.
+    """Return whether a leg of a body points up along the trunk, as in zero poses with all bones in line.
 
-    In such a pose, forward is unknown.
+    In such a pose, the forward direction is unknown.
 
     Args:
         places: Rest positions (3,) by role.
@@ -73,7 +73,7 @@ def is_folded(places: Mapping[str, Array]) -> bool:
 
 
 def _above(places: Mapping[str, Array]) -> Array:
-    """Return the direction from the feet of a body at rest to its hips, (3,); without legs, along its trunk."""
+    """Return the direction from feet to hips of a body at rest, (3,); for a body without legs, along its trunk."""
     legs = [begin - end for begin, end in _legs(places)]
     way = np.mean(legs, axis=0) if len(legs) == 2 else np.zeros(3)
     if not way.any():
@@ -83,7 +83,7 @@ def _above(places: Mapping[str, Array]) -> Array:
 
 
 def _legs(places: Mapping[str, Array]) -> list[tuple[Array, Array]]:
-    """Return beginning and end, (3,) each, of the legs that have both; the end is an ankle, or else a knee."""
+    """Return the beginning and end, (3,) each, of each leg that has both; the end is the ankle, or else the knee."""
     out: list[tuple[Array, Array]] = []
     for side in SIDES:
         end = next((places[role] for part in ("foot", "lower_leg") if (role := f"{side}_{part}") in places), None)
@@ -93,19 +93,19 @@ def _legs(places: Mapping[str, Array]) -> list[tuple[Array, Array]]:
 
 
 def _trunk(places: Mapping[str, Array]) -> Array:
-    """Return the vector from the lowest joint of the trunk to the highest, (3,); 0 without a trunk."""
+    """Return the vector from the lowest to the highest joint of the trunk, (3,); 0 without a trunk."""
     line = [places[role] for role in ("hips", "spine", "chest", "neck", "head") if role in places]
     return line[-1] - line[0] if line else np.zeros(3)
 
 
 def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
-    """Return the axis that a body faces at rest, for example ``"-z"``; None if hips and shoulders do not determine it.
+    """Return the axis that a body faces at rest, such as ``"-z"``; None if hips and shoulders do not determine it.
 
-    This requires that all known legs point down, and that the direction to the left is horizontal and along an axis.
+    They determine it if all known legs point down, and the direction to the left is horizontal and along an axis.
 
     Args:
         places: Rest positions (3,) by role.
-        up: Unit vector that points up, (3,); None for the axis nearest to the direction from the feet to the hips.
+        up: Upward unit vector, (3,); None for the axis that is nearest to the direction from feet to hips.
     """
     if up is None:
         above = _above(places)
@@ -130,13 +130,13 @@ def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
 
 
 def of_joint(frames: Array, axes: Array, size: float) -> int:
-    """Return the index of the first hinge in a group that is part of the joint; earlier hinges move the joint itself.
+    """Return the index of the first hinge of a group that belongs to a joint; hinges before it move the whole joint.
 
-    Such an earlier hinge, for example of a collar bone, has an axis parallel to that of a later hinge, at another
-    place.
+    The axis of a hinge that moves the whole joint, such as a collar bone's, is parallel to the axis of a later hinge,
+    but at another place.
 
     Args:
-        frames: World frames of the hinges at rest, (n, 12), outwards.
+        frames: World frames of the hinges at rest, (n, 12), from base to tip.
         axes: Axes of the hinges, each in its own frame, (n, 3).
         size: Size of the skeleton, length units.
     """

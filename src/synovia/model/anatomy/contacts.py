@@ -1,4 +1,4 @@
-"""Contacts: when points of feet are planted, and the height of the ground there, in a clip or frame by frame."""
+"""Contacts: frames in which points of feet are planted, and the height of the ground there; for clips or live."""
 
 from __future__ import annotations
 
@@ -12,62 +12,62 @@ from synovia.model.anatomy.feet import runs
 from synovia.model.geometry import Array, Bools
 
 Spans = list[tuple[int, int]]
-FASTEST: Final = 0.75  # leg lengths per second: feet that are faster are not planted
-# percentile of the heights of a point without contact that counts as the height of its ground
+FASTEST: Final = 0.75  # leg lengths per second: faster feet are not planted
+# percentile of a point's heights that counts as its ground if the point is never in contact
 LOW: Final = 5.0
-# quantile of heights and speeds up to which a foot may be in contact; less than a walking foot's share of contact
+# quantile of heights and of speeds below which a foot may be in contact; less than the share of contact in a walk
 _QUANTILE: Final = 0.34
 _GAP: Final = 0.06  # seconds: shorter gaps in a contact are noise
-_FEW: Final = 3  # frames: gaps of fewer frames are noise at any frame rate
-_HERE: Final = 0.01  # fraction of the extent of a point's path: positions at a smaller distance are equal
-# seconds by which a contact is extended at both ends, because it lasts longer than its still frames
+_FEW: Final = 3  # frames: gaps that are shorter than this are noise at any frame rate
+_HERE: Final = 0.01  # fraction of the extent of a point's path: positions that are nearer count as equal
+# seconds by which a contact is extended at each end, because it lasts longer than the frames that look still
 _AROUND: Final = 0.012
-_LEVEL: Final = 0.05  # leg lengths: a point less than this above its lowest positions is on the ground
-# leg lengths per second: slower points on the ground are in contact, regardless of the quantile of speeds
+_LEVEL: Final = 0.05  # leg lengths: a point on the ground is at most this far above its lowest positions
+# leg lengths per second: a point on the ground that is slower is in contact, whatever the quantile of speeds
 _STILL: Final = 0.1
 _LOWEST: Final = 0.02  # quantile of a point's heights that counts as its ground
 _SPAN: Final = 0.03  # seconds before and after a frame over which the speed for ``_STILL`` is measured
-_SHORTEST: Final = 0.05  # seconds: a shorter contact is a foot that swings low
+_SHORTEST: Final = 0.05  # seconds: shorter contacts are feet that swing low
 
-# Thresholds of ``ContactWatch``: in each pair, the first one starts a contact, and the second one ends it
-_NOW_LOW: Final = (0.06, 0.12)  # leg lengths above the ground: largest height
-_NOW_SLOW: Final = (0.25, 0.4)  # leg lengths per second: largest speed
+# thresholds of ``ContactWatch``; in each pair, the first one starts a contact and the second one ends it
+_NOW_LOW: Final = (0.06, 0.12)  # leg lengths: height above the ground
+_NOW_SLOW: Final = (0.25, 0.4)  # leg lengths per second: speed
 _NOW_SPAN: Final = 0.025  # seconds over which the speed is measured
-# leg lengths, seconds: a point below this height that is slow for this time is also in contact
+# leg lengths and seconds: a point that is lower than this, and slow for this time, is also in contact
 _TIPTOE: Final = (0.25, 0.03)
-# leg lengths per second, seconds: a point that is slower for this time is in contact at any height
+# leg lengths per second and seconds: a point that is slower than this for this time is in contact at any height
 _RESTS: Final = (0.12, 0.15)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Contacts:
-    """Contacts of some points of feet over time.
+    """Contacts of points of feet over time.
 
     Args:
-        stands: Mask of the frames in which each point has contact, (T, n).
+        stands: Mask of the frames in which each point is in contact, (T, n).
     """
 
     stands: Bools
 
     @property
     def spans(self) -> list[Spans]:
-        """The contacts of each point, as (first frame, end)."""
+        """The contacts of each point, each as (first frame, end)."""
         return [runs(column) for column in self.stands.T]
 
     @property
     def any(self) -> Bools:
-        """Mask of the frames in which at least one point has contact, (T,)."""
+        """Mask of the frames in which at least one point is in contact, (T,)."""
         return np.asarray(self.stands.any(axis=1))
 
     def of(self, counts: Sequence[int]) -> Bools:
-        """Return a mask of the frames in which each foot has contact, (T, feet); ``counts``: its number of points."""
+        """Return a mask of frames with contact of each foot, (T, feet); ``counts``: number of points of each foot."""
         firsts = np.cumsum([0, *counts[:-1]])
         return np.logical_or.reduceat(self.stands, firsts, axis=1) if len(counts) else self.stands[:, :0]
 
     def ground(self, heights: Array) -> Array:
-        """Return the height of the ground below each point, (n,), from heights (T, n) of points of the same feet.
+        """Return the height of the ground below each point, (n,), given heights (T, n) of points of the same feet.
 
-        It is the median height during contact; for a point that never has contact, a low percentile of its heights.
+        It is the median of the point's heights during contact; without contact, a low percentile of its heights.
         """
         out = np.percentile(heights, LOW, axis=0)
         for k in np.flatnonzero(self.stands.any(axis=0)).tolist():
@@ -78,17 +78,17 @@ class Contacts:
 def find_contacts(places: Array, up: Array, fps: float, leg: float | None = None, *, causal: bool = False) -> Contacts:
     """Find when points touch the ground: they are low and slow relative to their other frames, or still on the ground.
 
-    A long stand at the beginning may use up the quantile of slow frames, so a point that is still on the ground counts
-    as well. Short gaps are closed, and then each contact is extended a little. The mean speed around a frame is also
-    small when a foot in the air reverses, so at least one of the two adjacent steps has to be slow as well.
+    A long stand at the beginning may use up the quantile of slow frames. So a point that is still on the ground is in
+    contact too. Short gaps are closed; then each contact is extended a little. When a foot in the air reverses, its
+    mean speed around a frame is also small. So at least one of the two adjacent steps must be slow as well.
 
     Args:
         places: World positions of the points, (T, n, 3).
         up: Direction away from the ground, (3,).
         fps: Frames per second.
-        leg: Length of a leg, which limits speeds and heights; None for feet that may slide at any speed, and touch the
-            ground for a moment.
-        causal: Whether to find contacts frame by frame, without later frames; see ``ContactWatch``.
+        leg: Length of a leg, to which limits of speed and height are relative; None for feet that may slide at any
+            speed and touch the ground for a moment.
+        causal: Whether contacts are found frame by frame without later frames, as in ``ContactWatch``.
     """
     if causal and leg is not None:
         watch = ContactWatch(np.percentile(places @ up, LOW, axis=0), up, leg, fps)
@@ -121,7 +121,7 @@ def find_contacts(places: Array, up: Array, fps: float, leg: float | None = None
 
 
 def _still(places: Array, height: Array, fps: float, leg: float) -> Bools:
-    """Return a mask (T, n) of frames in which points (T, n, 3) are still on the ground, relative to the leg length."""
+    """Return a mask (T, n) of where points (T, n, 3) are still on the ground; limits are relative to the leg."""
     span, frames = max(1, round(_SPAN * fps)), np.arange(len(places))
     after, before = np.minimum(frames + span, len(places) - 1), np.maximum(frames - span, 0)
     speed = np.linalg.norm(places[after] - places[before], axis=-1) * (fps / (after - before))[:, None]
@@ -129,7 +129,7 @@ def _still(places: Array, height: Array, fps: float, leg: float) -> Bools:
 
 
 def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:
-    """Close gaps of fewer frames than ``least`` if the point is at one place before and after the gap."""
+    """Close gaps of fewer frames than ``least`` if the point is at the same place before and after the gap."""
     out = flags.copy()
     extent = float(np.linalg.norm(np.ptp(places, axis=0)))
     for first, last in runs(~flags):
@@ -141,18 +141,18 @@ def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:
 
 
 class ContactWatch:
-    """Finds contacts of points frame by frame, without later frames.
+    """Finds contacts of points live: frame by frame, without later frames.
 
     A contact of a point begins when it is low and slow, and ends when it is clearly higher or faster.
 
     Args:
-        grounds: Height of each point during contact, (n,).
+        grounds: Height of each point while it is planted, (n,).
         up: Direction away from the ground, (3,).
-        leg: Length of a leg.
+        leg: Length of a leg, length units.
         fps: Frames per second.
 
     Attributes:
-        stands: Mask of the points that have contact, (n,).
+        stands: Mask of the points that are in contact, (n,).
     """
 
     def __init__(self, grounds: Array, up: Array, leg: float, fps: float) -> None:
@@ -178,7 +178,7 @@ class ContactWatch:
         self.stands: Bools = np.zeros(len(self._state), bool)
 
     def look(self, places: Array) -> Bools:
-        """Return a mask of the points that have contact in the next frame, (n,), for their positions (n, 3)."""
+        """Return a mask of the points that are in contact in the next frame, (n,), given their positions, (n, 3)."""
         k = self._seen % len(self._before)
         self._seen += 1
         self._watch(

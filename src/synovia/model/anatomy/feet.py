@@ -1,4 +1,4 @@
-"""Find the feet of a skeleton; runs of frames."""
+"""Find the feet of a skeleton; find runs of frames in masks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Foot:
     """One foot.
 
     Args:
-        joints: Rows of the points that can be in contact: foot, toe, and the toe's end if the file has it.
-        points: Rows of all points of the foot, including tips.
+        joints: Rows of the joints that can be in contact: ankle, toe, and the end of the toe if the file has it.
+        points: Rows of all joints of the foot, including tips.
     """
 
     joints: tuple[int, ...]
@@ -36,9 +36,9 @@ class Foot:
 
 
 def ankles_of(skeleton: Skeleton) -> dict[str, int | None]:
-    """Return the row of each foot or paw of a body by its role: two, or four.
+    """Return the row of each foot or paw of a body by role: two, or four for bodies on four legs.
 
-    For a leg without such a role, it is the last known joint of the leg, or None.
+    For a leg without such a role, return the last known joint of the leg, or None.
     """
     found = skeleton.role_rows
     four = any(role.startswith(_FOUR) for role in found)
@@ -63,7 +63,7 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
     if names is not None:
         heads = [skeleton.index(name) for name in names]
     else:
-        # whether there is one person; with several people, the feet of all are found by name
+        # whether there is at most one person; with several people, all feet are found by name
         alone = len(skeleton.people) < 2
         heads = [row for role, row in skeleton.role_rows.items() if alone and role in ankles_of(skeleton)]
         for word in (_FOOT, _TOE):
@@ -84,17 +84,17 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
 
 
 def _counts(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a point of a foot can have contact: a joint with children, or an end apart from its joint."""
+    """Return whether a joint of a foot can be in contact: it has children, or it is an end apart from its parent."""
     return bool(skeleton.children[row]) or float(skeleton.lengths[row]) > _NO_LENGTH * skeleton.size
 
 
 def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
-    """Return whether one of the rows is an ancestor of a joint."""
+    """Return whether an ancestor of a joint is among ``rows``."""
     return not set(rows).isdisjoint(ancestors(skeleton.parents, row)[1:])
 
 
 def runs(flags: Bools) -> list[tuple[int, int]]:
-    """Return (first, end) of every sequence of consecutive true flags."""
+    """Return (first, end) of each run of consecutive set flags."""
     padded = np.zeros(len(flags) + 2, bool)
     padded[1:-1] = flags
     edges = np.flatnonzero(padded[1:] != padded[:-1])

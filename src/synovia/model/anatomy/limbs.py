@@ -1,7 +1,7 @@
-"""Recognise limbs by the shape of a skeleton: pairs of branches that are mirror images, long legs and shorter arms.
+"""Recognise limbs by the shape of a skeleton: pairs of branches are mirror images, with long legs and shorter arms.
 
-Parts that a file or names identify are evidence. The shape completes their limbs and the limbs of the other side, and
-identifies the remaining limbs.
+Parts that the file or names identify are evidence. The shape adds the missing parts of their limbs and of the limbs on
+the other side, and identifies all other limbs.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from synovia.model.tree import BodyTree, ancestors
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "leg": ("upper_leg", "lower_leg", "foot", "toes"), "arm": ("upper_arm", "lower_arm", "hand"),
 }  # fmt: skip
-_ALIKE: Final = 0.15  # largest relative difference of bone lengths between the two sides of a body
+_ALIKE: Final = 0.15  # bone lengths on both sides of a body differ by at most this, relatively
 _SHORT: Final = 0.03  # fraction of the limb's length: smaller differences of lengths are ignored
 _LIMB: Final = 0.4  # fraction of the longest pair of branches: shorter pairs, such as eyes, ears or toes, are not limbs
 _STUMP: Final = 0.2  # as ``_LIMB``, for branches of one bone, such as arms that end at the elbow
-_LONG: Final = 0.6  # smallest length of a limb's bone, as a fraction of its longest bone
-_HAND: Final = 0.75  # largest length of a hand up to the fingertips, as a fraction of the forearm
-_WRIST: Final = 0.45  # largest distance of hinges of one wrist, ankle or elbow, as a fraction of the adjacent bone
-_ACROSS: Final = 0.8  # largest cosine of the angle between a hinge that bends a limb and its bones
-# range of the distance from elbow to wrist, as a fraction of the upper arm's length
+_LONG: Final = 0.6  # fraction of a limb's longest bone: shorter bones are not upper or lower parts
+_HAND: Final = 0.75  # fraction of the forearm: largest length of a hand up to the fingertips
+_WRIST: Final = 0.45  # fraction of the adjacent bone: hinges of one wrist, ankle or elbow are at most this far apart
+_ACROSS: Final = 0.8  # cosine between a hinge and its bones: a hinge that bends a limb has a smaller one
+# fractions of the upper arm's length: range of the distance from elbow to wrist
 _NEAR_WRIST, _FAR_WRIST = 0.3, 1.4
-_POINT: Final = 0.01  # fraction of the body's size: joints that are nearer to each other are at one point
-_APART: Final = 0.2  # smallest distance between the beginnings of arms and legs, as a fraction of a leg
-# cosine between the line from legs to arms and the sideways direction; fingers in a row have larger values
+_POINT: Final = 0.01  # fraction of the body's size: joints that are nearer coincide
+_APART: Final = 0.2  # fraction of a leg: arms and legs begin at least this far apart
+# cosine between the line from legs to arms and the sideways direction; it is larger for fingers in a row
 _ASKEW: Final = 0.5
-_DOWN: Final = 0.7  # cosine between a limb and the vertical; standing legs have larger values
-# cosine between an arm and the direction from legs to shoulders; smaller values mean hanging arms, or all bones in line
+_DOWN: Final = 0.7  # cosine between a limb and the vertical; it is larger for standing legs
+# cosine between an arm and the direction from legs to shoulders; if smaller, arms hang, or all bones are in line
 _HANGING: Final = -0.85
-# fraction of a leg's length: largest difference of the heights of limb ends that stand on the ground
+# fraction of a leg's length: ends of limbs on the ground differ in height by at most this
 _GROUND: Final = 0.3
-_MOST: Final = 60  # largest number of branches of a body at a joint; more branches are the bodies of a scene
+_MOST: Final = 60  # largest number of branches of a body at one joint; more branches are separate bodies of a scene
 _MOVES: Final = (Kind.HINGE, Kind.BALL, Kind.FREE)
 
 
@@ -49,8 +49,8 @@ class Limb(NamedTuple):
     """One limb of a pair.
 
     Args:
-        line: Rows of all its joints, outwards.
-        parts: Rows of its upper part, lower part and end, and of the joint after the end, as far as these exist.
+        line: Rows of all joints of the limb, from base to tip.
+        parts: Rows of the upper part, the lower part, the end, and the joint after the end, as far as these exist.
     """
 
     line: list[int]
@@ -58,7 +58,7 @@ class Limb(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two limbs that are mirror images of each other.
+    """Two limbs that are mirror images.
 
     Args:
         limbs: The limbs.
@@ -73,10 +73,10 @@ class Shape:
     """The shape of a skeleton at rest.
 
     Args:
-        tree: The joints.
+        tree: The joints of the skeleton.
         frames: World frames of the rest pose, (n, 12).
-        forward: Axis that the body faces according to its file; None if unknown.
-        up: Axis that points up according to its file; None if unknown.
+        forward: Forward axis in the file; None if unknown.
+        up: Upward axis in the file; None if unknown.
     """
 
     def __init__(self, tree: BodyTree, frames: Array, forward: str | None, up: str | None = None) -> None:
@@ -88,17 +88,18 @@ class Shape:
         self._rest: Array = frames[:, 9:]
 
     def completed(self, known: Mapping[str, int], begins: Mapping[tuple[str, str], int]) -> dict[str, int]:
-        """Return the rows of limbs and head by role, as far as the shape determines them, together with known rows.
+        """Return rows of limbs and head by role, as far as the shape determines them, together with the known rows.
 
-        Of the pairs of equal branches without known parts, the two with the longest bones are legs and arms. Legs point
-        down, or else away from the arms, which point sideways or hang along the trunk; if the rest pose does not show
-        this, legs meet above the arms in the tree, or are longer. Up is the direction from the feet to the joint where
-        the legs meet. Forward is the direction of the toes, else that in which a knee points when it bends, else the
-        forward axis of the file, else that of its kind: +z if y is up; if z is up, +x for robots and -y for characters.
+        Among the pairs of equal branches without known parts, the two pairs with the longest bones are legs and arms.
+        Legs point down, or else away from the arms; arms point sideways or hang along the trunk. If the rest pose does
+        not show this, legs are the pair that begins higher up in the tree than the arms, or the longer pair. Up is the
+        direction from the feet to the joint at which the legs meet. Forward is the first known of: the direction of the
+        toes, the direction in which a bent knee points, the forward axis of the file, the usual axis: +z if y is up; if
+        z is up, +x for robots and -y for characters.
 
         Args:
             known: Rows of the known parts.
-            begins: First joint of limbs whose parts are not named, by side and ``"leg"`` or ``"arm"``.
+            begins: Row of the first joint of limbs whose parts have no names, by side and ``"leg"`` or ``"arm"``.
         """
         out = dict(known)
         for side in SIDES:
@@ -152,7 +153,7 @@ class Shape:
         return out
 
     def _complete(self, out: dict[str, int], side: str, limb: str, begin: int | None) -> None:
-        """Add the missing parts of a limb with some known parts or a known beginning."""
+        """Add the missing parts of a limb, some parts or the beginning of which are known, to ``out``."""
         names = [f"{side}_{part}" for part in PARTS[limb]]
         known = {k: out[name] for k, name in enumerate(names) if name in out}
         if (not known and begin is None) or all(k in known for k in range(3)):
@@ -180,18 +181,18 @@ class Shape:
         for k, row in found.items():
             before = max((at[j] for j in at if j < k), default=-1)
             after = min((at[j] for j in at if j > k), default=len(line))
-            # a fixed end is a point without a meaningful orientation
+            # a fixed end is a point without a useful orientation
             ends = k > 1 and self._tree.joints[row].kind not in _MOVES
             if k not in at and k < len(names) and row not in taken and before < place[row] < after and not ends:
                 out[names[k]], at[k] = row, place[row]
 
     def _middle(self, line: Sequence[int]) -> int:
-        """Return the joint of a line whose distance to the nearer end is largest."""
+        """Return the row of a line's joint with the largest distance to the nearer end of the line."""
         ends = self._rest[line[0]], self._rest[line[-1]]
         return max(line, key=lambda row: min(float(np.linalg.norm(self._rest[row] - end)) for end in ends))
 
     def _is_next_to(self, pair: Pair, known: Mapping[str, int]) -> bool:
-        """Return whether a pair is inside a known limb; such pairs are fingers, or bones that move cloth."""
+        """Return whether a pair begins inside a known limb; it then consists of fingers, or of bones for cloth."""
         firsts = {known[f"{side}_{parts[0]}"] for side in SIDES for parts in PARTS.values()
                   if f"{side}_{parts[0]}" in known}  # fmt: skip
         return not firsts.isdisjoint(ancestors(self._tree.parents, pair.meet))
@@ -205,7 +206,7 @@ class Shape:
         return self._rest[[limb.parts[min(2, len(limb.parts) - 1)] for limb in pair.limbs]].mean(0)
 
     def _are_exchanged(self, legs: Pair, arms: Pair) -> bool:
-        """Return whether the rest pose shows that the presumed legs are the arms."""
+        """Return whether the rest pose shows that the presumed legs are arms, and vice versa."""
         if min(len(limb.parts) for limb in arms.limbs) < 3:  # legs have feet, so limbs without an end are arms
             return False
         trunk = self._begin(arms) - self._begin(legs)
@@ -218,7 +219,7 @@ class Shape:
             lower = leg if height > 0.0 else arm
             if float(lower @ self._up) < -_DOWN:
                 return height < 0.0
-        away = -float(leg @ trunk), float(arm @ trunk)  # cosines with which each pair points away from the other pair
+        away = -float(leg @ trunk), float(arm @ trunk)  # cosines: how far each pair points away from the other one
         for k, (one, other) in enumerate((away, away[::-1])):
             if one > _DOWN and _HANGING < other < _DOWN:
                 return k == 1
@@ -227,17 +228,17 @@ class Shape:
         return arms.meet in ancestors(self._tree.parents, legs.meet)[1:]
 
     def _up_on_four(self, chosen: Mapping[str, Pair]) -> Array | None:
-        """Return the upward direction, (3,), of a body whose arms reach as far down as its legs; None for others."""
+        """Return the upward direction, (3,), of a body whose arms reach down as far as its legs; None for others."""
         if len(chosen) < len(PARTS):
             return None
         legs, arms = ((self._begin(chosen[limb]), self._end(chosen[limb])) for limb in PARTS)
         return up_on_four(legs, arms)
 
     def _is_body(self, chosen: Mapping[str, Pair]) -> bool:
-        """Return whether two pairs are the legs and arms of one body.
+        """Return whether two pairs can be the legs and arms of one body.
 
-        A body has a trunk between the joints where the limbs meet. Without a trunk, as in robots whose limbs all begin
-        at the pelvis, legs and arms must be on either side of one plane, unlike fingers in a row.
+        A body has a trunk between the joints at which its limbs meet. If all limbs begin at the pelvis, as in some
+        robots, legs and arms must be on different sides of a plane; fingers in a row are not.
         """
         if len(chosen) < 2:
             return False
@@ -253,7 +254,7 @@ class Shape:
         return float(self._tree.lengths[between].sum()) > least
 
     def _leftward(self, known: Mapping[str, int], chosen: Mapping[str, Pair]) -> Array:
-        """Return the direction to the left, (3,), from known parts, or else from the legs."""
+        """Return the direction to the left, (3,), from known parts, or else from the legs; 0 without both."""
         for limb in PARTS.values():
             both = [self._rest[known[f"left_{part}"]] - self._rest[known[f"right_{part}"]]
                     for part in limb if all(f"{side}_{part}" in known for side in SIDES)]  # fmt: skip
@@ -275,13 +276,13 @@ class Shape:
             ahead = self._usual_forward(up)
         left: Array = np.cross(up, unit(ahead - np.dot(ahead, up) * up))
         across = self._rest[parts[0][:2]].sum(0) - self._rest[parts[1][:2]].sum(0)
-        # use the line between the legs if the guessed left direction differs from it
+        # use the line between the legs if it differs from the guessed direction
         if abs(np.dot(across, left)) < 0.5 * np.linalg.norm(across):
             left = unit(across - np.dot(across, up) * up)
         return left
 
     def _sided(self, pair: Pair, known: Mapping[str, int], left: Array) -> dict[str, Limb]:
-        """Return the limbs of a pair by side, from known parts, or else from their positions."""
+        """Return the limbs of a pair by side, determined from known parts, or else from positions."""
         for k, limb in enumerate(pair.limbs):
             vote = _vote(limb, known)
             if vote is not None:
@@ -297,13 +298,13 @@ class Shape:
         return dict(zip(SIDES if across > 0.0 else SIDES[::-1], pair.limbs, strict=True))
 
     def _without_collar(self, arm: Limb) -> list[int]:
-        """Return the parts of an arm; if it ends at the elbow, without a short first bone, which is a collar bone."""
+        """Return the parts of an arm; of an arm that ends at the elbow, without a short first bone, a collar bone."""
         sizes = [float(self._tree.lengths[row]) for row in arm.parts[1:]]
         ends = arm.line[-1] == arm.parts[-1] and self._tree.joints[arm.parts[-1]].kind in _MOVES
         return arm.parts[1:] if ends and len(sizes) == 2 and sizes[0] < _LONG * sizes[1] else arm.parts
 
     def _collar(self, chest: int, arm: int, side: str) -> dict[str, int]:
-        """Return the collar bone by role: in a body of balls, a moving joint between chest and upper arm."""
+        """Return the collar bone's row by role: in a body with balls, a moving joint between chest and upper arm."""
         joints = self._tree.joints
         line = ancestors(self._tree.parents, arm)[1:]
         if joints[arm].kind is Kind.HINGE or chest not in line:
@@ -315,12 +316,12 @@ class Shape:
         return {f"{side}_shoulder": moving[0]} if moving else {}
 
     def _bones(self, pair: Pair) -> float:
-        """Return the mean length of the two limbs of a pair, from the beginning of the upper part to the end."""
+        """Return the mean length of two limbs from the beginning of the upper part to the end."""
         ways = [self._rest[b] - self._rest[a] for limb in pair.limbs for a, b in pairwise(limb.parts[:3])]
         return float(np.sum(np.linalg.norm(ways, axis=1))) / 2.0
 
     def _knees_ahead(self, legs: list[list[int]]) -> Array:
-        """Return the mean direction in which bent knees point, (3,); 0 if limits do not show this."""
+        """Return the mean direction in which knees point when bent, (3,); 0 if joint limits do not show it."""
         out = np.zeros(3)
         for _, knee, foot, *_ in (leg for leg in legs if len(leg) > 2):
             joint = self._tree.joints[knee]
@@ -332,7 +333,7 @@ class Shape:
         return out
 
     def _usual_forward(self, up: Array) -> Array:
-        """Return the usual forward direction (3,) for bodies whose feet do not show it."""
+        """Return the forward direction (3,) to assume for bodies whose feet do not show it."""
         if self._forward:
             return axis_vector(self._forward)
         if int(np.argmax(np.abs(up))) != 2:
@@ -340,7 +341,7 @@ class Shape:
         return axis_vector("x" if any(joint.kind is Kind.HINGE for joint in self._tree.joints) else "-y")
 
     def _head(self, chest: int, limbs: Iterable[int]) -> dict[str, int]:
-        """Return neck and head by role: the last moving joint, without eyes, on the longest line between the arms."""
+        """Return neck and head by role, from the longest line of moving joints between the arms."""
         tree = self._tree
         holds_limbs = {above for row in limbs for above in ancestors(tree.parents, row)}
         lines = [self._longest_line(row) for row in tree.children[chest] if row not in holds_limbs]
@@ -356,12 +357,12 @@ class Shape:
         return {"head": head} if head == best[0] else {"neck": best[0], "head": head}
 
     def _moving_below(self, row: int) -> int:
-        """Return the number of moving joints that a joint carries, also through fixed ones."""
+        """Return the number of moving joints directly below a joint, where fixed joints are skipped."""
         children = self._tree.children[row]
         return sum(1 if self._tree.joints[k].kind in _MOVES else self._moving_below(k) for k in children)
 
     def _is_crown(self, head: int, top: int) -> bool:
-        """Return whether a joint is the top of a head: a leaf with a bone longer than the neck."""
+        """Return whether a joint is the top of a head: a leaf whose bone is longer than the neck."""
         tree = self._tree
         return (
             tree.joints[top].kind is not Kind.HINGE
@@ -371,7 +372,7 @@ class Shape:
         )
 
     def _longest_line(self, row: int) -> list[int]:
-        """Return the rows of the longest path outwards from a joint."""
+        """Return the rows of the longest path from a joint down to a tip."""
         line = [row]
         while children := self._tree.children[line[-1]]:
             line.append(max(children, key=self._ways.__getitem__))
@@ -379,7 +380,7 @@ class Shape:
 
     @cached_property
     def _ways(self) -> list[float]:
-        """Length of the longest path from the parent of each joint outwards through the joint, (n,)."""
+        """For each joint, length of the longest path from its parent through the joint down to a tip, (n,)."""
         far: list[float] = self._tree.lengths.tolist()
         for row in reversed(range(len(far))):
             far[row] += max((far[child] for child in self._tree.children[row]), default=0.0)
@@ -387,7 +388,7 @@ class Shape:
 
     @cached_property
     def _pairs(self) -> list[Pair]:
-        """Pairs of equal limbs, those with the longest bones first; no pair is inside another pair."""
+        """Pairs of equal limbs, sorted by the lengths of their bones, longest first; no pair is inside another pair."""
         tree = self._tree
         found: list[tuple[float, int, Pair]] = []
         inside = [False] * len(tree.joints)  # whether each joint is inside a limb that was found
@@ -413,7 +414,7 @@ class Shape:
         return [pair for _, _, pair in kept]
 
     def _skew(self, pair: Pair) -> float:
-        """Return the cosine between forward and the line through both limbs: 0 for limbs side by side."""
+        """Return the cosine between forward and the line across both limbs: 0 if the limbs are side by side."""
         if self._forward is None:
             return 0.0
         across = np.subtract(*self._rest[[limb.parts[0] for limb in pair.limbs]])
@@ -422,9 +423,9 @@ class Shape:
     def _parts(self, line: list[int]) -> list[int]:
         """Return the rows of a limb: upper part, lower part, end and, if it exists, the joint after the end.
 
-        The last two long bones are the upper and the lower part: a collar bone comes before them, and a long hand after
-        them. In a group of hinges, the last one has the part, because it carries the bone; see ``_parts_of_hinges`` for
-        limbs that consist of hinges. A limb of one bone has no end.
+        The last two long bones are the upper and the lower part; a collar bone comes before them, and a long hand after
+        them. In a group of hinges, the last hinge has the role, because it carries the bone; ``_parts_of_hinges``
+        describes limbs of hinges. A limb with one bone has no end.
         """
         hinged = self._parts_of_hinges(line)
         if hinged:
@@ -435,7 +436,7 @@ class Shape:
         long = [row for row in bones if float(sizes[row]) >= _LONG * longest]
         hand = len(long) > 2 and not self._tree.children[long[-1]] and sizes[long[-1]] < _HAND * sizes[long[-2]]
         long = long[:-1] if hand else long
-        if len(long) < 2:  # without two long bones, count bones with fixed ends too
+        if len(long) < 2:  # without two long bones, bones with fixed ends count too
             lengths = {row: float(sizes[row]) for row in line[1:] if sizes[row] > _POINT * self._tree.size}
             long = sorted(sorted(lengths, key=lambda row: -lengths[row])[:2], key=line.index)
         if len(long) < 2:
@@ -449,7 +450,7 @@ class Shape:
             upper = elbow - 1
             while end + 1 < len(line) and self._is_hinge_of_group(line, end, near):
                 end += 1
-        while upper > 0 and joints[line[upper]].kind not in _MOVES:  # skip fixed joints inside a bone, such as sensors
+        while upper > 0 and joints[line[upper]].kind not in _MOVES:  # skip fixed joints within a bone, such as sensors
             upper -= 1
         while lower > upper + 1 and joints[line[lower]].kind not in _MOVES:
             lower -= 1
@@ -457,15 +458,15 @@ class Shape:
 
     @cached_property
     def _moving(self) -> set[int]:
-        """Rows of the joints that move, or have a moving joint below them."""
+        """Rows of joints that move, or that have moving joints below them."""
         moving = {row for row, joint in enumerate(self._tree.joints) if joint.kind in _MOVES}
         return moving | {above for row in moving for above in ancestors(self._tree.parents, row)}
 
     def _parts_of_hinges(self, line: list[int]) -> list[int]:
-        """Return the parts of a robot's limb (see ``_parts``); empty if it has balls or slides, or no hinge bends it.
+        """Return the parts of a robot's limb, see ``_parts``; empty if it has balls or slides, or no hinge bends it.
 
-        Elbow or knee is the hinge across the limb with the largest distance to the nearer end. The hinge above it
-        carries the upper part. The end is the last hinge before the limb branches into fingers, else the last joint.
+        Elbow or knee is the hinge across the limb that is farthest from the nearer end. The hinge above it carries the
+        upper part. The end is the last hinge before the limb branches into fingers, or else the last joint.
         """
         size = self._tree.size
         joints = [self._tree.joints[row] for row in line]
@@ -485,7 +486,7 @@ class Shape:
             ways = places - places[k]
             apart = np.flatnonzero(np.linalg.norm(ways, axis=1) > _POINT * size)
             bones = ways[hinges[0]], ways[last if last > k else beyond]
-            # a hinge along an adjacent bone only twists the bone
+            # a hinge that is parallel to an adjacent bone only twists this bone
             around = *ways[apart[apart < k][-1:]], *ways[apart[apart > k][:1]]
             axis = frames[k, :9].reshape(3, 3) @ joints[k].axis
             if all(abs(axis @ way) < _ACROSS * np.linalg.norm(way) for way in (*bones, *around)):
@@ -502,7 +503,7 @@ class Shape:
         return [line[above], line[elbow], *line[end : end + 2]] if end > elbow else []
 
     def _is_hinge_of_group(self, line: list[int], at: int, near: float) -> bool:
-        """Return whether a joint of a limb and the next joint are unbranched hinges of one wrist or ankle."""
+        """Return whether a joint of a limb and the next joint are hinges of one wrist or ankle, without branches."""
         tree = self._tree
         hinges = all(tree.joints[row].kind is Kind.HINGE for row in line[at : at + 2])
         return hinges and float(tree.lengths[line[at + 1]]) < near and len(tree.children[line[at]]) == 1
@@ -529,7 +530,7 @@ def up_on_four(legs: tuple[Array, Array], arms: tuple[Array, Array], up: Array |
 
 
 def _vote(limb: Limb, known: Mapping[str, int]) -> tuple[str, str] | None:
-    """Return side and kind of the limb that known parts in its line identify; None without such parts."""
+    """Return the side and kind of a limb, if known parts in its line identify them; else None."""
     inside = set(limb.line)
     for side in SIDES:
         for kind, parts in PARTS.items():
@@ -545,14 +546,14 @@ def _rows(pair: Pair) -> set[int]:
 
 
 def _has_other_parts(pair: Pair, known: Mapping[str, int]) -> bool:
-    """Return whether a pair contains known parts of other kinds, so that it is not a pair of human limbs."""
+    """Return whether a pair contains parts with roles other than shoulders, so that it is not an unknown pair."""
     return not _rows(pair).isdisjoint(row for role, row in known.items() if not role.endswith("_shoulder"))
 
 
 def _are_alike(a: Array, b: Array) -> bool:
-    """Return whether two branches are mirror images, by their bone lengths outwards, starting above the first joint.
+    """Return whether two branches are mirror images: their bone lengths, from base to tip, are nearly equal.
 
-    One branch may end earlier, for example an arm without a hand; then the first bones must have equal lengths as well.
+    One branch may end earlier, such as an arm without a hand; then the first bones must be equal too.
     """
     if len(a) == len(b):
         a, b = a[1:], b[1:]

@@ -1,8 +1,8 @@
-"""Find body parts (roles) from joint names, for the naming conventions of common files.
+"""Find roles (body parts) from joint names, for the naming conventions of common files.
 
-The roles are those of VRM in snake case. Names are compared without side, numbers and words for the kind of motion, so
-that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and ``left_hip_yaw_joint``
-all mean the left upper leg.
+The roles are those of VRM in snake case. Names are compared without side, numbers and words for kinds of motion. So
+``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and ``left_hip_yaw_joint`` all
+mean the left upper leg.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DIGITS: Final = 9  # largest number of digits that are read from a name; damage
 # Words by role, the most specific first: "shoulder" is an upper arm only without a better match. "leg" is an upper leg
 # only together with a better word for the lower leg.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
-HIPS: Final = ("hips", "pelvis")  # words for bodies without known legs; with legs, the hips are where the legs meet
+HIPS: Final = ("hips", "pelvis")  # names of hips without known legs; with legs, the hips are where the legs meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr", "sho", "armshx", "armshz"),
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
@@ -34,7 +34,7 @@ EYE: Final = re.compile(r".*eye(ball)?")
 FINGERS: Final = {
     "thumb": "thumb", "index": "index", "middle": "middle", "ring": "ring", "pinky": "little", "little": "little",
 }  # fmt: skip
-# Words for limbs of robots whose joints only have numbers, such as leg_left_1 to leg_left_6
+# words for robot limbs whose joints only have numbers, such as leg_left_1 to leg_left_6
 NUMBERED: Final = {
     ("upper_leg", "lower_leg", "foot"): ("leg", "zleg"), ("upper_arm", "lower_arm", "hand"): ("arm", "zarm"),
 }  # fmt: skip
@@ -42,19 +42,19 @@ NUMBERED: Final = {
 _ALIASES: Final = {
     "hip": "upper_leg", "knee": "lower_leg", "ankle": "foot", "elbow": "lower_arm", "wrist": "hand",
 }  # fmt: skip
-# Other names of roles: the joint at which a part begins.
+# other names of roles: names of the joint at which a part begins
 ALIASES: Final = {"pelvis": "hips"} | {
     f"{side}_{a}": f"{side}_{part}" for side in SIDES for a, part in _ALIASES.items()
 }
 _FOUR_LEGS: Final = ("upper_leg", "lower_leg", "pastern", "paw")
-# Roles of people: those of VRM in snake case.
+# roles of people, as in VRM, in snake case
 PERSON: Final = (
     "hips", "spine", "chest", "upper_chest", "neck", "head", "jaw",
     *(f"{side}_{part}" for side in SIDES for part in ("eye", "shoulder", "upper_arm", "lower_arm", "hand")),
     *(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg", "foot", "toes")),
     *(f"{side}_{finger}_{k}" for side in SIDES for finger in dict.fromkeys(FINGERS.values()) for k in (1, 2, 3)),
 )  # fmt: skip
-# All roles: those of people and those of bodies with four legs.
+# all roles: of people, and of bodies with four legs
 ROLES: Final = (
     *PERSON,
     *(f"{side}_{end}_{part}" for side in SIDES for end in ("fore", "hind") for part in _FOUR_LEGS),
@@ -73,7 +73,7 @@ _MOTION: Final = frozenset({
 _LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
 _REMEMBERED: Final = 4096  # number of cached names, enough for a few skeletons
 _FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # first word of a name, with its separator
-_COMMON: Final = 0.8  # share of joints above which their common first word counts as a prefix
+_COMMON: Final = 0.8  # share of the joints from which on a first word in common counts as a prefix
 _FINGER_BONE: Final = re.compile(r"(finger|metacarpal|proximal|intermediate|distal|phalanx)+$")
 _METACARPAL: Final = re.compile(r"^inhand|metacarpal$")
 _NO_JOINT: Final = frozenset(
@@ -82,7 +82,7 @@ _NO_JOINT: Final = frozenset(
 
 
 class Word(NamedTuple):
-    """Content of a joint's name: side (``""`` for the middle), word and number."""
+    """Content of a joint's name: side (``""`` for none), word and number."""
 
     side: str
     word: str
@@ -90,16 +90,16 @@ class Word(NamedTuple):
 
 
 def common_prefix(names: Sequence[str]) -> str:
-    """Return the first word that nearly all names share, such as ``Character1_``; "" if there is none."""
+    """Return the first word that nearly all names have in common, such as ``Character1_``; "" if there is none."""
     words = [found[0] for name in names if (found := _FIRST.match(name))]
     most = max(set(words), key=words.count, default="")
     return most if len(names) > 1 and words.count(most) >= _COMMON * len(names) else ""
 
 
 def finger_of(word: str) -> str | None:
-    """Return the finger that a word such as ``handindex`` or ``littleproximal`` names; None for other words.
+    """Return the finger that a word means, such as ``handindex`` or ``littleproximal``; None for other words.
 
-    Metacarpal bones lie in the palm, so they are not finger joints, except for the thumb.
+    Metacarpal bones lie in the palm, so they are not joints of fingers; the thumb's is one.
     """
     bare = _FINGER_BONE.sub("", word)
     finger = next((role for ending, role in FINGERS.items() if bare.endswith(ending)), None)
@@ -107,20 +107,20 @@ def finger_of(word: str) -> str | None:
 
 
 def is_finger(role: str) -> bool:
-    """Return whether a role is that of a finger joint, such as ``left_index_1``, with any number."""
+    """Return whether a role is that of a finger joint with some number, such as ``left_index_1``."""
     side, _, rest = role.partition("_")
     finger, _, number = rest.rpartition("_")
     return side in SIDES and finger in FINGERS.values() and number.isascii() and number.isdigit()
 
 
 def split_name(name: str) -> list[str]:
-    """Split a name into words, divided by case or other characters, and numbers."""
+    """Split a name into words and numbers, at changes of case and at other characters."""
     return _WORDS.findall(name)
 
 
 @lru_cache(_REMEMBERED)
 def words_of(name: str) -> frozenset[str]:
-    """Return the set of words of a name in lower case."""
+    """Return the set of words in a name, in lower case."""
     return frozenset(word.lower() for word in split_name(name))
 
 
@@ -130,7 +130,7 @@ def read_name(name: str, prefix: str = "") -> Word | None:
 
     Args:
         name: The name.
-        prefix: A first word that all names share.
+        prefix: First word that all names have in common; it is left out.
     """
     bare = _PREFIX.sub("", name.removeprefix(prefix))
     words = [word.lower() for word in split_name(bare)]
@@ -154,7 +154,7 @@ def read_name(name: str, prefix: str = "") -> Word | None:
         elif word not in _MOTION:
             kept.append(word)
     text = "".join(kept)
-    # l or r is the side, as in lThigh
+    # l or r is a side, as in lThigh
     if not side and text[:1] in ("l", "r") and (text[1:] in LIMB_WORDS or EYE.fullmatch(text[1:])):
         side, text = ("left" if text[0] == "l" else "right"), text[1:]
     return Word(side, text, number) if text else None

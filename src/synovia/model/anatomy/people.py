@@ -12,16 +12,15 @@ from synovia.model.anatomy.roles import Found
 from synovia.model.geometry import Array
 from synovia.model.tree import BodyTree, ancestors
 
-_TWIN: Final = 0.3  # fraction of a thigh's length: smallest distance between the hips of two people
+_TWIN: Final = 0.3  # fraction of a thigh's length: hips of two people are at least this far apart
 _LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg"))
 _UPPER: Final = ("head", "neck", "left_upper_arm", "right_upper_arm", "left_hand", "right_hand")
 
 
 def of_one_rig(tree: BodyTree, found: Found) -> Mapping[str, int]:
-    """Return one row for each role.
+    """Return one row for each role, of one rig.
 
-    If a person has several rigs, such as control bones and skin bones, the rows are those of the rig with most skin
-    bones.
+    If a person has several rigs, such as control bones and skin bones, the rig with the most skin bones is used.
     """
     hips = _hips_of_rigs(tree, found)
     if len(hips) < 2:
@@ -39,14 +38,14 @@ def of_one_rig(tree: BodyTree, found: Found) -> Mapping[str, int]:
 
 
 def several_people(tree: BodyTree, found: Found, rest: Array) -> list[int]:
-    """Return the row of the first joint of each person in a scene; at most one row without several people.
+    """Return the row of the first joint of each person in a scene; the list has at most one row without several people.
 
-    A person has hips, both legs, and arms or a head. Two rigs belong to one person if one is inside the other, or if
-    they are in one tree and coincide at rest, unless their names begin with different namespaces.
+    A person has hips, two legs, and arms or a head. Two rigs belong to one person if one is inside the other, or if
+    they are in one tree and coincide at rest; rigs whose names begin with different namespaces belong to two people.
 
     Args:
         tree: The joints.
-        found: The rows of each role.
+        found: Rows of each role.
         rest: Positions of the joints at rest, (n, 3).
     """
     people: list[int] = []
@@ -60,7 +59,7 @@ def several_people(tree: BodyTree, found: Found, rest: Array) -> list[int]:
 
 
 def _hips_of_rigs(tree: BodyTree, found: Found) -> list[int]:
-    """Return the hips with both legs below them."""
+    """Return the rows of hips that have both legs below them."""
     out: list[int] = []
     for row in found.get("hips", ()):
         own = set(_below(tree, row))
@@ -70,7 +69,7 @@ def _hips_of_rigs(tree: BodyTree, found: Found) -> list[int]:
 
 
 def _nested(tree: BodyTree, row: int, top: int, hips: list[int]) -> bool:
-    """Return whether a joint belongs to hips that are below the joint ``top``."""
+    """Return whether a joint belongs to other hips, which are below the joint ``top``."""
     line = ancestors(tree.parents, row)
     return any(other in line[: line.index(top)] for other in hips)
 
@@ -92,7 +91,7 @@ def _are_apart(tree: BodyTree, rest: Array, found: Found, row: int, other: int) 
 
 
 def _below(tree: BodyTree, row: int) -> list[int]:
-    """Return a joint and all joints below it."""
+    """Return the rows of a joint and of all joints below it."""
     out = [row]
     for at in out:
         out += tree.children[at]

@@ -1,4 +1,4 @@
-"""Standing feet of a body, tick by tick: corrections that keep points in place, and angles that raise soles."""
+"""Planted feet of a live body: corrections that keep points in place, and angles that raise soles."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import numpy as np
 from synovia.model.geometry import Array, Bools
 from synovia.model.tables import Ints
 
-_LEVELING: Final = 0.15  # seconds: time constant with which a standing foot returns to its uncorrected height
-_ROLL: Final = 25.0  # 1/s: rate of the change from standing on the ankle to standing on the toes
+_LEVELING: Final = 0.15  # seconds: time constant with which a planted foot returns to its uncorrected height
+_ROLL: Final = 25.0  # 1/s: rate at which a foot rolls from the ankle to the toes
 _SWING: Final = 25.0  # 1/s: rate at which the correction of a released foot fades
 _NONE: Final = 1e-5  # leg lengths: smaller corrections count as zero
 
 
 class Corrections:
-    """Corrections that keep the points of standing feet in place.
+    """Corrections that keep the points of planted feet in place.
 
-    While a point of a foot stands in the source, the same point of the body keeps its place on the ground. A point that
-    begins to stand keeps its current position. In all other changes of state, the correction moves to its new goal with
-    critical damping, so that a foot that is released does not jump.
+    While a point of the source's foot is planted, the same point of the body keeps its place on the ground. A point
+    that becomes planted keeps its current position. In all other changes, the correction moves to its new value with
+    critical damping, so that a released foot does not jump.
 
     Args:
         up: Upward direction, (3,).
-        leg: Length of a leg.
-        mates: Index of the other point of the same foot for each point; None without one.
+        leg: Length of a leg, length units.
+        mates: For each point, the index of the other point of the same foot; None without one.
         rate: Ticks per second.
 
     Attributes:
-        places: Where the points should be, (points, 3).
-        active: Whether a correction is above rounding.
+        places: Target positions of the points, (points, 3).
+        active: Whether any correction is larger than rounding errors.
     """
 
     def __init__(self, up: Array, leg: float, mates: Sequence[int | None], rate: float) -> None:
-        """Begin without corrections."""
+        """Start without corrections."""
         from synovia.kernels.pursuit import feet
 
         h, n = 1.0 / rate, len(mates)
@@ -57,7 +57,7 @@ class Corrections:
 
         Args:
             own: Positions of the points without corrections, (points, 3).
-            stands: Mask of the points that stand, (points,).
+            stands: Mask of the planted points, (points,).
         """
         self.active = bool(
             self._plant(own, stands.astype(np.float64), self._mates, self._settings, self._state, self.places)
@@ -65,15 +65,15 @@ class Corrections:
 
 
 def raising_angles(joint: int, rows: Ints, points: Array, numbers: Array) -> Callable[[Array, Array], None]:
-    """Return a function that computes how far a joint must raise toes and heel, and how far it can turn towards level.
+    """Return a function for the angles by which a joint must raise toes and heel, and by which it can turn to level.
 
-    Its arguments are world frames of the body, (T, n, 12), and the angles, (T, 4), which it writes.
+    It takes world frames of the body, (T, n, 12), and writes the angles to its second argument, (T, 4).
 
     Args:
         joint: Row of the joint.
         rows: Row of the joint that carries each point of the sole, (k,).
         points: The points in the frames of these joints, (k, 3).
-        numbers: See ``kernels.tree.soles``, (4, 3).
+        numbers: Table of numbers, (4, 3), see ``kernels.tree.soles``.
     """
     from synovia.kernels.tree.soles import sole_needs
 

@@ -1,4 +1,4 @@
-"""Find the body part (role) of each joint: from the file's roles, from names, and from the shape of the body."""
+"""Find the role (body part) of each joint, from roles in the file, from names, and from the shape of the body."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from synovia.model.tree import BodyTree, JointTree, ancestors
 
 _RIGGING = ("ORG-", "MCH-")  # control bones of a Rigify rig; bones that deform the skin begin with "DEF-"
 _NUMBER = re.compile(r"[._ ]?\d+")
-_SEVERAL = 5  # smallest number of joints with one name in a line that form a whole limb
+_SEVERAL = 5  # least number of joints with one name in a line that form a whole limb
 _CORE = tuple(f"{side}_{part}" for side in ("left", "right") for parts in PARTS.values() for part in parts[:3])
 ORDER = ("upper_leg", "lower_leg", "foot", "toes"), ("shoulder", "upper_arm", "lower_arm", "hand")
-Found = dict[str, list[int]]  # rows of the joints of each role; several rows if the file has several bodies
+Found = dict[str, list[int]]  # rows of the joints of each role; several if the file has several bodies
 
 
 class Roles(Mapping[str, str]):
-    """Names of joints by role. Lookup also accepts ``ALIASES`` of roles, which are not listed."""
+    """Names of joints by role. ``ALIASES`` of roles can be looked up too, but are not listed."""
 
     def __init__(self, names: Sequence[str], rows: Mapping[str, int]) -> None:
         """Store the names of all joints, and the rows by role."""
@@ -41,7 +41,7 @@ class Roles(Mapping[str, str]):
         self._rows: Mapping[str, int] = rows
 
     def __getitem__(self, role: str) -> str:
-        """Return the name of the joint that has a role."""
+        """Return the name of the joint with a role."""
         return self._names[self._rows[role if role in self._rows else ALIASES.get(role, role)]]
 
     def __iter__(self) -> Iterator[str]:
@@ -53,20 +53,20 @@ class Roles(Mapping[str, str]):
         return len(self._rows)
 
     def __repr__(self) -> str:
-        """Return the roles as the text of a dict."""
+        """Return the roles in the text form of a dict."""
         return repr(dict(self))
 
 
 def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
-    """Return the rows of the joints of each body part, by role, from the root outwards.
+    """Return the rows of the joints with each role, by role; roles are ordered from the root to the tips.
 
-    Roles of the file have precedence over names. Limb parts missing in both follow from the shape of the body. In a
-    group of hinges, as in robots, the last hinge has the role, because it carries the bone. Legs meet at the hips, and
-    arms at the chest.
+    Roles in the file have priority over names. Parts of limbs that both lack follow from the shape of the body. In a
+    group of hinges, as in robots, the last hinge has the role, because it carries the bone. The legs meet at the hips,
+    and the arms at the chest.
 
     Args:
         tree: The joints.
-        shape: Returns the shape of the body; called only if a part of a limb is missing.
+        shape: A function that returns the shape of the body; it is called only if a part of a limb is missing.
     """
     found: Found = {}
     for row, joint in enumerate(tree.joints):
@@ -113,12 +113,12 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
 
 
 def _first(found: Found, role: str) -> int | None:
-    """Return the row of a role in the first body; None without the role."""
+    """Return the row of a role, in the first body; None without the role."""
     return found[role][0] if role in found else None
 
 
 def meeting(tree: JointTree, rows: Iterable[int]) -> int | None:
-    """Return the last common ancestor of rows, which may be one of the rows; None without one."""
+    """Return the last common ancestor of rows, which may be one of them; None if there is none."""
     paths = [ancestors(tree.parents, row) for row in rows]
     if not paths:
         return None
@@ -126,7 +126,7 @@ def meeting(tree: JointTree, rows: Iterable[int]) -> int | None:
 
 
 def _words(tree: JointTree) -> list[Word | None]:
-    """Return the parsed name of each joint, or else of its body; None for tips and control bones."""
+    """Return the parsed name of each joint, or else of its link; None for tips and control bones."""
     names = [joint.name for joint in tree.joints]
     prefix = common_prefix([name for name, joint in zip(names, tree.joints, strict=True) if not joint.tip])
     deforming = any(name.startswith("DEF-") for name in names)
@@ -139,9 +139,10 @@ def _words(tree: JointTree) -> list[Word | None]:
 
 
 def _fill_numbered(tree: JointTree, words: list[Word | None], found: Found, side: str) -> set[str]:
-    """Add limbs whose joints are only numbered, by the lengths of their bones; return the words in their names.
+    """Add limbs whose joints only have numbers, by the lengths of their bones; return the words in their names.
 
-    The two longest bones are the upper and the lower part. The bone of the first joint is in the trunk and left out.
+    The two longest bones belong to the upper and the lower part. The first joint's bone is in the trunk and does not
+    count.
     """
     used: set[str] = set()
     for parts, aliases in NUMBERED.items():
@@ -163,9 +164,9 @@ def _fill_numbered(tree: JointTree, words: list[Word | None], found: Found, side
 def _begins(
     tree: JointTree, words: list[Word | None], found: Found, begins: dict[tuple[str, str], int], side: str
 ) -> set[str]:
-    """Add the first joints of limbs with numbered joints, such as leg_L_1, leg_L_2; return the words in their names.
+    """Add first joints of limbs with numbered joints, such as leg_L_1 and leg_L_2; return the words in their names.
 
-    Such names identify the limb, but not its parts.
+    Such names identify a limb, but not its parts.
     """
     used: set[str] = set()
     for limb, parts in PARTS.items():
@@ -182,22 +183,22 @@ def _begins(
 
 
 def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
-    """Return whether "leg" means the lower leg, as in "upleg, leg"; in "leg, knee", it does not."""
+    """Return whether "leg" means the lower leg, as in "upleg, leg", and not the upper leg, as in "leg, knee"."""
     lower = {*LIMBS["lower_leg"]} - {alias}
     return alias in LIMBS["lower_leg"] and not any(word and word.side == side and word.word in lower for word in words)
 
 
 def _has_lower_arm(words: list[Word | None], side: str) -> bool:
-    """Return whether a joint of a side is named as lower arm."""
+    """Return whether some joint name of a side means the lower arm."""
     return any(word and word.side == side and word.word in LIMBS["lower_arm"] for word in words)
 
 
 def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> list[int]:
-    """Return the joints whose name has a word on one side; several joints if the file has several bodies.
+    """Return the rows of joints whose names have a word and a side; several if the file has several bodies.
 
-    Of joints in line, return only one. Of hinges, such as those of a robot's hip, it is the last, because it carries
-    the bone. Of other joints, it is the first one whose name differs from that of the last only in its number: such
-    joints are parts of one bone.
+    Of joints in one line, return one. Of hinges, such as those of a robot's hip, it is the last, because it carries the
+    bone. Of other joints, it is the first whose name equals the last one's but for the number: such joints are pieces
+    of one bone.
     """
     left = [row for row, word in enumerate(words) if word is not None and (word.side, word.word) == (side, alias)]
     out: list[int] = []
@@ -211,14 +212,14 @@ def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> 
 
 
 def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: str, aliases: Sequence[str]) -> None:
-    """Add a central part by name: in each body, the topmost joint with such a name."""
+    """Add a central part by name: the topmost joint with such a name in each body."""
     rows = [row for row, word in enumerate(words) if word and not word.side and word.word in aliases]
     if rows and part not in found:
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]
 
 
 def _fill_carried_head(tree: JointTree, found: Found) -> None:
-    """Add the head of a robot whose joints have other names: the last moving joint above the link "head"."""
+    """Add the head of a robot whose joints do not name it: the last moving joint above the link "head"."""
     if "head" in found:
         return
     limbs = [row for role, rows in found.items() if role.startswith(SIDES) for row in rows]
@@ -233,7 +234,7 @@ def _fill_carried_head(tree: JointTree, found: Found) -> None:
 
 
 def _lower_to_last_hinges(tree: JointTree, words: list[Word | None], found: Found, declared: Collection[str]) -> None:
-    """Assign neck and head to the last of their hinges, unless the file declares them."""
+    """Give neck and head to the last of their hinges, unless the file declares their roles."""
     for part, aliases in CENTRE.items():
         if part in declared:
             continue
@@ -244,7 +245,7 @@ def _lower_to_last_hinges(tree: JointTree, words: list[Word | None], found: Foun
 
 
 def _last_hinge(tree: JointTree, row: int, rows: list[int]) -> int:
-    """Return the last hinge of an unbranched chain of hinges that starts at a row, all of them in ``rows``."""
+    """Return the last hinge of an unbranched chain of hinges in ``rows`` that starts at a row."""
     while tree.joints[row].kind is Kind.HINGE:
         below = [k for k in rows if tree.parents[k] == row and tree.joints[k].kind is Kind.HINGE]
         if len(below) != 1:
@@ -254,9 +255,9 @@ def _last_hinge(tree: JointTree, row: int, rows: list[int]) -> int:
 
 
 def _drop_disordered(tree: JointTree, found: Found, declared: Collection[str]) -> None:
-    """Remove parts whose name contradicts the tree, such as a hand that is not below its lower arm.
+    """Remove parts whose names contradict the tree, such as a hand that is not below its lower arm.
 
-    Parts declared by the file are kept.
+    Parts whose roles are in the file are kept.
     """
     for side in SIDES:
         for parts in ORDER:
@@ -273,7 +274,7 @@ def _drop_disordered(tree: JointTree, found: Found, declared: Collection[str]) -
 
 
 def _drop_hinged_collars(tree: JointTree, found: Found, declared: Collection[str]) -> None:
-    """Remove shoulders that only hinges connect to the upper arm: they rotate the arm and are no collar bones."""
+    """Remove shoulders that only hinges connect to the upper arm; these rotate the arm and are not collar bones."""
     for side in SIDES:
         if f"{side}_shoulder" in declared:
             continue
@@ -286,7 +287,7 @@ def _drop_hinged_collars(tree: JointTree, found: Found, declared: Collection[str
 
 
 def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None:
-    """Add hips (where the legs meet, else by name), chest (where arms and head meet) and spine (between them)."""
+    """Add hips (where legs meet, else by name), chest (where arms and head meet), and spine (between both)."""
     legs = [found[f"{side}_upper_leg"] for side in SIDES if f"{side}_upper_leg" in found]
     if "hips" not in found and len(legs) == 2:
         met = [row for pair in zip(*legs, strict=False) if (row := meeting(tree, pair)) is not None]
@@ -307,7 +308,7 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
     held = [] if hips is None else ancestors(tree.parents, hips)
     if held and set(held).isdisjoint(line):
         return
-    line = [row for row in line if row not in held]  # the hips may be on a branch that is not part of the spine
+    line = [row for row in line if row not in held]  # the hips may be on a branch off the spine
     line = [row for row in line if tree.joints[row].kind is not Kind.FIXED]
     neck = ancestors(tree.parents, found["head"][0])[1:] if "head" in found and "neck" not in found else []
     neck = neck[: neck.index(top)] if top in neck else []
@@ -320,7 +321,7 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
 
 
 def _fill_head(tree: JointTree, found: Found, top: int) -> None:
-    """Add neck and head by the tree: the longest central line of joints from the joint where the arms meet."""
+    """Add neck and head by the tree: they are on the longest central line of joints from where the arms meet."""
     held = {row for role, rows in found.items() if role.startswith(SIDES) for row in rows}
     best: list[int] = []
     for row, joint in enumerate(tree.joints):
@@ -343,7 +344,7 @@ def _arm(found: Found, side: str) -> str:
 
 
 def _fill_eyes(tree: JointTree, words: list[Word | None], found: Found) -> None:
-    """Add the eye of each side: the first joint below the head that moves and has the name of an eye."""
+    """Add the eye of each side: the first moving joint below the head whose name means an eye."""
     head = _first(found, "head")
     for row, word in enumerate(words):
         if head is None or word is None or not word.side or tree.joints[row].kind is Kind.FIXED:
@@ -353,7 +354,7 @@ def _fill_eyes(tree: JointTree, words: list[Word | None], found: Found) -> None:
 
 
 def _fill_fingers(tree: JointTree, words: list[Word | None], found: Found) -> None:
-    """Add the joints of fingers as roles, numbered from the hand outwards."""
+    """Add the roles of finger joints, numbered from the hand on."""
     for side in SIDES:
         hand = _first(found, f"{side}_hand")
         if hand is None:

@@ -1,7 +1,7 @@
-"""Estimate the stature of a body, and the length unit in which the body is as tall as a person.
+"""Estimate the stature of a body, and the length unit in which it is as tall as a person.
 
-The stature of a body is that of an adult with legs of the same length: the distance from hip (trochanterion) to ankle
-(lateral malleolus) is 0.476 of the stature, the mean of the ratios of men and women.
+A body has the stature of an adult whose legs have the same length: the distance from hip (trochanterion) to ankle
+(lateral malleolus) is 0.476 of the stature, a mean over men and women.
 
 References:
     C. Gordon et al., *2012 Anthropometric Survey of U.S. Army Personnel: Methods and Summary Statistics*, Natick
@@ -19,14 +19,14 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.skeleton import Skeleton
 from synovia.text import UNITS
 
-ADULT: Final = 1.75  # metres: the stature of an adult of either sex
-_LEG: Final = 0.476  # leg length from hip to ankle, as a fraction of the stature
-_PERSON: Final = (1.0, 2.2)  # metres: range of statures of recorded persons
+ADULT: Final = 1.75  # metres: stature of an adult, a mean over both sexes
+_LEG: Final = 0.476  # fraction of the stature: leg length from hip to ankle
+_PERSON: Final = (1.0, 2.2)  # metres: range of statures of recorded people
 _CANDIDATES: Final = (*UNITS.values(), UNITS["in"] / 0.45)
 
 
 def stature_of(skeleton: Skeleton) -> float:
-    """Return the stature of an adult whose legs are as long as those of a body at rest; 0 for a body without legs."""
+    """Return the stature of an adult with legs as long as those of a body at rest; 0 for a body without legs."""
     rows, lengths = skeleton.role_rows, list[float]()
     places = skeleton.rest_pose().positions
     for side in SIDES:
@@ -38,10 +38,10 @@ def stature_of(skeleton: Skeleton) -> float:
 
 
 def human_unit(skeleton: Skeleton) -> float | None:
-    """Return the length unit in which a body is as tall as a person, metres; None for a body without legs.
+    """Return the length unit, metres, in which a body is as tall as a person; None for a body without legs.
 
-    Among the usual units that give the stature of a person, choose the one nearest to an adult; else the unit in which
-    the body is an adult.
+    Of the usual units that give a person's stature, the result is the one that is nearest to an adult. If no usual unit
+    does, it is the unit in which the body is an adult.
     """
     stature = stature_of(skeleton)
     if not (np.isfinite(stature) and stature > 0.0):

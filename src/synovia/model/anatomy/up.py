@@ -1,12 +1,11 @@
 """Find which direction points up for a body: from its file, its rest pose, the gravity in a clip, and its posture.
 
-These sources are in order of precedence. A standing rest pose outweighs a posture: a body that lies in all frames of a
-clip does not stand along another axis. Steps outweigh a rest pose, because files may store it with other axes than
-their clips.
+The first sources weigh more, as a rule. A standing rest pose outweighs a posture, so a body that lies in all frames of
+a clip is seen to lie. But steps in a clip outweigh it, because files may store it with other axes than clips.
 
 In a tilted world, a straight body leans in the same direction in all frames. Nobody can stand or walk like this without
 falling, so gravity does not point along the axis of the file. Bodies that lie, sit or bow are not straight, or lean
-farther. Runners and people with a stoop lean as well, but their feet come down to one level along the axis.
+farther. Runners and people with a stoop lean too, but their feet come down to one level along the axis.
 """
 
 from __future__ import annotations
@@ -29,68 +28,68 @@ from synovia.model.geometry import AXES, Array, axis_name, axis_vector, between,
 from synovia.model.pose import bind_frames, world_frames
 from synovia.model.tree import ancestors
 
-# Weights of evidence for an axis, relative to a body that is upright along the axis in all frames
-_FILE: Final = 2.0  # weight if the file states the axis
-_REST: Final = 1.8  # weight if the rest pose stands along the axis
-_STEPS: Final = 1.5  # weight if the lower foot stands still while the hips move on, with this axis as up
-# additional weight for the axis of the rest pose if the body also stands along this axis in some frames
+# weights of evidence for an axis; a body that is upright along the axis in all frames has weight 1
+_FILE: Final = 2.0  # weight for the axis that the file states
+_REST: Final = 1.8  # weight for the axis along which the rest pose stands
+_STEPS: Final = 1.5  # weight for an axis if the lower foot stands still while the hips move on, with this axis as up
+# further weight for the rest pose's axis if the body also stands along it in some frames
 _AT_TIMES: Final = 0.5
-_FLOOR: Final = 0.3  # weight if the lowest point of the body has the same height along the axis at all times
+_FLOOR: Final = 0.3  # weight for an axis if the lowest point of the body always has the same height along it
 _TRAVEL: Final = 1.0  # weight against an axis along which the hips travel far: bodies crawl far, but seldom climb far
-# weight of the axes that most files use
+# weights for the axes that most files use
 _USUAL: Final[Mapping[str, float]] = dict.fromkeys(AXES, 0.0) | {"y": 0.3, "z": 0.25}
-_CLEAR: Final = 0.6  # lead of the best axis over the second one that makes the certainty 1
+_CLEAR: Final = 0.6  # the certainty is 1 if the best axis leads the second one by this weight
 
-_FAR: Final = 3.0  # leg lengths: distance that counts as a long path
+_FAR: Final = 3.0  # leg lengths: a path of this length counts as long
 _TALLEST: Final = 1e6  # leg lengths: bound for ratios of bodies whose legs have no length
-# leg lengths: range of the lowest point's height over time that halves the weight of a level floor
+# leg lengths: if the lowest point's height varies by this over time, the weight of a level floor is halved
 _STEADY_FLOOR: Final = 0.15
-# least share of the frames in which a body stands along the axis of its rest pose, for this axis to have more weight
+# share of the frames in which a body must stand along its rest pose's axis to give this axis more weight
 _SOMETIMES: Final = 0.1
-# cosine between a body and an axis; a body with a larger value stands along the axis
+# cosine between a body and an axis, above which the body stands along the axis
 _NEAR: Final = np.cos(np.radians(30.0))
-_LIES: Final = 0.5  # cosine between a body and up; a body with a smaller value lies, sits on its heels, or crawls
-_STRETCHED: Final = 0.7  # cosine between a body and another axis; a body with a larger value lies along this axis
-_MAYBE: Final = 0.5  # certainty of a direction that only the posture shows, because bodies may lie
-# certainty of a stated axis, or of an axis along which the body stands at times, if the body lies in most frames
+_LIES: Final = 0.5  # cosine between a body and up, below which the body lies, sits on its heels, or crawls
+_STRETCHED: Final = 0.7  # cosine between a body and another axis, above which the body lies along this axis
+_MAYBE: Final = 0.5  # certainty of a direction that only the posture shows, because a body may lie
+# certainty of a stated axis, or an axis along which the body stands at times, if the body lies in most frames
 _STATED: Final = 0.8
-_LEVELLED: Final = 0.8  # certainty of a tilted world in which the feet come down to one level
-SHOWN: Final = 0.15  # least certainty of an axis that is used without asking the user
-# cosine between a body and up; a body with a smaller value (more than 120° from upright) stands on its head
+_LEVELLED: Final = 0.8  # certainty that the world is tilted if the feet come down to one level
+SHOWN: Final = 0.15  # an axis with at least this certainty is used without asking the user
+# cosine between a body and up, below which (more than 120° from upright) the body stands on its head
 _INVERTED: Final = -0.5
-_FOLDED: Final = 0.5  # leg lengths: if the distance from hip to ankle is shorter, legs are weaker evidence of up
-_POINT: Final = 0.01  # fraction of the skeleton's size: shorter lines do not define a direction
-# fraction of a leg's length: joints without a role that are nearer to the hips do not define the trunk
+_FOLDED: Final = 0.5  # leg lengths: if hip and ankle are nearer to each other, legs are weaker evidence
+_POINT: Final = 0.01  # fraction of the skeleton's size: shorter lines do not show a direction
+# fraction of a leg's length: joints without a role that are nearer to the hips do not show the trunk
 _CROWN: Final = 0.3
-# horizontal component of the mean direction of two arms; with a larger one, both point to one side, as in no rest pose
+# horizontal component of the mean direction of both arms, above which both point to one side, as in no rest pose
 _ALIKE: Final = 0.8
-_RAISED: Final = 0.5  # upward component of the mean direction of two arms; arms with a larger value point up
-_SAMPLE: Final = 300  # largest number of frames sampled from a clip, evenly spread
-_BEGINNING: Final = 300  # number of frames at the beginning of a clip that are searched for steps
+_RAISED: Final = 0.5  # upward component of the mean direction of both arms, above which arms point up
+_SAMPLE: Final = 300  # largest number of frames that are sampled from a clip, spread evenly
+_BEGINNING: Final = 300  # number of frames at the beginning of a clip in which steps are searched for
 _FEWEST: Final = 20  # least number of frames that can show steps
-_AGAINST: Final = 0.8  # least correlation of hips and standing feet for which steps determine the length of the path
-_NO_PATH: Final = 1e-8  # largest squared ratio of path to steps that counts as stepping on the spot
+_AGAINST: Final = 0.8  # correlation of hips and planted feet, above which steps show the length of the path
+_NO_PATH: Final = 1e-8  # squared ratio of path to steps, below which the body steps on the spot
 
-LEAST: Final = 17.0  # degrees: a smaller lean may be the posture of a body; with a larger lean, the body would fall
-MOST: Final = 65.0  # degrees: a body with a larger lean is lying
-_STRAIGHT: Final = 30.0  # degrees: largest angle between legs and trunk, in most frames, of a straight body
-_CONSTANT: Final = 0.95  # smallest length of the mean of unit vectors that count as constant
-# if the range of height along the file's axis is below this share of that along the body, the ground is level
+LEAST: Final = 17.0  # degrees: a smaller lean may be posture; with a larger lean, the body would fall
+MOST: Final = 65.0  # degrees: a body with a larger lean lies
+_STRAIGHT: Final = 30.0  # degrees: largest angle between legs and trunk of a straight body, in most frames
+_CONSTANT: Final = 0.95  # unit vectors count as constant if their mean is at least this long
+# the ground is level if heights vary along the file's axis by less than this fraction of those along the body
 _LEVEL: Final = 0.5
-_ALWAYS: Final = 0.1  # share of the frames that may lean less than ``LEAST``
+_ALWAYS: Final = 0.1  # share of the frames that may lean by less than ``LEAST``
 
 
 @dataclass(frozen=True, eq=False)
 class Up:
-    """The direction that points up.
+    """The direction that points up, with its certainty.
 
     Args:
-        name: Name of its axis, for example ``"y"`` or ``"-z"``; three values in a tilted world.
+        name: Name of the axis, such as ``"y"`` or ``"-z"``; in a tilted world, the three components.
         vector: Unit vector, (3,).
         certainty: From 0 (guessed) to 1 (certain).
-        source: Source of evidence: ``"given"``, ``"file"``, ``"rest pose"``, ``"clip"``, or ``"nothing"``.
-        tilt: Angle between this direction and the nearest axis of the file, degrees, if the world is tilted; else 0.
-        axis: The axis of the file that would point up without the tilt; "" if the world is not tilted.
+        source: What shows the direction: ``"given"``, ``"file"``, ``"rest pose"``, ``"clip"``, or ``"nothing"``.
+        tilt: Angle between the direction and the nearest axis of the file, degrees, in a tilted world; else 0.
+        axis: The file's axis that would point up without the tilt; "" if the world is not tilted.
         lies: The axis along which the body lies in most frames; "" if it does not lie.
         inverted: Share of the frames in which the body is upside down.
     """
@@ -106,7 +105,7 @@ class Up:
 
     @property
     def given(self) -> bool:
-        """Whether the user stated the axis."""
+        """Whether the user gave the axis."""
         return self.source == "given"
 
     @property
@@ -116,7 +115,7 @@ class Up:
 
     @property
     def likely(self) -> Array:
-        """The direction (3,) for tools that do not ask a user: the axis of the file if a tilted world is uncertain."""
+        """The direction (3,) for tools that do not ask a user; the file's axis if a tilted world is uncertain."""
         return axis_vector(self.axis) if self.axis and self.certainty <= _MAYBE else self.vector
 
     def report(self) -> str:
@@ -145,7 +144,7 @@ class Up:
 
 
 def given_up(axis: object, what: str = "up") -> Up:
-    """Return the direction for an axis that a user stated.
+    """Return the upward direction for an axis that the user gave.
 
     Raises:
         InputError: If ``axis`` is not the name of an axis.
@@ -164,8 +163,8 @@ def find_up(
     Args:
         skeleton: The skeleton.
         q: Joint values of a clip, (T, nq); None to use only the file and its rest pose.
-        up: The axis, if the user states it.
-        rows: Row of each part of the body, by role; None for the recognised roles.
+        up: The axis that the user gave; None without one.
+        rows: Row of each part of the body, by role; None to use the recognised roles.
 
     Raises:
         InputError: If the given axis is not valid.
@@ -186,7 +185,7 @@ def _of_file(skeleton: Skeleton) -> Up:
 
 
 def _without_clip(skeleton: Skeleton, lines: Lines) -> Up:
-    """Return the axis that the file states, else the axis along which its rest pose stands, else y."""
+    """Return the axis that the file states, else the axis along which the rest pose stands, else y."""
     if skeleton.up is not None:
         return Up(skeleton.up, axis_vector(skeleton.up), 1.0, "file")
     stands = lines.stands
@@ -194,25 +193,26 @@ def _without_clip(skeleton: Skeleton, lines: Lines) -> Up:
 
 
 def _leaning(direction: Array, certainty: float = _MAYBE) -> Up:
-    """Return the upward direction of a tilted world, from the direction of a leaning body."""
+    """Return the upward direction of a tilted world; ``direction`` is that of a leaning body."""
     vector = direction / np.linalg.norm(direction)
     return Up(", ".join(f"{v:.2f}" for v in vector), vector, certainty, "clip")
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The joints of a body whose positions show how the body stands.
+    """The joints of a body whose positions show its posture.
 
     Args:
-        size: Size of the skeleton.
-        leg: Mean length of the legs along their bones; for bodies without hips, the distance from feet to ``others``.
+        size: Size of the skeleton, length units.
+        leg: Mean length of the legs along their bones; without known hips, the distance from feet to ``others``.
         hips: Rows whose midpoint is between the hips.
         feet: Row of each ankle, or of the end of a leg.
         tops: Rows whose midpoint is at the upper end of the trunk; empty for a body on four legs.
         others: Rows whose midpoint is above the feet of a body with unknown hips; empty if the hips are known.
         arms: Rows of the beginning and the end of each arm: upper arm and elbow.
-        ends: Row of the toes of each foot, or of its ankle without toes.
-        rest: Positions of all joints, (n, 3), in the pose of the file and in that of its skin; empty for a point set.
+        ends: Row of the toes of each foot; of the ankle for feet without toes.
+        rest: Positions of all joints, (n, 3), in the file's pose, and in the skin's pose if there is one; empty for
+            point sets.
     """
 
     size: float
@@ -227,7 +227,7 @@ class Lines:
 
     @classmethod
     def of(cls, skeleton: Skeleton, rows: Mapping[str, int] | None = None) -> Lines:
-        """Return the lines of a skeleton, given rows by role. With None, use the recognised roles."""
+        """Return the lines of a skeleton, given rows by role; None to use the recognised roles."""
         found = skeleton.role_rows if rows is None else rows
         lines = cls(skeleton.size, 0.0, **_rows_of(skeleton, found, of_all=rows is None))
         rest = [np.array(skeleton.rest_pose().positions)]
@@ -248,25 +248,25 @@ class Lines:
         return bool(self.feet or self.tops) and (bool(self.tops or self.others) or len(self.hips) > 1)
 
     def hips_in(self, places: Array) -> Array:
-        """Return the midpoint of the hips, (..., 3), for joint positions (..., n, 3)."""
+        """Return the midpoint of the hips, (..., 3), given joint positions, (..., n, 3)."""
         return places[..., list(self.hips), :].mean(-2)
 
     def legs(self, places: Array) -> Array:
-        """Return the vectors (..., 3) from the feet to the hips; zeros without feet."""
+        """Return the vectors from the feet to the hips, (..., 3); zeros without feet."""
         if not self.feet:
             return np.zeros((*places.shape[:-2], 3))
         return places[..., list(self.others or self.hips), :].mean(-2) - places[..., list(self.feet), :].mean(-2)
 
     def trunk(self, places: Array) -> Array:
-        """Return the vectors (..., 3) from the hips to the upper end of the trunk; zeros if this end is unknown."""
+        """Return the vectors from the hips to the upper end of the trunk, (..., 3); zeros if this end is unknown."""
         if not self.tops:
             return np.zeros((*places.shape[:-2], 3))
         return places[..., list(self.tops), :].mean(-2) - self.hips_in(places)
 
     def upright(self, places: Array) -> Array:
-        """Return unit vectors (..., 3) from the feet to the shoulders: the mean of the directions of legs and trunk.
+        """Return unit vectors from the feet to the shoulders, (..., 3): means of the directions of legs and trunk.
 
-        Legs have less weight if their ends are close to the hips, as in bodies without shins and people who sit on
+        Legs have less weight if their ends are close to the hips, as in bodies without shins, and in people who sit on
         their heels.
         """
         legs = self.legs(places) / self.leg
@@ -274,22 +274,22 @@ class Lines:
         return unit(unit(legs) * weight + self._trunk_direction(places))
 
     def _trunk_direction(self, places: Array) -> Array:
-        """Return unit vectors (..., 3) along the trunk; zeros where it has no length."""
+        """Return unit vectors along the trunk, (..., 3); zeros for a trunk without length."""
         trunk = self.trunk(places)
         far = np.linalg.norm(trunk, axis=-1, keepdims=True)
         return np.where(far > _POINT * self.size, trunk / np.maximum(far, 1e-300), 0.0)
 
     @cached_property
     def stands(self) -> str | None:
-        """The axis along which the body stands in its file's rest or skin pose; None if it does not stand.
+        """The axis along which the body stands in the pose of the file or of its skin; None if it stands in neither.
 
-        Trunk and legs are in line along this axis. In some files the zero pose folds the legs up along the trunk, or
-        both arms point in the same direction, because all bones lie along one axis.
+        Trunk and legs must be in line along this axis. In some files, all bones lie along one axis in the zero pose: it
+        folds the legs up along the trunk, or both arms point in the same direction.
         """
         return next((axis for places in self.rest if (axis := self.axis_at(places))), None)
 
     def axis_at(self, places: Array) -> str | None:
-        """Return the axis along which the body with positions (n, 3) stands; None if it does not stand."""
+        """Return the axis along which a body with joint positions (n, 3) stands; None if it does not stand."""
         ways = [unit(way) for way in (self.legs(places), self.trunk(places)) if np.linalg.norm(way) > 0.0]
         if not ways or not self.shown:
             return None
@@ -312,10 +312,10 @@ class Lines:
         """Return the upward direction, from the file, the rest pose and the frames of a clip together.
 
         Args:
-            at: Returns the positions (K, n, 3) of all joints in some frames, (K,).
+            at: A function that returns positions of all joints, (K, n, 3), in given frames, (K,).
             count: Number of frames, at least 1.
             stated: The axis that the file states; None if it states none.
-            usual: Axes that may point up, each with its weight before other evidence is added.
+            usual: Axes that may point up, with their weights before other evidence is added.
         """
         places = at(np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).round().astype(int)))
         posture, hips, leg = self.upright(places), self.hips_in(places), self.leg
@@ -364,7 +364,7 @@ class Lines:
             lies = axis_name(mean)
             certainty = min(certainty, _STATED if best == stated or (at_times and best == stands) else _MAYBE)
         source = "file" if best == stated else "rest pose" if best == stands else "clip"
-        # for a posture without other evidence, it may be a handstand
+        # a posture without other evidence may be a handstand
         likely = axis if best in supported else np.abs(axis)
         inverted = float(np.mean(posture @ likely < _INVERTED))
         found = Up(best, axis, certainty, source, lies=lies, inverted=inverted)
@@ -376,11 +376,11 @@ class Lines:
         return replace(leaning, tilt=between(tilted, axis), axis=best, inverted=inverted)
 
     def tilted(self, places: Array, axis: Array) -> Array | None:
-        """Return the direction (3,) along which a body stands in a tilted world; None if the world is not tilted.
+        """Return the direction, (3,), along which a body stands in a tilted world; None if the world is not tilted.
 
         Args:
             places: Positions of all joints, (T, n, 3).
-            axis: The axis of the file that points up unless the world is tilted, (3,).
+            axis: The file's axis that points up if the world is not tilted, (3,).
         """
         legs, trunk = unit(self.legs(places)), self._trunk_direction(places)
         if not (legs.any() and trunk.any()) or self.others:
@@ -396,19 +396,19 @@ class Lines:
         return None if _rises(places, axis) < _LEVEL * _rises(places, up) else up
 
     def unevenness(self, places: Array, up: Array) -> float:
-        """Return how much the lowest points of the body and of each foot deviate from one level, in leg lengths."""
+        """Return by how much the lowest points of the body and of its feet differ from one level, leg lengths."""
         low = [float(np.quantile(places[:, row] @ up, 0.1)) for row in self.feet]
         return (_rises(places, up) + float(np.ptp(low))) / self.leg
 
     def path_scale(self, places: Array, up: Array) -> float | None:
-        """Return the factor that scales the path of the hips to match the steps; None if the clip does not show steps.
+        """Return the factor that scales the path of the hips to the steps; None if the clip does not show steps.
 
-        The lower foot stands still on the floor, so the hips move relative to it. The factor is 1 if lengths of bones
-        and path have the same unit.
+        The lower foot stands still on the floor, so the hips move relative to it. The factor is 1 if bones and path
+        have the same unit of length.
 
         Args:
             places: Positions of all joints over time, (T, n, 3), at the rate of the clip.
-            up: Direction that points up, (3,).
+            up: Upward direction, (3,).
         """
         if len(places) < _FEWEST or len(self.ends) != 2:
             return None
@@ -421,7 +421,7 @@ class Lines:
         length = np.linalg.norm(step, axis=1)
         if not same.any() or float(length.sum()) < 0.5 * self.leg:
             return None
-        fast = length >= np.quantile(length, 0.3)  # slow frames contain mostly noise
+        fast = length >= np.quantile(length, 0.3)  # slow frames are mostly noise
         path, step = path[fast], step[fast]
         sizes = float(np.sum(path * path)), float(np.sum(step * step))
         if sizes[0] < _NO_PATH * sizes[1]:  # the body steps on the spot
@@ -433,12 +433,12 @@ class Lines:
 
 
 def _rows_of(skeleton: Skeleton, found: Mapping[str, int], *, of_all: bool) -> dict[str, Any]:
-    """Return values for the fields of ``Lines`` that contain rows, by name of the field.
+    """Return the rows for the attributes of ``Lines``, by name of the attribute.
 
     Args:
         skeleton: The skeleton.
         found: Row of each part, by role.
-        of_all: Whether the parts are the recognised ones, which may belong to one of several people.
+        of_all: Whether the parts are the recognised ones; with several people, these may belong to any of them.
     """
     hips = _pair(found, "upper_leg")
     if len(hips) == 2 and len(_pair(found, "lower_leg")) == 2 and not (of_all and len(skeleton.people) > 1):
@@ -462,7 +462,7 @@ def _rows_of(skeleton: Skeleton, found: Mapping[str, int], *, of_all: bool) -> d
 
 
 def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
-    """Return whether a body has four legs: by its roles, or because its arms reach down to the feet at rest.
+    """Return whether a body has four legs: its roles say so, or its arms reach down to the ground at rest.
 
     Args:
         skeleton: A body that stands at rest; for other bodies, the result is meaningless.
@@ -499,9 +499,9 @@ def _ankle(skeleton: Skeleton, rows: Mapping[str, int], side: str) -> int:
 
 
 def _top(skeleton: Skeleton, rows: Mapping[str, int], hips: Sequence[int]) -> tuple[int, ...]:
-    """Return the rows at the upper end of a trunk: neck, shoulders, head or chest; else a joint far above the hips.
+    """Return the rows at the upper end of a trunk: neck, shoulders, head or chest; else a joint far from the hips.
 
-    Rows at the hips are skipped, because robots may have a trunk joint there.
+    Rows that coincide with the hips are skipped, because robots may have a trunk joint there.
     """
     places = np.array(skeleton.rest_pose().positions)
     start = places[list(hips)].mean(0)
@@ -521,5 +521,5 @@ def _top(skeleton: Skeleton, rows: Mapping[str, int], hips: Sequence[int]) -> tu
 
 
 def _rises(places: Array, up: Array) -> float:
-    """Return the range of the height of the lowest joint over time, from the 10th to the 90th percentile."""
+    """Return how much the height of the lowest joint varies over time, from the 10th to the 90th percentile."""
     return float(np.diff(np.quantile((places @ up).min(1), (0.1, 0.9)))[0])

@@ -1,4 +1,4 @@
-"""Aims of the fingers of a hand: which finger follows which, the scale between both hands, and the targets."""
+"""Aims of a hand's fingers: which finger follows which, the scale between the two hands, and the targets."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from synovia.retargeting.hands.recording import Recording
 from synovia.text import listed
 
 FRAMES: Final = ("palm", "given")
-_PALM_POINTS: Final = 4  # least number of points of wrist and knuckles that show the shape of a palm
+_PALM_POINTS: Final = 4  # least number of points of wrist and knuckles that show a palm's shape
 _SAME_SHAPE: Final = 0.03  # fraction of the palm's size; points this near to the hand's own landmarks come from it
-_WRIST_JOINTS: Final = 2  # largest number of moving joints between base and palm that form a wrist
+_WRIST_JOINTS: Final = 2  # largest number of moving joints between base and palm that count as a wrist
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,21 +33,21 @@ class Aims:
 
     Attributes:
         fingers: The fingers that follow, thumb first.
-        tips: Targets of their tips in the world, (T, F, 3), length units of the skeleton.
-        directions: Directions of their last segments in the world, (T, F, 3).
+        tips: Target positions of the fingers' tips in the world, (T, F, 3), length units of the skeleton.
+        directions: Target directions of the last segments in the world, (T, F, 3).
         trust: Weight of each finger, (T, F), from 0 to 1.
         apart: Distances of the recorded tips from the tip of the thumb, (T, F), metres.
-        place: Frame (4, 4) of the points in the world.
+        place: Frame of the points in the world, (4, 4).
         carrier: Row of the joint that moves this frame.
         scale: Length on the target hand per unit of the points.
-        reach: Mean distance of the tips of the straight fingers from the origin, length units of the skeleton.
-        wrist: Rows of the joints of the wrist if they also move; none if the palm stays.
-        mirrored: Whether the recorded hand is one of the other side.
-        landmarks: The recorded points, scaled and placed on the hand in the world, (T, 21, 3).
-        gripper: Opening of a gripper; None for a hand.
-        notes: Fingers that do not follow, and assumptions.
+        reach: Mean distance of the straight fingers' tips from the origin, length units of the skeleton.
+        wrist: Rows of the joints of a wrist that also moves; empty if the palm stays.
+        mirrored: Whether the recorded hand is of the other side than the hand that follows.
+        landmarks: The recorded points, scaled and placed in the world where the hand is, (T, 21, 3).
+        gripper: Paths of the tips of a gripper; None for a hand.
+        notes: Sentences about fingers that do not follow, and about assumptions.
         metre: Length units of the points per metre.
-        own: The hand whose own landmarks the points are; None for points of another hand.
+        own: The hand, if the points are its own landmarks; None for points of another hand.
     """
 
     fingers: tuple[Finger, ...]
@@ -69,16 +69,16 @@ class Aims:
 
     @property
     def moving(self) -> Moving:
-        """What moves in the hand that follows."""
+        """The fingers and joints that move in the hand that follows."""
         return Moving(self.fingers, self.wrist, own=self.own is not None)
 
     @property
     def narrow(self) -> Array:
-        """Distances of the tips from the thumb's tip at which a pinch is closed, (F,): 0, or a gripper's smallest."""
+        """Distances of the tips from the thumb's tip in a closed pinch, (F,): 0, or the smallest ones of a gripper."""
         return np.zeros(len(self.fingers)) if self.gripper is None else self.gripper.widths[0]
 
     def moved(self, transform: Array) -> Aims:
-        """Return the aims of a hand after a transform (4, 4) of the world has moved its carrier."""
+        """Return the aims after a transform (4, 4) of the world that moved the hand's carrier."""
         R, p = transform[:3, :3], transform[:3, 3]
         return replace(
             self, tips=self.tips @ R.T + p, directions=self.directions @ R.T, place=transform @ self.place,
@@ -88,15 +88,15 @@ class Aims:
 
 
 def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, origin: Any, scale: Any) -> Aims:
-    """Return the aims of a hand whose palm keeps its rest pose.
+    """Return the aims of a hand whose palm stays in its rest pose.
 
     Args:
-        recording: The recorded hand.
+        recording: The recorded hand that is followed.
         skeleton: The skeleton of the hand.
         hand: The hand.
         frame: ``"palm"`` or ``"given"``, as in ``retarget_hand``.
-        origin: As in ``retarget_hand``.
-        scale: As in ``retarget_hand``.
+        origin: See ``retarget_hand``.
+        scale: See ``retarget_hand``.
 
     Raises:
         InputError: If values cannot be used, no finger follows, or the hands are of different sides.
@@ -172,10 +172,10 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
 
 
 def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bool_]) -> tuple[Array, float | None]:
-    """Return the frame (4, 4) in the world, and the scale, in which points (T, 21, 3) lie on the hand's own landmarks.
+    """Return the frame (4, 4) in the world and the scale that lay points (T, 21, 3) on the hand's own landmarks.
 
-    The wrist of a model is at the palm joint of its file, which may be anywhere, so wrist and knuckles may define
-    another palm than the fingers do. Points with exactly this palm shape come from the hand itself. For all others, the
+    In a model, the wrist is the palm joint of the file, which may be anywhere. So wrist and knuckles may define another
+    palm than the fingers do. Points with exactly this palm shape come from the hand itself; for all other points, the
     scale is None.
     """
     own = landmarks_in(skeleton, hand, np.array(skeleton.rest_pose().frames)[None])[0]
@@ -186,7 +186,7 @@ def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bo
     from_a, from_b = a - a.mean(0), b - b.mean(0)
     u, lengths, v = np.linalg.svd(from_a.T @ from_b)
     lengths[2] *= np.sign(np.linalg.det(u @ v))
-    R = (u * (1.0, 1.0, np.sign(np.linalg.det(u @ v)))) @ v  # of rows: a @ R lies on b (Kabsch 1976)
+    R = (u * (1.0, 1.0, np.sign(np.linalg.det(u @ v)))) @ v  # rotation of row vectors: a @ R lies on b (Kabsch 1976)
     size = float(np.sum(from_a * from_a))
     if size <= 0.0:
         return np.eye(4), None
@@ -200,9 +200,9 @@ def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bo
 
 
 def _own(own: OwnHand, recording: Recording, landmarks: Array) -> tuple[OwnHand | None, Array]:
-    """Return a hand and its landmarks (T, 21, 3) if the recorded points are its own; None and the given ones if not."""
+    """Return a hand and its landmarks (T, 21, 3) if the recorded points are its own; else None and the given ones."""
     out = np.array(landmarks)
-    for t in reversed(range(len(out))):  # the last one is the first frame, from which the hand starts
+    for t in reversed(range(len(out))):  # last comes the first frame, from which the hand starts
         out[t], fits = own.laid(recording.places[t])
         if not fits:
             return None, landmarks
@@ -210,9 +210,9 @@ def _own(own: OwnHand, recording: Recording, landmarks: Array) -> tuple[OwnHand 
 
 
 def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Array, Array, tuple[int, ...], int]:
-    """Return the position of the origin and the axes of the base in the world, the joints of the wrist, and the base.
+    """Return the origin's position, the base's axes in the world, the joints of the wrist, and the base's row.
 
-    The base moves the wrist, which has at most two hinges. It is a link of an arm, or the first link of the skeleton.
+    The base carries the wrist, which has at most two hinges. The base is a link of an arm, or the first link.
     """
     palm = skeleton.value_index(hand.palm)
     row, within = (palm, None) if origin is None else skeleton.locate(origin)
@@ -228,9 +228,9 @@ def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Ar
 def _lengths(
     skeleton: Skeleton, fingers: tuple[Finger, ...], world: Array, place: Array, local: Array
 ) -> tuple[float, float]:
-    """Return the distances of the tips of straight fingers from the origin, for the hand and for the recording.
+    """Return the distance from the origin to the tips of straight fingers, for the hand and for the recording.
 
-    The distance is that of the knuckle plus the lengths of the segments, as the mean over all fingers but the thumb.
+    It is the distance to the knuckle plus the lengths of the segments, averaged over all fingers but the thumb.
     """
     mine = list[float]()
     for finger in fingers[1:]:

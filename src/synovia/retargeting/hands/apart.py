@@ -24,14 +24,14 @@ from synovia.retargeting.clearance import links_too_near
 from synovia.retargeting.hands.follower import HandFollower
 from synovia.solver import FullBody
 
-_STEPS: Final = 12  # most steps per frame
+_STEPS: Final = 12  # largest number of steps per frame
 _FIRST_STEPS: Final = 60
-_CHUNK: Final = (8, 128)  # frames that are followed between checks: after a contact, and at most
-_ANY: Final = 3.0  # radians or length units; largest move of the first frame
+_CHUNK: Final = (8, 128)  # numbers of frames followed between two checks: after a contact, and at most
+_ANY: Final = 3.0  # radians or length units: largest joint move in frame 0
 
 
 def checked_clearance(clearance: Any, skeleton: Skeleton) -> float | None:
-    """Return the checked least distance between shapes; None without a clearance.
+    """Check the argument ``clearance``, the least distance between shapes, and return it; None without a clearance.
 
     Raises:
         InputError: If the value is not a distance, or the skeleton has no shapes.
@@ -49,7 +49,7 @@ def checked_clearance(clearance: Any, skeleton: Skeleton) -> float | None:
 
 
 def finger_pairs(skeleton: Skeleton, hand: Hand) -> Ints:
-    """Return rows of the pairs of links of a hand that can collide, at least one of them of a finger, (p, 2)."""
+    """Return the pairs of links of a hand that can collide, as rows, (p, 2); at least one link is a finger's."""
     palm = skeleton.value_index(hand.palm)
     roots = {skeleton.value_index(finger.joints[0]) for finger in hand.fingers}
     lines = [set(ancestors(skeleton.parents, row)) for row in range(len(skeleton))]
@@ -70,7 +70,7 @@ def overlaps_of(skeleton: Skeleton, hand: Hand, q: Array, distance: float = 0.0)
 
 
 class Pads:
-    """The last links of fingers, with which they touch.
+    """Pads: the last links of fingers, which touch other fingers in a pinch.
 
     Args:
         skeleton: The skeleton.
@@ -87,12 +87,12 @@ class Pads:
         ]  # fmt: skip
 
     def gaps(self, q: Array, finger: int, tips: Array) -> Array:
-        """Return the distances (T,) of a pad from the pad of the thumb at poses (T, nq).
+        """Return the distances of a finger's pad from the thumb's pad at poses (T, nq), (T,).
 
         Args:
-            q: Joint values.
+            q: Joint values, (T, nq).
             finger: Index of the finger.
-            tips: Distances of the tips, (T,): upper bounds, and the result for links without shapes.
+            tips: Distances of the tips, (T,): they bound the result, and replace it for links without shapes.
         """
         pairs = [(a, b) for a in self._links[0] for b in self._links[finger]]
         if not pairs or not len(q):
@@ -107,11 +107,11 @@ class Pads:
 class Apart:
     """Keeps the fingers of a hand apart from each other and from the palm.
 
-    A frame in which shapes overlap is solved again, from the previous frame within the same largest moves. Clearance
-    comes before pinches, and pinches before all other goals.
+    A frame in which shapes overlap is solved again, starting from the previous frame, with the same largest moves.
+    Clearance has priority over pinches, and pinches over all other goals.
 
     Args:
-        follower: The hand that follows.
+        follower: The hand that follows, as a problem.
         hand: The hand.
         distance: Least distance between shapes, length units.
     """
@@ -123,17 +123,17 @@ class Apart:
         self._problems: dict[tuple[bool, tuple[int, ...]], IK] = {}
 
     def overlaps(self, q: Array) -> NDArray[np.bool_]:
-        """Return in which poses (T, nq) shapes are too near, (T,)."""
+        """Return a mask of the poses (T, nq) in which shapes are too near, (T,)."""
         frames = world_frames(self._follower.skeleton, q)
         return are_near(self._follower.skeleton, frames, self._pairs, self._distance)
 
     def solve(self, table: Array, weights: Array, start: Array, *, first: bool = False) -> Array:
-        """Return the pose (nq,) of a frame without overlaps.
+        """Return a pose (nq,) for a frame in which shapes keep their distance.
 
         Args:
-            table: Its targets, (goals, 17).
+            table: Targets of the frame, (goals, 17).
             weights: Weights, (goals,); goals of weight 0 are left out.
-            start: The pose of the frame before, (nq,); of this frame if it is the first.
+            start: The pose of the previous frame, (nq,); for the first frame, its own pose.
             first: Whether it is the first frame.
         """
         goals = self._follower.goals
@@ -155,12 +155,12 @@ class Apart:
         return IK(follower.skeleton, [*goals, follower.goals[-1], apart], settings, moving=follower.rows)
 
     def cleared(self, table: Array, weights: Array, q: Array) -> Array:
-        """Return the poses of a clip (T, nq) without overlaps.
+        """Return the poses of a clip, (T, nq), in which shapes keep their distance.
 
         Args:
             table: Targets, (T, goals, 17).
             weights: Weights, (T, goals).
-            q: Poses solved without shapes; they stay until the first overlap.
+            q: Poses that were solved without shapes, (T, nq); those before the first overlap are kept.
         """
         out, t, size = q.copy(), 0, _CHUNK[1]
         before: Array | None = None

@@ -1,8 +1,8 @@
-"""Close pinches that stay open although the hand can close them: seek other poses, and join them to the clip.
+"""Close pinches that stay open although the hand can close them: find other poses, and join them to the clip.
 
-A frame starts from the pose of the previous frame, so a hand may reach a pinch in a pose from which no small step
-closes it. Then the pinch is solved again from the rest pose and from random poses. A pose that closes it is followed
-backwards and forwards in time until it meets the clip again, within the same largest moves per frame.
+Each frame is solved from the pose of the previous frame, so the hand may reach a pinch in a pose from which no small
+step closes it. Then the pinch is solved again from the rest pose and from random poses. A pose that closes it is
+followed backwards and forwards in time until it meets the clip, with the same largest moves per frame.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from synovia.model.pose import random_values
 from synovia.retargeting.hands.follower import HandFollower
 from synovia.retargeting.hands.judge import TOUCH, false_pinches
 
-SAME: Final = 1e-3  # radians or length units; poses within this distance count as equal
-STARTS: Final = 8  # start poses of a pinch: the rest pose and random ones
-_TRIED: Final = 3  # largest number of closing poses that are tried
-_FARTHER: Final = 0.03  # fraction of the length scale; accepted increase of the mean error of tips
-_BETTER: Final = 0.5  # fraction of the previous gap; below, a pinch that stays open counts as better
-_CHUNK: Final = 8  # frames that are followed between comparisons with the clip
-_LONGEST: Final = 1.0  # seconds in which a pose follows its targets back to the clip; later it is interpolated
+SAME: Final = 1e-3  # radians or length units: poses that differ by at most this are equal
+STARTS: Final = 8  # number of start poses for a pinch: the rest pose and random ones
+_TRIED: Final = 3  # largest number of poses that close a pinch and are tried in the clip
+_FARTHER: Final = 0.03  # fraction of the length scale by which the mean error of tips may increase
+_BETTER: Final = 0.5  # fraction of the previous gap: a pinch that stays open is better if its gap is smaller
+_CHUNK: Final = 8  # number of frames that are followed before they are compared with the clip
+_LONGEST: Final = 1.0  # seconds for which a pose follows its targets back to the clip; after that, it is interpolated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clip:
-    """A clip of a hand that follows a recording.
+    """A clip of a hand that follows a recording, with targets and weights.
 
     Attributes:
         follower: The hand.
         table: Targets, (T, goals, 17).
-        weights: Weights, (T, goals); pinches that yield to others are switched off there.
-        closed: When the recorded tips touch, (T, F).
-        partial: Pinches that are on without being closed, (T, F): they yield to those that are.
-        apart: Distances of the recorded tips, (T, F), metres.
+        weights: Weights of the goals, (T, goals); 0 for pinches that give way to others.
+        closed: Masks of the frames in which the recorded tips touch, (T, F).
+        partial: Masks of the frames in which a pinch is only partly closed, (T, F); it gives way to closed ones.
+        apart: Distances of the recorded tips from the thumb's tip, (T, F), metres.
         metre: Length units per metre.
         fps: Frames per second.
     """
@@ -55,17 +55,17 @@ class Clip:
     fps: float
 
     def tips(self, q: Array) -> Array:
-        """Return the tips, (t, F, 3), at poses (t, nq)."""
+        """Return the positions of the tips, (t, F, 3), at poses (t, nq)."""
         return self.follower.tips_at(q)[0]
 
     def error(self, tips: Array, frames: slice) -> float:
-        """Return the mean distance of tips (t, F, 3) in some frames from their targets."""
+        """Return the mean distance of tips, (t, F, 3), from their targets in given frames."""
         aims = transforms(self.table[frames])[:, : self.follower.count, :3, 3]
         return float(magnitudes(tips - aims).mean())
 
 
 def close_open(clip: Clip, q: Array, rest: Array) -> tuple[Array, frozenset[tuple[int, int]]]:
-    """Return poses (T, nq) in which pinches close that stayed open, where the hand can close them.
+    """Return poses (T, nq) in which pinches that stayed open are closed, if the hand can close them.
 
     Args:
         clip: The clip.
@@ -73,7 +73,7 @@ def close_open(clip: Clip, q: Array, rest: Array) -> tuple[Array, frozenset[tupl
         rest: The rest pose, (nq,).
 
     Returns:
-        The poses, and the finger and the first frame of each pinch that stays open although a pose closes it.
+        The poses; and (finger, first frame) of each pinch that stays open although some pose closes it.
     """
     touch, held = TOUCH * clip.metre, set[tuple[int, int]]()
     tips = clip.tips(q)
@@ -116,7 +116,7 @@ def _starts(follower: HandFollower, rest: Array) -> list[Array]:
 
 
 class _Sought:
-    """Poses that are sought from several starts on demand, a few at a time.
+    """Poses that are searched for from several starts when they are needed, a few at a time.
 
     Args:
         clip: The clip.
@@ -126,13 +126,13 @@ class _Sought:
     """
 
     def __init__(self, clip: Clip, at: int, weights: Array, starts: Sequence[Array]) -> None:
-        """Store the arguments without a search."""
+        """Store the arguments; the search is made later."""
         self.weights = weights
         self._clip, self._at, self._starts = clip, at, starts
         self._found = dict[int, tuple[Array, float]]()
 
     def __getitem__(self, k: int) -> tuple[Array, float]:
-        """Return the pose (nq,) from a start, and its largest gap of the pinches that are closed in the frame."""
+        """Return the pose (nq,) found from start k, and its largest gap of the pinches that are closed in the frame."""
         if k not in self._found:
             clip, at = self._clip, self._at
             some = range(k, min(k + _TRIED, len(self._starts)))
@@ -145,10 +145,10 @@ class _Sought:
 def _poses(
     clip: Clip, gaps: Array, pinch: tuple[int, int], k: int, starts: Sequence[Array]
 ) -> Iterator[tuple[int, Array, Array, float]]:
-    """Yield a frame, a pose (nq,) that closes a pinch of a finger better there, its weights (T, goals) and its gap.
+    """Yield poses that close a finger's pinch better: frame, pose (nq,), weights (T, goals) and gap.
 
-    The frame has the largest gap. Poses that close the pinch come first, then those whose tips are near their targets.
-    Pinches of other fingers that are only partly closed there are left out where this helps.
+    The frame is that with the largest gap of the pinch. Poses that close the pinch come first, then those with smaller
+    errors of the tips. If this helps, pinches of other fingers that are only partly closed in the frame are left out.
     """
     first, end = pinch
     at = first + int(np.argmax(gaps[first:end, k]))
@@ -182,7 +182,7 @@ def _poses(
 
 
 def _joined(clip: Clip, q: Array, at: int, pose: Array, weights: Array) -> Array | None:
-    """Return the clip with a pose (nq,) in a frame, joined to the other poses (T, nq); None if they do not join."""
+    """Return the clip (T, nq) with a pose (nq,) in frame ``at``, joined to the other poses; None if that fails."""
     out = q.copy()
     out[at] = pose
     back = _followed(clip, out[at::-1], weights[at::-1], clip.table[at::-1])
@@ -191,7 +191,7 @@ def _joined(clip: Clip, q: Array, at: int, pose: Array, weights: Array) -> Array
 
 
 def _followed(clip: Clip, q: Array, weights: Array, table: Array) -> bool:
-    """Overwrite a clip (T, nq) with poses followed from its first one until they join it; return whether they do."""
+    """Follow the first pose of a clip (T, nq), overwriting the clip until both meet; return whether they do."""
     follower, most = clip.follower, max(_CHUNK, round(_LONGEST * clip.fps))
     own, begin = q.copy(), 1
     while begin < min(len(q), most):
@@ -208,7 +208,7 @@ def _followed(clip: Clip, q: Array, weights: Array, table: Array) -> bool:
 
 
 def _returned(follower: HandFollower, q: Array, own: Array, begin: int) -> bool:
-    """Interpolate joint values from a pose back to a clip by the largest moves; return False for ball joints."""
+    """Interpolate joint values back to a clip with the largest moves; return False for hands with ball joints."""
     if not follower.only_numbers:
         return False
     for t in range(begin, len(q)):
@@ -219,18 +219,18 @@ def _returned(follower: HandFollower, q: Array, own: Array, begin: int) -> bool:
 
 
 def _changed(before: Array, after: Array) -> slice:
-    """Return the frames in which two clips (T, nq) differ, with the adjacent ones."""
+    """Return the frames in which two clips (T, nq) differ, and one frame on each side."""
     changed = np.flatnonzero((before != after).any(1))
     return slice(max(int(changed[0]) - 1, 0), min(int(changed[-1]) + 2, len(before)))
 
 
 def _may_go(follower: HandFollower, q: Array) -> bool:
-    """Return whether consecutive poses (t, nq) keep the largest moves."""
+    """Return whether consecutive poses (t, nq) respect the largest moves."""
     return all(follower.may_go(q[t], q[t + 1]) for t in range(len(q) - 1))
 
 
 def _is_better(clip: Clip, frames: slice, before: Array, after: Array, pinch: tuple[int, int], k: int) -> bool:
-    """Return whether tips ``after`` (t, F, 3) close a pinch better than those ``before``, and nothing else is worse."""
+    """Return whether tips ``after``, (t, F, 3), close a pinch better than tips ``before``, and nothing gets worse."""
     touch, was, now = TOUCH * clip.metre, _gaps(before), _gaps(after)
     false = [int(false_pinches(gaps, clip.apart[frames], clip.metre)[:, 1:].sum()) for gaps in (was, now)]
     if false[1] > false[0]:

@@ -1,4 +1,4 @@
-"""A hand that follows its aims frame by frame: the compiled problem, and calls of its kernel."""
+"""A hand that follows its aims frame by frame: the compiled problem and the calls of its kernel."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from synovia.model.motion_limits import by_joint
 from synovia.model.pose import world_frames
 from synovia.retargeting.hands.ties import ties_of
 
-VELOCITY: Final = 15.0  # radians per second; fast for a human finger
-UNSEEN: Final = 0.5  # weight of an unseen finger, which is drawn to its last position, as of points in short gaps
-_ALONG: Final = 0.002  # weight of the direction of a last segment, relative to the position of a tip
-_OWN_ALONG: Final = 0.1  # the same for landmarks of the hand itself, which can have all of them
-_REST: Final = 3e-4  # weight of the rest pose
-STEPS, _PINCH_STEPS, _TIE_STEPS = 4, 12, 60  # most steps of a frame; of a frame that pinches; with loops
-_SEEKING_STEPS: Final = 20  # most steps of a pose that is sought
-_ALL: Final = 1.0 - 1e-12  # share that counts as the whole displacement in spite of rounding
-_TIE_CONVERGED: Final = 1e-4  # radians: steps along a loop are short
-_BELOW_TIES: Final = 1e-3  # weight of a pinch relative to loops, which stay closed where the pinch cannot close
+VELOCITY: Final = 15.0  # radians per second: largest velocity of joints, fast for a human finger
+UNSEEN: Final = 0.5  # weight of a finger that is not seen, which is drawn to its last position
+_ALONG: Final = 0.002  # weight of the direction of a last segment; the position of a tip has weight 1
+_OWN_ALONG: Final = 0.1  # the same for landmarks of this very hand, which can reach them all
+_REST: Final = 3e-4  # weight of the rest pose; the position of a tip has weight 1
+STEPS, _PINCH_STEPS, _TIE_STEPS = 4, 12, 60  # largest numbers of steps per frame: usual, with a pinch, with loops
+_SEEKING_STEPS: Final = 20  # largest number of steps when a pose is searched for
+_ALL: Final = 1.0 - 1e-12  # a share above this counts as the whole displacement, because of rounding
+_TIE_CONVERGED: Final = 1e-4  # radians: tolerance for convergence; steps along a loop are short
+_BELOW_TIES: Final = 1e-3  # weight of a pinch; loops have weight 1 and so stay closed if the pinch cannot close
 _ROUNDED: Final = 1.0 + 1e-9
-_LEAST_SHARE: Final = 1e-3  # share of the displacement; a loop that can move less stays
+_LEAST_SHARE: Final = 1e-3  # share of the displacement: a loop that can move by less keeps its pose
 
 
 class Moving(NamedTuple):
-    """What moves in a hand.
+    """The fingers and joints of a hand that move.
 
     Args:
         fingers: The fingers that follow, thumb first.
-        wrist: Rows of the joints of the wrist, if it moves, too.
-        own: Whether the landmarks are those of the hand itself, which can have all of them.
+        wrist: Rows of the joints of the wrist if it moves too.
+        own: Whether the landmarks are those of this very hand, which can reach them all.
     """
 
     fingers: Sequence[Finger]
@@ -48,26 +48,26 @@ class Moving(NamedTuple):
 
 
 class HandFollower:
-    """A hand that follows aims frame by frame.
+    """A hand that follows aims frame by frame, as a compiled problem.
 
-    Loops of the skeleton are goals that come before all others (``ties``); ``closed`` closes them exactly.
+    Loops of the skeleton are goals with priority over all others (``ties``); ``closed`` then closes them exactly.
 
     Args:
         skeleton: The skeleton of the hand.
         moving: What moves.
         fps: Frames per second.
-        velocity: As in ``retarget_hand``.
-        steps: Most steps of a frame without a pinch.
+        velocity: See ``retarget_hand``.
+        steps: Largest number of steps per frame without a pinch.
 
     Attributes:
         skeleton: The skeleton without its loops.
         rows: Rows of the joints that move.
-        has_ties: Whether the skeleton has loops; ``ties`` are their goals.
-        tips: Row of the link of each tip, (F,); ``offsets`` are the tips in the frames of these links, (F, 3).
-        goals: The goals, the rest goal last; ``moves`` are the largest moves per frame.
-        settings: Settings of the pursuit for a frame without pinches and with pinches, (2, PURSUIT_SETTINGS).
+        has_ties: Whether the skeleton has loops; ``ties`` is the slice of their goals.
+        tips: Row of the link of each tip, (F,); ``offsets`` has the tips in the frames of these links, (F, 3).
+        goals: The goals, the rest goal last; ``moves`` has the largest moves per frame.
+        settings: Settings of the kernel for frames without and with pinches, (2, PURSUIT_SETTINGS).
         pinch_weight: Weight of a pinch.
-        only_numbers: Whether no joint is a ball.
+        only_numbers: Whether no joint that moves is a ball.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class HandFollower:
         self.pinch_weight = _BELOW_TIES if ties else 1.0
 
     def _last_segments(self, fingers: Sequence[Finger], frames: Array) -> list[tuple[int, Array]]:
-        """Return the last joint of each finger, and the direction from it to the tip in its frame."""
+        """Return, for each finger, its last joint and the direction from that joint to the tip in the joint's frame."""
         out = list[tuple[int, Array]]()
         for k, finger in enumerate(fingers):
             row = self.skeleton.value_index(finger.joints[-1])
@@ -137,7 +137,7 @@ class HandFollower:
         return out
 
     def table(self, tips: Array, directions: Array, trust: Array) -> tuple[Array, Array]:
-        """Return targets (T, goals, 17) and weights (T, goals) of aims; pinches are off."""
+        """Return the targets (T, goals, 17) and weights (T, goals) of aims, without pinches."""
         table, weights = self.pursuit.table(len(tips))
         self.aim(table, tips, directions)
         self.trust(weights, trust)
@@ -145,29 +145,29 @@ class HandFollower:
         return table, weights
 
     def aim(self, table: Array, tips: Array, directions: Array) -> None:
-        """Set the targets of tips, (T, F, 3), and the directions of last segments, (T, F, 3)."""
+        """Set targets in a table: tips, (T, F, 3), and directions of last segments, (T, F, 3)."""
         places, F = transforms(table)[..., :3, 3], self.count
         places[:, :F], places[:, F : 2 * F] = tips, directions
 
     def pinching(self, weights: Array) -> NDArray[np.bool_]:
-        """Return which fingers pinch by their weights (T, goals), (T, F)."""
+        """Return a mask of the fingers that pinch, (T, F), given the weights (T, goals)."""
         return np.pad(weights[:, self._pinches] > 0.0, ((0, 0), (1, 0)))
 
     def trust(self, weights: Array, trust: Array, *, ways: bool = True) -> None:
-        """Set the weights (T, goals) of tips from ``trust``, (T, F), and those of last segments if ``ways`` is True."""
+        """Set the weights (T, goals) of tips to ``trust``, (T, F), and those of last segments to ``trust`` or 0."""
         F = self.count
         weights[:, :F], weights[:, F : 2 * F] = trust, trust if ways else 0.0
 
     def closed(self, q: Array, before: Array | None = None) -> Array:
-        """Return poses (T, nq) of consecutive frames with closed loops, near the given poses.
+        """Return poses (T, nq) of consecutive frames with closed loops, close to the given poses.
 
-        Joints of loops that would then move too far in a frame cover a share of the displacement; the loops stay
+        If joints of loops would move too far in a frame, they cover only a share of the displacement; loops stay
         closed.
 
         Args:
-            q: Joint values before loops are closed, (T, nq).
-            before: A closed pose (nq,) that limits the move to the first frame; None for a first frame without such a
-                limit.
+            q: Joint values, (T, nq), before loops are closed.
+            before: The closed pose of the previous frame, (nq,), from which moves are limited; None without a previous
+                frame.
         """
         mechanism = self._tied.mechanism
         if mechanism is None or not self.has_ties:
@@ -190,32 +190,32 @@ class HandFollower:
         return out if before is None else out[1:]
 
     def _excess(self, before: Array, after: Array) -> float:
-        """Return the largest move of a hinge or slide between two poses (nq,), relative to its largest one."""
+        """Return the largest ratio of a hinge's or slide's move between two poses (nq,) to its largest allowed move."""
         return float((np.abs(after - before)[self._numbers] / self._largest).max(initial=0.0))
 
     def unpinch(self, weights: Array, off: NDArray[np.bool_]) -> None:
-        """Switch pinches (T, F) off in the weights (T, goals)."""
+        """Switch pinches off: set the weights (T, goals) to 0 where the mask ``off`` (T, F) is set."""
         weights[:, self._pinches][off[:, 1:]] = 0.0
 
     def first(self, table: Array, weights: Array, start: Array) -> Array:
-        """Return the pose (nq,) of the first frame, from a start that may be far."""
+        """Return the pose (nq,) of the first frame; the start may be far from it."""
         return self.pursuit.first(table, weights, start)
 
     def sought(self, table: Array, weights: Array, start: Array) -> Array:
-        """Return nearly the same pose as ``first`` in a few steps, to test whether a start leads to a pinch."""
+        """Return almost the pose of ``first`` in fewer steps, to test whether a start leads to a pinch."""
         return self.pursuit.first(table, weights, start, self._seeking)
 
     def follow(self, table: Array, weights: Array, start: Array) -> Array:
-        """Return the poses (T, nq) of consecutive frames, from the pose (nq,) of the frame before them."""
+        """Return the poses (T, nq) of consecutive frames; ``start`` is the pose (nq,) of the frame before them."""
         pinching = bool(weights[:, self._pinches].any())
         return self.pursuit.follow(table, weights, start, self.settings[int(pinching)])
 
     def may_go(self, before: Array, after: Array) -> bool:
-        """Return whether the hand can move between two poses (nq,) in a frame."""
+        """Return whether the hand can move from one pose (nq,) to another in one frame."""
         return self.share(before, after) >= _ALL
 
     def share(self, before: Array, after: Array) -> float:
-        """Return the share of the displacement between two poses (nq,) that fits into a frame, at most 1."""
+        """Return the share of the way from one pose (nq,) to another that is possible in one frame, at most 1."""
         way = np.abs(after - before)[self._numbers]
         far = way > self._largest
         share = float((self._largest[far] / way[far]).min(initial=1.0))
@@ -225,14 +225,14 @@ class HandFollower:
         return share
 
     def tips_at(self, q: Array) -> tuple[Array, Array]:
-        """Return the tips in the world, (T, F, 3), and the orientations of the thumb's tip, (T, 3, 3), at poses."""
+        """Return the tips in the world, (T, F, 3), and orientations of the thumb's tip, (T, 3, 3), at poses (T, nq)."""
         frames = world_frames(self.skeleton, q)
         R = frames[:, self.tips, :9].reshape(len(q), -1, 3, 3)
         return np.einsum("tkij,kj->tki", R, self.offsets) + frames[:, self.tips, 9:], R[:, 0]
 
 
 def _moves(skeleton: Skeleton, rows: Sequence[int], velocity: Any, fps: float) -> dict[str | int, float]:
-    """Return the largest moves in a frame of the joints that have one, radians or length units.
+    """Return the largest move per frame of each joint that has one, radians or length units.
 
     Raises:
         InputError: If the velocity cannot be used.

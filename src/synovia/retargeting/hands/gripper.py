@@ -19,20 +19,19 @@ from synovia.model.geometry import Array
 from synovia.model.limits.interval import Interval
 from synovia.model.pose import world_frames
 
-WIDE: Final = 0.1  # metres between the tips of thumb and finger of an adult from which a gripper is fully open
-_MOST: Final = 6  # largest number of joints whose limits are tried in all combinations
-_PLACES: Final = 17  # poses on the path from open to closed
-_OPPOSED: Final = 3  # largest number of fingers of a gripper without a side, which stand around its middle
+WIDE: Final = 0.1  # metres between thumb and finger of an adult at which a gripper is fully open
+_MOST: Final = 6  # up to this number of joints, all combinations of their limits are tried
+_PLACES: Final = 17  # number of poses on the path from open to closed
+_OPPOSED: Final = 3  # largest number of fingers of a gripper without a side; they are arranged around a middle
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gripper:
-    """Paths of the tips of a gripper as it opens.
+    """The paths of a gripper's tips as it opens.
 
     Attributes:
-        tips: Positions of the tips in the world from closed to open, (K, F, 3), the thumb first.
-        widths: Distances of each tip from the tip of the thumb, (K, F), made non-decreasing by the largest value so
-            far.
+        tips: Positions of the tips in the world, from closed to open, (K, F, 3), thumb first.
+        widths: Distances of the tips from the thumb's tip, (K, F), as running maxima so that they never decrease.
     """
 
     tips: Array
@@ -40,15 +39,15 @@ class Gripper:
 
     @property
     def widest(self) -> float:
-        """Mean distance of the tips from the tip of the thumb when the gripper is open."""
+        """Mean distance of the tips from the thumb's tip in the open gripper."""
         return float(self.widths[-1, 1:].mean())
 
     def moved(self, transform: Array) -> Gripper:
-        """Return the paths in a world moved by a transform (4, 4)."""
+        """Return the paths in a world that a transform (4, 4) has moved."""
         return Gripper(self.tips @ transform[:3, :3].T + transform[:3, 3], self.widths)
 
     def at(self, apart: Array) -> Array:
-        """Return the target positions of the tips, (T, F, 3).
+        """Return target positions of the tips, (T, F, 3), for given distances.
 
         Args:
             apart: Distance of each tip from the tip of the thumb, (T, F), length units of the skeleton; the first is
@@ -64,9 +63,9 @@ class Gripper:
 
 
 def gripper_of(skeleton: Skeleton, hand: Hand, fingers: Sequence[Finger]) -> Gripper | None:
-    """Return the paths of the tips of a gripper; None for a hand.
+    """Return the paths of a gripper's tips; None for a hand.
 
-    Grippers are hands of two fingers, and hands without a side of three fingers around a middle.
+    Grippers are hands with two fingers, and hands without a side with three fingers around a middle.
 
     Args:
         skeleton: The skeleton.
@@ -87,7 +86,7 @@ def gripper_of(skeleton: Skeleton, hand: Hand, fingers: Sequence[Finger]) -> Gri
 
 
 def _ends(skeleton: Skeleton, fingers: Sequence[Finger]) -> Array:
-    """Return the rest pose, and poses in which the joints of fingers are at their limits, (N, nq)."""
+    """Return the rest pose, and poses in which the fingers' joints are at limits, (N, nq)."""
     rows = {skeleton.value_index(key) for finger in fingers for key in finger.joints}
     ends = list[tuple[int, float, float]]()
     for row in sorted({skeleton.leader_rows.get(row, row) for row in rows}):
@@ -108,12 +107,12 @@ def _ends(skeleton: Skeleton, fingers: Sequence[Finger]) -> Array:
 
 
 def _way(skeleton: Skeleton, poses: Array) -> Array:
-    """Return poses (T, nq) with closed loops."""
+    """Return poses (T, nq) after their loops were closed."""
     return poses if skeleton.mechanism is None else skeleton.mechanism.shut_clip(poses)
 
 
 def _tips(skeleton: Skeleton, fingers: Sequence[Finger], q: Array) -> Array:
-    """Return the positions of tips at poses (T, nq), (T, F, 3)."""
+    """Return the tip positions, (T, F, 3), at poses (T, nq)."""
     frames = world_frames(skeleton, np.ascontiguousarray(q))
     rows = [skeleton.value_index(finger.tip) for finger in fingers]
     R = frames[:, rows, :9].reshape(len(q), -1, 3, 3)
@@ -121,5 +120,5 @@ def _tips(skeleton: Skeleton, fingers: Sequence[Finger], q: Array) -> Array:
 
 
 def _widths(tips: Array) -> Array:
-    """Return the distances of tips (T, F, 3) from the first one, (T, F)."""
+    """Return the distances of tips (T, F, 3) from the first tip, (T, F)."""
     return np.linalg.norm(tips - tips[:, :1], axis=-1)

@@ -1,8 +1,8 @@
-"""Landmarks that come from the hand which follows them, such as those of its own poses: where its base was.
+"""Landmarks that come from the very hand that follows them: find the pose of its base.
 
-Knuckles of robot hands move with joints. Then wrist and knuckles do not show the orientation of the palm, and the
-wrist of the landmarks moves. Landmarks whose segments have the lengths of the hand's own are fitted by the whole hand
-on a free base, which shows both.
+Knuckles of robot hands can move. Then wrist and knuckles do not show the orientation of the palm, and the wrist of the
+landmarks moves. If the lengths between landmarks are those of the hand itself, the whole hand is fitted to them on a
+free base. This gives the orientation of the palm and the position of the wrist.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from synovia.model.geometry import Array, magnitudes
 from synovia.model.tree import ancestors
 from synovia.solver import FullBody
 
-SAME_LENGTHS: Final = 0.01  # largest relative difference between the lengths of segments of the same hand
-_OFF: Final = 0.02  # fraction of the hand's size: points that are fitted within this distance come from it
-_FINGERS: Final = 2  # least number of fingers whose segments are compared
-_ATTEMPTS: Final = 8  # attempts for a first frame
+SAME_LENGTHS: Final = 0.01  # relative difference up to which segment lengths are those of the same hand
+_OFF: Final = 0.02  # fraction of the hand's size: points come from the hand if it fits them within this distance
+_FINGERS: Final = 2  # least number of fingers whose lengths are compared
+_ATTEMPTS: Final = 8  # number of attempts for a first frame
 
 
 def own_scale(skeleton: Skeleton, hand: Hand, places: Array, known: list[str]) -> float | None:
-    """Return the scale at which points have the segment lengths of a hand's own landmarks; None for other points.
+    """Return the scale that gives points the segment lengths of a hand's own landmarks; None if no scale does.
 
     Args:
         skeleton: The skeleton.
@@ -50,18 +50,18 @@ def own_scale(skeleton: Skeleton, hand: Hand, places: Array, known: list[str]) -
 
 
 class OwnHand:
-    """A hand on a base that moves, fitted to landmarks of its own.
+    """A hand on a free base that is fitted to its own landmarks.
 
     Args:
         skeleton: The skeleton.
         hand: Its hand.
         known: Names of the fingers that are seen.
-        axes: Frame (4, 4) of the points in the world, as in ``Aims.place``.
+        axes: Frame of the points in the world, (4, 4), see ``Aims.place``.
         scale: Length on the hand per unit of the points.
-        side: Side of the landmarks, whose palm is then laid on that of the hand; None for axes as given.
+        side: Side of the landmarks, whose palm is then laid on the hand's palm; None to use ``axes`` as they are.
 
     Attributes:
-        axes: As given.
+        axes: The argument of this name.
         q: Joint values (nq,) of the last fit, with the base at rest.
         wrist: Position of the hand's own wrist at rest, (3,).
     """
@@ -89,12 +89,12 @@ class OwnHand:
         self._added = len(skeleton.with_root(root)) - len(skeleton)
         self._ik = IK(skeleton, goals, FullBody(attempts=_ATTEMPTS), root=root)
         self._before: Pose | None = None
-        self._back = np.eye(4)  # what moves the base of the last fit to rest
+        self._back = np.eye(4)  # transform that moves the base of the last fit to rest
 
     def laid(self, points: Array) -> tuple[Array, bool]:
-        """Return points (21, 3) laid on the hand at rest, and whether the hand has a pose with these landmarks.
+        """Return points (21, 3) laid on the hand at rest, and whether a pose of the hand has these landmarks.
 
-        Where points are hidden or no pose has them, the base is where it was.
+        If points are hidden or no pose has them, the base stays where it was.
         """
         if self._side is None:
             local = points - points[WRIST]
@@ -106,7 +106,7 @@ class OwnHand:
         return placed @ self._back[:3, :3].T + self._back[:3, 3], fits
 
     def _fit(self, placed: Array) -> bool:
-        """Fit the hand to landmarks near it at rest, (21, 3); return whether it has a pose with them."""
+        """Fit the hand to landmarks (21, 3) near its rest pose; return whether a pose of the hand has them."""
         targets: dict[Any, Any] = {str(k): placed[k] for k in self._points}
         for start in (self._before, None) if self._before is not None else (None,):
             found = self._ik.solve(targets, start=start, follow=start is not None)
@@ -116,7 +116,7 @@ class OwnHand:
             return False
         self._before = found.pose
         self.q = np.array(found.q[len(found.q) - self._skeleton.nq :])
-        if self._side is not None:  # the palm is at rest, and what carries it, too
+        if self._side is not None:  # the palm and the joints that carry it are at rest
             for row in ancestors(self._skeleton.parents, self._palm):
                 at = self._skeleton.q_slice(row)
                 self.q[at] = self._skeleton.rest_q[at]
@@ -126,7 +126,7 @@ class OwnHand:
 
 
 def _carriers(skeleton: Skeleton, own: Array, points: tuple[int, ...], joints: tuple[str | int, ...]) -> dict[int, int]:
-    """Return the joint at each landmark of a finger, by landmark; the last joint carries the tip."""
+    """Return the joint at each landmark of a finger, by landmark; the tip belongs to the last joint."""
     rows = [skeleton.value_index(key) for key in joints]
     at = np.array(skeleton.rest_pose().frames)[rows, 9:]
     out = {points[-1]: rows[-1]}

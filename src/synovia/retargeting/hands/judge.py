@@ -19,20 +19,20 @@ from synovia.model.limits.interval import Interval
 from synovia.model.motion import Motion
 from synovia.retargeting.hands.pinches import AWAY
 
-OFF: Final = (0.1, 0.3)  # hand lengths; mean distance of the tips from their targets: look, failed
-_FINGER_OFF: Final = 0.15  # hand lengths; the same for one finger: look
-TOUCH: Final = 0.002  # metres; tips within this distance touch
-DEEP: Final = 1e-3  # metres; smaller overlaps of surfaces are not reported
-_NEARLY: Final = 0.01  # metres; tips within this distance seem to pinch
-_AT_LIMIT: Final = 0.5  # share of the frames at a limit from which a note is given
-_NEAR_LIMIT: Final = 1e-4  # radians
-_NAMED: Final = 3  # largest number of joints that a note names
-_FASTER: Final = 1.001  # factor of the file's velocity limit above which a joint is reported
+OFF: Final = (0.1, 0.3)  # hand lengths: mean distance of tips from their targets, for "look" and "failed"
+_FINGER_OFF: Final = 0.15  # hand lengths: mean distance of one finger's tip from its target, for "look"
+TOUCH: Final = 0.002  # metres: tips that are nearer touch
+DEEP: Final = 1e-3  # metres: smaller overlaps of surfaces are not reported
+_NEARLY: Final = 0.01  # metres: tips that are nearer seem to pinch
+_AT_LIMIT: Final = 0.5  # fraction of frames at a limit above which a note is given
+_NEAR_LIMIT: Final = 1e-4  # radians: a joint that is nearer to a limit is at the limit
+_NAMED: Final = 3  # largest number of joints that a note lists
+_FASTER: Final = 1.001  # a joint is reported above this factor of the file's velocity limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HandFigures:
-    """The figures of a retargeted hand that are judged.
+    """The figures by which a retargeted hand is judged.
 
     Attributes:
         motion: The motion.
@@ -40,14 +40,14 @@ class HandFigures:
         fingers: Names of the fingers that follow, (F).
         errors: Distances of the tips from their targets, (T, F), length units.
         trust: Weight of each finger, (T, F); 0 where it is not seen.
-        reach: Length of the hand.
-        gaps: Distances of the tips from the tip of the thumb, (T, F), length units.
-        apart: Distances of the recorded tips from the tip of the thumb, (T, F), metres.
-        pinches: Finger, first frame, frame after the last, largest distance of the tips, and whether a pose is known
-            that closes it, of each pinch; None if no other pose was tried.
-        others: The side of the recorded hand, and the frames whose points are those of the other side.
-        near: Pairs of links that are too near: the pair, its excess distance (below 0), and the frames; the nearest
-            first.
+        reach: Length of the hand, length units.
+        gaps: Distances of the tips from the thumb's tip, (T, F), length units.
+        apart: Distances of the recorded tips from the thumb's tip, (T, F), metres.
+        pinches: For each pinch: finger, first frame, frame after the last, largest distance of the tips, and whether a
+            pose that closes it is known (None if no other pose was tried).
+        others: The side of the recorded hand, and the frames whose points look like the other side.
+        near: Pairs of links that are too near, nearest first: the pair, distance minus required distance (negative),
+            and the frames.
     """
 
     motion: Motion
@@ -73,7 +73,7 @@ def findings_of(figures: HandFigures) -> tuple[Finding, ...]:
 
 
 def _unit(figures: HandFigures) -> float | None:
-    """Return the length unit of the skeleton in metres."""
+    """Return the length unit of the skeleton in metres; None if unknown."""
     return figures.motion.skeleton.meters_per_unit
 
 
@@ -96,7 +96,7 @@ def _tips(figures: HandFigures) -> list[Finding]:
 
 
 def _pinches(figures: HandFigures) -> list[Finding]:
-    """Return a finding for each finger whose pinches the hand does not close."""
+    """Return a finding for each finger that has pinches which the hand does not close."""
     out, metre = list[Finding](), 1.0 / (_unit(figures) or 1.0)
     for name in figures.fingers[1:]:
         mine = [one for one in figures.pinches if one[0] == name]
@@ -116,18 +116,18 @@ def _pinches(figures: HandFigures) -> list[Finding]:
 
 
 def false_pinches(gaps: Array, apart: Array, metre: float) -> NDArray[np.bool_]:
-    """Return where tips seem to touch while the recorded tips are apart, (T, F).
+    """Return a mask of where tips seem to touch although the recorded tips are apart, (T, F).
 
     Args:
-        gaps: Distances of the tips from the tip of the thumb, (T, F), length units.
-        apart: Distances of the recorded tips from the tip of the thumb, (T, F), metres.
+        gaps: Distances of the tips from the thumb's tip, (T, F), length units.
+        apart: Distances of the recorded tips from the thumb's tip, (T, F), metres.
         metre: Length units per metre.
     """
     return (gaps < _NEARLY * metre) & (apart > AWAY)
 
 
 def _false_pinches(figures: HandFigures) -> list[Finding]:
-    """Return a finding for each finger that touches the thumb while the recorded one is away."""
+    """Return a finding for each finger that touches the thumb while the recorded finger is away."""
     out, wrongs = list[Finding](), false_pinches(figures.gaps, figures.apart, 1.0 / (_unit(figures) or 1.0))
     for k, name in enumerate(figures.fingers):
         wrong = np.flatnonzero(wrongs[:, k])
@@ -138,7 +138,7 @@ def _false_pinches(figures: HandFigures) -> list[Finding]:
 
 
 def _sides(figures: HandFigures) -> list[Finding]:
-    """Return a finding about frames whose points are those of a hand of the other side."""
+    """Return a finding about frames whose points look like a hand of the other side."""
     side, frames = figures.others
     if not frames:
         return []
@@ -178,7 +178,7 @@ def _limits(figures: HandFigures) -> list[Finding]:
 
 
 def _followers(figures: HandFigures) -> list[Finding]:
-    """Return a note on mimic joints beyond their own limits, which do not bind."""
+    """Return a note on mimic joints that exceed their own limits, which are not enforced."""
     skeleton, q = figures.motion.skeleton, figures.motion.q
     beyond, frames = list[tuple[float, str, str]](), set[int]()
     for row in skeleton.leader_rows:

@@ -1,4 +1,4 @@
-"""``LiveHand``: a hand that follows a tracked hand frame by frame."""
+"""``LiveHand``: a hand that follows a tracked hand, frame by frame."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from synovia.servo.tick import Tick
 from synovia.text import length_text
 
 Bools = NDArray[np.bool_]
-_BEYOND: Final = 0.05  # radians or length units; largest excess of a measured pose beyond its limits
-_AT_MOST: Final = 1.0 - 1e-6  # fraction of its largest move from which on a joint counts as held back
+_BEYOND: Final = 0.05  # radians or length units: largest excess of a measured pose over its limits
+_AT_MOST: Final = 1.0 - 1e-6  # fraction of a joint's largest move from which the joint counts as held back
 _STATUS: Final = MappingProxyType(
     {FOLLOWS: Status.REACHED, HELD_BACK: Status.LATE, OPEN_PINCH: Status.STALLED, OFF_TARGET: Status.STALLED}
 )
@@ -43,19 +43,19 @@ _STATUS: Final = MappingProxyType(
 
 @dataclass(slots=True, eq=False)
 class HandDetails:
-    """What a tick of a live hand says, see ``Tick``.
+    """Details of a tick of a live hand, from which ``Tick`` computes its attributes.
 
     Args:
         skeleton: The skeleton.
-        trail: Joint values of the two ticks before and of this one, (nq,) each.
+        trail: Joint values of the last two ticks and of this tick, (nq,) each.
         rate: Ticks per second.
-        moves: Largest move in a tick of the joints that have one, by row.
+        moves: Largest move per tick of each joint that has one, by row.
         time: Seconds since the reset.
-        status: Status.
-        distances: Distance of each tip from its target, (F,); empty while the hand holds.
-        fingers: Names of the fingers, which of them were seen and which missed their targets, (F,).
+        status: Status of the tick.
+        distances: Distance of each tip from its target, (F,); empty while the hand holds its pose.
+        fingers: Names of the fingers, mask of the seen fingers, and mask of those that missed their targets, (F,) each.
         pinching: As in ``Tick``.
-        source: The tracked points (21, 3), and the side of their hand; None while the hand holds.
+        source: The tracked points, (21, 3), and the side of the tracked hand; None while the hand holds its pose.
     """
 
     skeleton: Skeleton
@@ -70,7 +70,7 @@ class HandDetails:
     source: tuple[Array, str] | None
 
     def _velocities(self) -> Array:
-        """Return the velocities of this tick and the one before, (2, nv)."""
+        """Return the velocities of the previous tick and of this one, (2, nv)."""
         return steps(Motion(self.skeleton, np.array(self.trail), self.rate))
 
     @property
@@ -116,12 +116,12 @@ class HandDetails:
         return {joint: "velocity" for joint, share in self.speeds.items() if late and share >= _AT_MOST}
 
     def _follows(self) -> str:
-        """Return a sentence about how closely the tips follow."""
+        """Return a sentence about the distances of the tips from their targets."""
         far = length_text(float(self.distances.max(initial=0.0)), self.skeleton.meters_per_unit)
         return f"The hand follows as closely as its joints allow: the tips are at most {far} from their targets."
 
     def explain(self) -> tuple[list[str], list[str]]:
-        """Return the sentences of ``Tick.explain`` before and after those about limits."""
+        """Return the sentences of ``Tick.explain`` that come before and after the sentences about limits."""
         unseen = [finger for finger, state in self.states.items() if state == "lost"]
         stalled = "Stalled: a pinch does not close, or the tips are far from their targets."
         first = {Status.STALLED: stalled, Status.REACHED: self._follows()}.get(self.status, self.status.meaning)
@@ -133,7 +133,7 @@ class HandDetails:
 
 
 def _shows_palm(points: Array, side: str | None) -> bool:
-    """Return whether points (21, 3) show a palm: the wrist and two knuckles, neither in line nor at one place."""
+    """Return whether points (21, 3) show a palm: the wrist and two knuckles that are neither in line nor coincide."""
     knuckles = points[list(KNUCKLES)]
     knuckles = knuckles[np.isfinite(knuckles[:, 0])]
     if len(knuckles) < 2 or not np.isfinite(points[WRIST]).all():
@@ -142,7 +142,7 @@ def _shows_palm(points: Array, side: str | None) -> bool:
 
 
 class LiveHand(ChecksArguments):
-    """A hand that follows a tracked hand of 21 points frame by frame, as ``retarget_hand`` does a recording.
+    """A hand that follows a tracked hand of 21 points, frame by frame; ``retarget_hand`` follows recordings.
 
     The hand starts with the first frame that shows the palm, the thumb and another finger, which also define the side
     of the tracked hand and the scale; until then, and without points, it holds. A finger that is seen later follows
@@ -150,9 +150,9 @@ class LiveHand(ChecksArguments):
     tips are 30 mm apart, and opens within 0.15 s.
 
     If the first frame has all points, the first pose is that of the tracked hand. After ``reset(pose)``, or after
-    frames in which the hand held, the hand moves there from its current pose. From the first pose on, no joint moves
-    faster than ``velocity``, also when points return. A frame without a palm (wrist or three knuckles that are not
-    seen, or in line) counts as a frame without points. Points that a tracker mirrors are followed as they are, and
+    frames in which the hand held its pose, the hand moves there from its current pose. From the first pose on, no joint
+    moves faster than ``velocity``, even when points return. A frame that does not show the palm (wrist or three
+    knuckles missing, or in line) counts as a frame without points. Mirrored points are followed as they are;
     ``explain`` of their ticks says so.
 
     Args:
@@ -187,7 +187,7 @@ class LiveHand(ChecksArguments):
         rate: float,
         **options: Unpack[HandOptions],
     ) -> None:
-        """Find the hand."""
+        """Start at rest."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         if not is_number(rate) or not 0.0 < rate < math.inf:
             raise InputError("rate", value=rate, expected="frames per second above 0")
@@ -200,7 +200,7 @@ class LiveHand(ChecksArguments):
         self.reset()
 
     def reset(self, pose: Pose | None = None) -> None:
-        """Restart from a pose or the rest pose; discard the fingers, side and scale of the tracked hand.
+        """Restart from a pose or the rest pose; forget the fingers, side and scale of the tracked hand.
 
         The pose also sets the position of the palm, which an arm or a wrist may have moved. Joints slightly beyond
         their limits start at the limits.
@@ -218,7 +218,7 @@ class LiveHand(ChecksArguments):
         self._tracked, self._side = None, self._chosen.source_side
 
     def _inside(self, q: Array) -> Array:
-        """Return joint values (nq,) within the limits.
+        """Return joint values (nq,) clamped to the limits.
 
         Raises:
             InputError: If a value is far beyond its limits.
@@ -237,7 +237,7 @@ class LiveHand(ChecksArguments):
 
     @property
     def fingers(self) -> tuple[str, ...]:
-        """Names of the fingers that follow, thumb first; none before the first frame."""
+        """Names of the fingers that follow, thumb first; empty before the first frame."""
         return tuple(one.name for one in self._aims.fingers) if self._tracked is not None else ()
 
     @property
@@ -246,7 +246,7 @@ class LiveHand(ChecksArguments):
         return self._aims.scale if self._tracked is not None else None
 
     def step(self, points: Any = None, confidence: Any = None) -> Tick:
-        """Return the pose of the hand for the next frame of points.
+        """Return the tick for the next frame of points, with the pose of the hand.
 
         Args:
             points: (21, 3), as in ``retarget_hand``; NaN where a point is not seen. None without points.
@@ -273,7 +273,7 @@ class LiveHand(ChecksArguments):
         return self._judged(self._tracked, self._tracked.step(places, trust))
 
     def _learned(self, places: Array) -> TrackedHand:
-        """Return the hand that follows, with the fingers, the side and the scale of a frame."""
+        """Return the hand that follows; fingers, side and scale come from a frame of points (21, 3)."""
         chosen = self._chosen
         recording = read_recording(places[None], None, self._side, self._rate)
         self._side = recording.side
@@ -298,7 +298,7 @@ class LiveHand(ChecksArguments):
         return tracked
 
     def _keep_apart(self, tracked: TrackedHand, *, first: bool = False) -> bool:
-        """Keep surfaces apart in the pose of this frame; return whether the pose changed."""
+        """Keep surfaces apart in the current pose; return whether the pose changed."""
         q = tracked.q[HAND_Q]
         if self._apart is None or not self._apart.overlaps(q[None])[0]:
             return False
@@ -306,7 +306,7 @@ class LiveHand(ChecksArguments):
         return True
 
     def _judged(self, tracked: TrackedHand, became: int) -> Tick:
-        """Return the pose of a frame from its kernel result (see ``layout.NO_PALM``), with surfaces and loops."""
+        """Return the tick of a frame, given its kernel result (see ``layout.NO_PALM``), with surfaces and loops."""
         if became == NO_PALM:
             return self._tick(Status.HOLDING)
         changed = self._keep_apart(tracked)
@@ -330,17 +330,17 @@ class LiveHand(ChecksArguments):
         return self._tick(_STATUS[became], tracked, missed)
 
     def _pads_touch(self, tracked: TrackedHand) -> bool:
-        """Return whether the pads of all fingers that pinch touch the pad of the thumb."""
+        """Return whether the pad of each pinching finger touches the thumb's pad."""
         q, gaps = tracked.q[HAND_Q][None], tracked.gaps
         pinching = np.flatnonzero(tracked.closed).tolist()
         return all(self._pads.gaps(q, k, gaps[k : k + 1])[0] <= self._touch for k in pinching)
 
     def _named(self, which: Bools) -> tuple[str, ...]:
-        """Return the names of some fingers."""
+        """Return the names of the fingers in a mask."""
         return tuple(name for name, one in zip(self.fingers, which, strict=True) if one) if which.any() else ()
 
     def _tick(self, status: Status, tracked: TrackedHand | None = None, missed: Bools | None = None) -> Tick:
-        """Return the tick of this frame, without ``tracked`` for a hand that holds."""
+        """Return the tick of this frame; without ``tracked``, the hand holds its pose."""
         self._ticks += 1
         q = self._q.copy()
         self._trail = (*self._trail[1:], q) if self._began else (q, q, q)

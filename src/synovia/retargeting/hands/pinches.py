@@ -1,4 +1,4 @@
-"""Pinches of a recorded hand: when thumb and finger touch, and how far a pinch is closed in each frame."""
+"""Pinches of a recorded hand: frames in which thumb and finger touch, and how far a pinch is closed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from synovia.model.anatomy.feet import runs
 from synovia.model.geometry import Array
 
-CLOSED: Final = 0.02  # metres between the recorded tips below which they touch
-OPEN: Final = 0.025  # metres from which they are apart again
-AWAY: Final = 0.04  # metres from which tips of the hand that nearly touch would be a false pinch
-CLEAR: Final = 0.012  # metres that the tips of the hand then keep
+CLOSED: Final = 0.02  # metres: recorded tips touch below this distance
+OPEN: Final = 0.025  # metres: touching tips are apart again from this distance on
+AWAY: Final = 0.04  # metres: if recorded tips are farther apart, tips of the hand that nearly touch are a false pinch
+CLEAR: Final = 0.012  # metres: distance that tips of the hand keep to avoid a false pinch
 ONSET: Final = 0.15  # seconds in which a pinch closes or opens
 
 
 def closed_frames(apart: Array) -> NDArray[np.bool_]:
-    """Return when recorded tips touch, (T, F), with hysteresis, for their distances (T, F) in metres."""
+    """Return a mask of where recorded tips touch, (T, F), with hysteresis; ``apart``: distances (T, F), metres."""
     out = np.zeros(apart.shape, bool)
     for f in range(apart.shape[1]):
         low, high = apart[:, f] < CLOSED, apart[:, f] >= OPEN
@@ -31,7 +31,7 @@ def closed_frames(apart: Array) -> NDArray[np.bool_]:
 
 
 def closing_shares(closed: NDArray[np.bool_], fps: float) -> Array:
-    """Return how far each pinch is closed, (T, F) from 0 to 1: it closes and opens smoothly, before and after."""
+    """Return how far each pinch is closed, (T, F), from 0 to 1; it closes smoothly before contact, and opens after."""
     width = max(1.0, ONSET * fps)
     out = np.zeros(closed.shape)
     for f in range(closed.shape[1]):

@@ -1,4 +1,4 @@
-"""A recorded hand: 21 points over time, with gaps filled, its side, its palm, and its unit."""
+"""A recorded hand: 21 points over time with gaps filled, and the hand's side, palm and unit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, dimensions, magnitudes
 
-_SHORT: Final = 0.3  # seconds; points in gaps up to this length are filled and keep some weight
-_FILLED: Final = 0.5  # weight of such points
-_PALM: Final = 0.09  # metres from the wrist to the knuckle of the middle finger of an adult
-_METRES: Final = (0.04, 0.15)  # range of this length within which points are in metres
-_LEAST: Final = 2  # least number of knuckles that, with the wrist, define the palm
+_SHORT: Final = 0.3  # seconds: in gaps up to this length, points are filled in and keep some weight
+_FILLED: Final = 0.5  # weight of points that were filled in
+_PALM: Final = 0.09  # metres from an adult's wrist to the knuckle of the middle finger
+_METRES: Final = (0.04, 0.15)  # metres: if this length is within this range, points are in metres
+_LEAST: Final = 2  # least number of knuckles that define the palm together with the wrist
 _MIDDLE: Final = FINGER_POINTS["middle"][0]
 
 
@@ -34,8 +34,8 @@ class Recording:
         side: ``"left"`` or ``"right"``.
         palms: Frames of the palm, (T, 4, 4), with the axes of ``Hand.frame``.
         metre: Length units of the points per metre.
-        notes: Filled and guessed values, as text.
-        others: Frames in which the fingers clearly bend like those of the other hand.
+        notes: Sentences about values that were filled in or guessed.
+        others: Frames in which the fingers clearly bend as on a hand of the other side.
     """
 
     places: Array
@@ -51,20 +51,20 @@ class Recording:
         return len(self.places)
 
     def local(self) -> Array:
-        """Return the points in the frame of the palm, (T, 21, 3)."""
+        """Return the points (T, 21, 3) in the frame of the palm."""
         R, p = self.palms[:, :3, :3], self.palms[:, :3, 3]
         x, y, z = np.moveaxis(self.places - p[:, None], -1, 0)
         axes = np.moveaxis(R[:, None], -1, 0)
-        # fixed order of summation; that of matrix products depends on the machine
+        # fixed order of summation, because matrix products differ between machines
         return np.stack([x * at[..., 0] + y * at[..., 1] + z * at[..., 2] for at in axes], axis=-1)
 
     def known(self, finger: str) -> bool:
-        """Return whether all points of a finger were seen in some frame."""
+        """Return whether each point of a finger was seen in some frame."""
         return bool((self.trust[:, FINGER_POINTS[finger]] > 0.0).any(0).all())
 
 
 def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -> Recording:
-    """Return 21 points over time as a recording.
+    """Return a recording of 21 points over time.
 
     Args:
         points: (T, 21, 3), or (21, 3) for one frame; NaN where a point was not seen.
@@ -116,9 +116,9 @@ def _confidence(confidence: Any, count: int) -> Array:
 def _filled(
     places: Array, seen: NDArray[np.bool_], trust: Array, short: float, notes: list[str]
 ) -> tuple[Array, Array]:
-    """Return the points with gaps filled by interpolation, and their weights; add the gaps to ``notes``.
+    """Return the points with gaps interpolated, and their weights; append sentences about gaps to ``notes``.
 
-    A point is interpolated in the axes of the palm, so that a hidden finger moves with the hand.
+    Interpolation is in the axes of the palm, so that a hidden finger moves with the hand.
     """
     if seen.all():
         return places, trust

@@ -34,9 +34,9 @@ from synovia.retargeting.judging import aligned
 from synovia.retargeting.options import HandOptions
 from synovia.text import Report, counted, plain
 
-_STARTS: Final = 6  # start poses tried for a first frame that pinches
-_CLOSED: Final = 1e-5  # fraction of the length scale; tips with a smaller gap touch
-_ASIDE: Final = 1.4  # hand lengths between the hand and the points shown next to it
+_STARTS: Final = 6  # number of start poses tried for a first frame that pinches
+_CLOSED: Final = 1e-5  # fraction of the length scale: tips with a smaller gap touch
+_ASIDE: Final = 1.4  # hand lengths between the hand and the points that are shown next to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,11 @@ class HandPinch:
 
     Attributes:
         finger: The finger that touches the thumb.
-        first: Its first frame.
-        end: The frame after its last.
-        distance: Largest distance of the two tips of the target hand, or of the surfaces of their links if these are
-            kept apart (``clearance``), length units. For a gripper, how much farther apart the tips are than when it is
-            closed.
-        closable: Whether a pose is known that closes the pinch; None if it stays open and no other pose was tried (with
+        first: First frame of the pinch.
+        end: The frame after its last frame.
+        distance: Largest distance of the two tips of the target hand, length units. With ``clearance``, the distance of
+            the surfaces of their links. For a gripper, the tips' distance minus that of the closed gripper.
+        closable: Whether a pose that closes the pinch is known; None if it stays open and no other pose was tried (with
             ``clearance``, for a gripper, or for a hand with loops).
 
     Example:
@@ -68,7 +67,7 @@ class HandPinch:
 
 @dataclass(frozen=True, eq=False)
 class RetargetedHand:
-    """A recorded hand retargeted to another hand, with a report.
+    """A recorded hand that was retargeted to another hand, with a report.
 
     Attributes:
         motion: The motion of the whole skeleton; joints other than those of the hand stay in its rest pose.
@@ -80,11 +79,11 @@ class RetargetedHand:
         targets: Target positions of the tips in the world, (T, F, 3), length units.
         tips: Positions of the tips in the world, (T, F, 3).
         pinches: Pinches of the recording, in temporal order.
-        reach: Mean distance of the tips of the straight fingers from the origin; the scale for errors.
-        notes: What was filled in, guessed or left out.
-        landmarks: The recorded points, scaled and placed on the hand in the world, (T, 21, 3).
+        reach: Mean distance of the straight fingers' tips from the origin; errors are judged relative to it.
+        notes: Sentences about values that were filled in, guessed or left out.
+        landmarks: The recorded points, scaled and placed in the world where the hand is, (T, 21, 3).
         clearance: Distance that the surfaces of fingers keep, length units; None without a clearance.
-        others: Frames in which the recorded fingers clearly bend like those of the other hand.
+        others: Frames in which the recorded fingers clearly bend as on a hand of the other side.
 
     Example:
         >>> import numpy as np
@@ -116,7 +115,7 @@ class RetargetedHand:
     def with_points(self) -> Motion:
         """Return the motion with the 21 recorded points next to the hand, for films and pages.
 
-        The points are additional joints of the skeleton, in the size and orientation of the hand.
+        The points become joints of the skeleton, with the size and orientation of the hand.
 
         Example:
             >>> import numpy as np
@@ -134,7 +133,7 @@ class RetargetedHand:
     def too_near(self) -> tuple[TooNear, ...]:
         """Pairs of links that are nearer than ``clearance`` (or overlap, without a clearance), the nearest first.
 
-        Empty for a skeleton without shapes.
+        The tuple is empty for a skeleton without shapes.
         """
         skeleton = self.motion.skeleton
         if not any(joint.shapes for joint in skeleton.joints):
@@ -150,8 +149,8 @@ class RetargetedHand:
     def findings(self) -> tuple[Finding, ...]:
         """Defects and notable facts, the worst first.
 
-        Their causes are ``"tips"``, ``"pinch"``, ``"false pinch"``, ``"side"``, ``"gap"``, ``"limits"``, ``"velocity"``
-        and, with a clearance, ``"overlap"``.
+        Possible causes are ``"tips"``, ``"pinch"``, ``"false pinch"``, ``"side"``, ``"gap"``, ``"limits"``,
+        ``"velocity"`` and, with a clearance, ``"overlap"``.
         """
         near = self.too_near if self.clearance is not None else ()
         figures = HandFigures(
@@ -164,12 +163,12 @@ class RetargetedHand:
 
     @cached_property
     def _gaps(self) -> Array:
-        """Distances of the tips from the tip of the thumb, (T, F), length units."""
+        """Distances of the tips from the thumb's tip, (T, F), length units."""
         return np.linalg.norm(self.tips - self.tips[:, :1], axis=-1)
 
     @property
     def verdict(self) -> str:
-        """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``."""
+        """``"good"``, ``"look"`` (look at the motion before you use it) or ``"failed"``."""
         return verdict_of(self.findings)
 
     def __repr__(self) -> str:
@@ -228,14 +227,14 @@ def retarget_hand(
     """Retarget a recorded hand of 21 points to any hand, within its limits.
 
     Finger tips follow the recorded tips relative to the palm, scaled by the size of the hands. The last segments point
-    as in the recording, as far as this costs the tips little. Where limits and lengths do not permit this, the sum of
-    squared distances is least. While the recorded tips of thumb and finger are within 20 mm of each other, the tips of
-    the hand touch; this has the highest priority. A pinch closes and opens within 0.15 s, and ends where the recorded
-    tips are 25 mm apart. Tips of the hand that would nearly touch while the recorded tips are more than 40 mm apart
-    keep 12 mm. A gripper, of two fingers or of three around a middle, follows the distance of the fingers from the
-    thumb: it is open at 100 mm of an adult (``scale`` changes this). Joints that are free otherwise stay near the
-    previous frame and the rest pose. Joint limits and couplings hold exactly. Loops, such as four-bars in fingers, stay
-    closed; a frame then takes a millisecond or two.
+    as in the recording, as far as this costs the tips little. If limits and lengths do not permit this, the sum of
+    squared distances is minimized. While the recorded tips of thumb and finger are within 20 mm of each other, the tips
+    of the hand touch; this has the highest priority. A pinch closes and opens within 0.15 s; it ends when the recorded
+    tips are 25 mm apart. While the recorded tips are more than 40 mm apart, tips of the hand that would nearly touch
+    keep a distance of 12 mm. A gripper, with two fingers or with three around a middle, follows the distance of the
+    recorded fingers from the thumb: it is open at 100 mm on an adult's hand (``scale`` changes this). Motion of joints
+    that is left free stays near the previous frame and the rest pose. Joint limits and couplings hold exactly. Loops,
+    such as four-bars in fingers, stay closed; a frame then takes a millisecond or two.
 
     Args:
         points: The points in the order of MediaPipe and MANO, (T, 21, 3): wrist, then four of each finger from the
@@ -320,7 +319,7 @@ def retarget_hand(
 
 
 def _begun(follower: HandFollower, table: Array, weights: Array, closed: NDArray[np.bool_], start: Array) -> Array:
-    """Return the pose (nq,) of a first frame that pinches: the first of several starts that closes it, or the best."""
+    """Return a first pose (nq,) for a frame that pinches: of several starts, the first that closes it, or the best."""
     skeleton = follower.skeleton
     best, least = start, math.inf
     for seed in range(_STARTS):
@@ -342,9 +341,9 @@ def _begun(follower: HandFollower, table: Array, weights: Array, closed: NDArray
 def _followed(
     tracked: TrackedHand, aims: Aims, closed: NDArray[np.bool_], start: Array, fps: float
 ) -> tuple[Array, Array, Array, frozenset[tuple[int, int]]]:
-    """Return the poses of all frames, (T, nq); pinches close and open before and after the recorded tips touch.
+    """Return the poses of all frames, (T, nq); pinches begin before recorded tips touch, and end after.
 
-    Also return the targets (T, goals, 17) and weights (T, goals) that they follow, and what ``close_open`` returns.
+    Also return the targets (T, goals, 17) and weights (T, goals), and the second result of ``close_open``.
     """
     follower, metre = tracked.follower, 1.0 / (tracked.follower.skeleton.meters_per_unit or 1.0)
     table, weights = follower.table(aims.tips, aims.directions, aims.trust)

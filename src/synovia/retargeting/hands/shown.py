@@ -1,4 +1,4 @@
-"""Add the points of a recorded hand as joints, so that films and pages show them with their lines."""
+"""Add the points of a recorded hand as joints, so that films and pages show them and the lines between them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from synovia.model.motion import Motion
 _NAMES: Final = {
     WRIST: "wrist", **{k: f"{finger} {n}" for finger, rows in FINGER_POINTS.items() for n, k in enumerate(rows)}
 }  # fmt: skip
-# The parent of each point: along the fingers, and the wrist for the first point of each finger
+# parent of each point: the point before it on the finger; the wrist for the first point of a finger
 _ABOVE: Final = {
     k: rows[n - 1] if n else WRIST for rows in FINGER_POINTS.values() for n, k in enumerate(rows)
 }  # fmt: skip
 
 
 def with_points(motion: Motion, points: Array) -> Motion:
-    """Return a motion with the 21 points of a hand as additional joints at the positions of the points.
+    """Return a motion with 21 more joints, which are at the points of a hand.
 
     Args:
         motion: The motion.
-        points: Positions in the world of the motion, (T, 21, 3).
+        points: Positions of the points in the world of the motion, (T, 21, 3).
     """
     body = motion.skeleton
     taken, joints = set(body.joint_names), list(body.joints)
@@ -35,7 +35,7 @@ def with_points(motion: Motion, points: Array) -> Motion:
         above = _ABOVE.get(k)
         place = points[:, k] - (points[:, above] if above is not None else 0.0)
         rest = np.eye(4)
-        rest[:3, 3] = place[0]  # as in the first frame, because lines are drawn between joints that are apart at rest
+        rest[:3, 3] = place[0]  # as in the first frame: lines are drawn between joints that are apart at rest
         joints.append(Joint(names[k], None if above is None else names[above], Kind.FREE, rest))
         q.append(np.concatenate([place - place[0], np.tile((0.0, 0.0, 0.0, 1.0), (len(points), 1))], axis=1))
     return Motion(body.with_joints(joints), np.concatenate(q, axis=1), motion.fps, name=motion.name)

@@ -1,7 +1,7 @@
-"""Loops of a hand, such as four-bars in its fingers, as goals of the open tree with the highest priority.
+"""Loops of a hand, such as four-bars in fingers, as goals with the highest priority on a tree without loops.
 
-The hand is solved on the tree without its loops. Each loop is a goal of the highest priority there, as a pinch is, so
-the rows of loop and pinch are solved together. At the end, the loops are closed exactly.
+The hand is solved on its tree without loops. Each loop is a goal with the highest priority, like a pinch, so that loops
+and pinches are solved together. At the end, the loops are closed exactly.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from synovia.model import Skeleton
 from synovia.model.loops.loop import Loop
 from synovia.model.loops.tables import moved_by
 
-_PARTS = ("point", "hinge", "universal")  # kinds whose origins meet; the structure and the final closing keep axes
+_PARTS = ("point", "hinge", "universal")  # kinds held by origins here; structure and final closing keep the axes
 
 
 def ties_of(skeleton: Skeleton, rows: Iterable[int]) -> tuple[list[Goal], list[int]]:
-    """Return the loops that some joints move as goals of priority 0, and the rows of all joints in them.
+    """Return the loops that given joints move, as goals of priority 0; and the rows of all joints that belong to them.
 
     Args:
         skeleton: A skeleton.
-        rows: Rows of joints.
+        rows: Rows of the given joints.
 
     Raises:
         UnsupportedError: If no goal supports the kind of a loop.
@@ -48,7 +48,7 @@ def ties_of(skeleton: Skeleton, rows: Iterable[int]) -> tuple[list[Goal], list[i
 
 
 def _goal(skeleton: Skeleton, tie: Loop, number: int) -> Goal:
-    """Return a loop as a goal."""
+    """Return a loop as a goal of priority 0."""
     (first, offset), (second, other) = tie.ends(skeleton)
     name = f"loop {number}"
     if first < 0:

@@ -1,4 +1,4 @@
-"""Let a hand follow tracked points frame by frame."""
+"""Let a hand follow tracked points, frame by frame."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
 from synovia.retargeting.hands.recording import Recording
 
 _PALM: Final = [WRIST, *KNUCKLES]
-_BEGIN: Final = 0.03  # metres between the recorded tips below which a pinch begins to close
+_BEGIN: Final = 0.03  # metres between the recorded tips: below this, a pinch begins to close
 
 
 class TrackedHand:
     """A hand that follows tracked points.
 
     Args:
-        follower: The hand.
+        follower: The compiled problem of the hand.
         aims: Aims of its fingers, from a first frame.
         recording: The first frame.
         rate: Frames per second.
-        on_palm: Whether the palm of the points is laid on that of the hand in each frame; else points keep their own
+        on_palm: Whether the palm of the points is laid on the hand's palm in each frame; if not, points keep their own
             axes.
 
     Attributes:
-        q: The pose without pinches, the pose of the hand, and the pose of the frame before, (3, nq).
-        follower: As given.
-        table: Targets of the last frame, (goals, 17), and ``weights``, (goals,).
+        q: The pose without pinches, the pose of the hand, and the hand's pose in the previous frame, (3, nq).
+        follower: The argument of this name.
+        table: Targets of the last frame, (goals, 17); ``weights`` has their weights, (goals,).
     """
 
     def __init__(self, follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> None:
@@ -54,14 +54,14 @@ class TrackedHand:
         self.table[:], self.weights[:], hand.settings[:] = table[0], weights[0], follower.settings
         hand.landmarks[:] = np.nan
         known = recording.trust[0, _PALM] > 0.0
-        self._last, self._has_palm = recording.places[0].copy(), False  # points of the last frame with a palm
+        self._last, self._has_palm = recording.places[0].copy(), False  # points of the last frame that showed a palm
         self._last[np.array(_PALM)[~known]] = self._last[_PALM][1:][known[1:]].mean(0)
 
     def _take(self, points: Array, confidence: Array) -> None:
-        """Store a frame of points (21, 3).
+        """Store a frame of points (21, 3), with their confidence.
 
-        Landmarks of the hand itself are laid on it here. A gripper opens by the distances of the tips; while a tip is
-        not seen, its targets stay.
+        Landmarks of the hand itself are laid on the hand here. A gripper opens with the distances of the tips; while a
+        tip is not seen, the gripper's targets do not change.
         """
         hand = self._hand
         if self._own is None:
@@ -87,12 +87,12 @@ class TrackedHand:
             transforms(self.table)[: len(tips), :3, 3] = tips
 
     def aim(self, points: Array) -> None:
-        """Set the targets of a frame of points (21, 3), without pinches."""
+        """Set the targets for a frame of points (21, 3), without pinches."""
         self._take(points, np.ones(COUNT))
         self._hand.aim()
 
     def step(self, points: Array, confidence: Array) -> int:
-        """Follow a frame of points (21, 3); return the result, see ``layout.NO_PALM``.
+        """Follow a frame of points (21, 3); return the kernel's result, see ``layout.NO_PALM``.
 
         Args:
             points: The points; NaN where one is not seen.
@@ -108,7 +108,7 @@ class TrackedHand:
         return became
 
     def _completed(self, points: Array, confidence: Array) -> bool:
-        """Add hidden knuckles to points (21, 3), where the last frame has them in the palm; return whether it did."""
+        """Replace hidden knuckles in points (21, 3) by those of the last frame; return whether all are known then."""
         palm = points[_PALM]
         palm[~(np.isfinite(palm).all(1) & (confidence[_PALM] > 0.0))] = np.nan
         if np.isnan(palm[0]).any():  # knuckles alone are nearly in line
@@ -117,13 +117,13 @@ class TrackedHand:
         return bool(np.isfinite(palm).all())
 
     def begin(self, free: Array, pinching: Array | None = None) -> None:
-        """Set the pose without pinches, (nq,), and that of a hand that pinches, None if it does not."""
+        """Set the pose without pinches, (nq,), and the pose of a hand that pinches; None for a hand without pinches."""
         self.q[:], self._numbers[layout.HAND_IS_FREE] = free, float(pinching is None)
         if pinching is not None:
             self.q[layout.HAND_Q] = pinching
 
     def follow(self, table: Array, weights: Array, shares: Array, apart: Array) -> Array:
-        """Return the poses (T, nq) that follow targets of a clip from ``q``; write its pinches to table and weights.
+        """Return poses (T, nq) that follow a clip's targets from ``q`` on; add pinches to ``table`` and ``weights``.
 
         Args:
             table: Targets, (T, goals, 17).
@@ -138,44 +138,44 @@ class TrackedHand:
         return np.ascontiguousarray(states[:, goals + 2 * count :])
 
     def judge(self) -> int:
-        """Judge the pose again after a change; return the result of the frame."""
+        """Judge the pose again after it was changed; return the result of the frame."""
         return self._hand.judge()
 
     @property
     def is_free(self) -> bool:
-        """Whether no pinch and no clearance changes the pose."""
+        """Whether neither a pinch nor a clearance changes the pose."""
         return bool(self._numbers[layout.HAND_IS_FREE])
 
     def part(self) -> None:
-        """Keep the changed pose of the hand apart from the pose without pinches."""
+        """Mark the pose of the hand as different from the pose without pinches."""
         self._numbers[layout.HAND_IS_FREE] = 0.0
 
     @property
     def errors(self) -> Array:
-        """Distance of each tip from its target, (F,), 0 for fingers that are not seen."""
+        """Distance of each tip from its target, (F,); 0 for fingers that are not seen."""
         return self._fingers[:, layout.FINGER_ERROR].copy()
 
     @property
     def gaps(self) -> Array:
-        """Distance of each tip from the tip of the thumb, minus the least distance of a gripper, (F,)."""
+        """Distance of each tip from the thumb's tip, (F,), minus that of the closed gripper for grippers."""
         return self._fingers[:, layout.FINGER_GAP]
 
     @property
     def closed(self) -> NDArray[np.bool_]:
-        """Which fingers pinch, (F,)."""
+        """Mask of the fingers that pinch, (F,)."""
         return self._fingers[:, layout.FINGER_CLOSED] > 0.0
 
     @property
     def seen(self) -> NDArray[np.bool_]:
-        """Which fingers are seen, (F,)."""
+        """Mask of the fingers that are seen, (F,)."""
         return self._fingers[:, layout.FINGER_SEEN] > 0.0
 
 
 def _numbers(follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> Array:
-    """Return the numbers that define how points lie on the hand, (HAND_WIDTH,), see ``kernels.layout``."""
+    """Return the numbers that lay points on the hand, (HAND_WIDTH,), see ``kernels.layout``."""
     metre, out = 1.0 / (follower.skeleton.meters_per_unit or 1.0), np.zeros(layout.HAND_WIDTH)
     place, scale = aims.place, aims.scale
-    if aims.own is not None:  # its landmarks are laid on the hand at rest, about its wrist
+    if aims.own is not None:  # landmarks of the hand itself are laid on it at rest, relative to its wrist
         moved = place @ np.linalg.inv(aims.own.axes)
         place, scale, on_palm = moved @ rigid(aims.own.wrist), 1.0, False
     out[layout.HAND_PLACE : layout.HAND_PLACE + 9] = place[:3, :3].ravel()

@@ -25,12 +25,12 @@ SIDED: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg", "foot")
 BONES: Final = ("trunk", "head", *(f"{side}_{part}" for part in SIDED for side in SIDES))
 _END: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot",
                "foot": "toes"}  # fmt: skip
-_FOREARM: Final = 0.5  # fraction of the bone above: least distance of a joint that can be the end of a limb
-_TOGETHER: Final = 0.01  # fraction of the skeleton's size: hinges that are closer are at one point
-_TWISTS: Final = 0.95  # cosine between the axis of a hinge and the direction to the part, above which it only twists
-_LEVEL: Final = 0.5  # largest vertical component of a bone that is nearly level
-_SOLE: Final = 0.87  # vertical component of a direction from the ankle, above which it points to the sole
-_STEEP: Final = 0.5  # horizontal component of a foot's direction below which it shows no heading
+_FOREARM: Final = 0.5  # fraction of the bone above: a joint must be at least this far away to be the end of a limb
+_TOGETHER: Final = 0.01  # fraction of the skeleton's size: hinges that are closer coincide
+_TWISTS: Final = 0.95  # cosine between a hinge's axis and the direction to the part, above which the hinge only twists
+_LEVEL: Final = 0.5  # a bone is nearly level below this vertical component
+_SOLE: Final = 0.87  # a direction from the ankle points to the sole above this vertical component
+_STEEP: Final = 0.5  # a foot has no heading if the horizontal part of its direction is shorter
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,9 @@ class Actor:
     Args:
         motion: The clip.
         rows: Row of each part, by role.
-        up: The direction away from the ground, (3,), in the axes of the clip.
-        carrier: Row of the joint in whose frame everything is expressed, -1 for the world; None for a body with hips
-            and legs, which is expressed in the world.
+        up: Direction away from the ground, (3,), in the axes of the clip.
+        carrier: For parts of a body: row of the joint in whose frame everything is expressed, -1 for the world. None
+            for a body with hips and legs, which is expressed in the world.
     """
 
     motion: Motion
@@ -59,7 +59,7 @@ class Actor:
 
     @cached_property
     def at_rest(self) -> Actor | None:
-        """The body in the rest pose of its file; None if this pose does not stand, or the body has no legs."""
+        """The body in its file's rest pose; None if this pose does not stand, or the body has no legs."""
         if not self.whole:
             return None
         skeleton = self.motion.skeleton
@@ -69,7 +69,7 @@ class Actor:
 
     @property
     def whole(self) -> bool:
-        """Whether it has hips and legs, so that path, feet and posture can be judged."""
+        """Whether the body has hips and legs, so that path, feet and posture can be judged."""
         return self.carrier is None
 
     @cached_property
@@ -79,15 +79,15 @@ class Actor:
 
     @cached_property
     def places(self) -> Array:
-        """Positions of all joints, (T, n, 3), with z up."""
+        """Positions of all joints, (T, n, 3), in axes with z up."""
         return self.frames[..., 9:] @ self.upright.T
 
     def turns(self, row: int) -> Array:
-        """Return the orientations of a joint, (T, 3, 3), with z up."""
+        """Return the orientations of a joint, (T, 3, 3), in axes with z up."""
         return self.upright @ self.frames[:, row, :9].reshape(-1, 3, 3)
 
     def at(self, role: str) -> Array:
-        """Return the positions of the start of a part, (T, 3): of the first joint that rotates it."""
+        """Return the start of a part, (T, 3): the positions of the first joint that rotates it."""
         return self.places[:, self._first[role]]
 
     @cached_property
@@ -96,20 +96,20 @@ class Actor:
         return {role: first_row(self.motion.skeleton, self.rows, role) for role in self.rows}
 
     def middle(self, part: str) -> Array:
-        """Return the positions between the left and the right joint of a part, (T, 3)."""
+        """Return the midpoint of a part's left and right joints, (T, 3)."""
         return 0.5 * (self.at(f"left_{part}") + self.at(f"right_{part}"))
 
     def across(self, part: str) -> Array | None:
-        """Return the vectors from the right to the left joint of a part, (T, 3); None if there is no pair."""
+        """Return the vectors from the right to the left joint of a part, (T, 3); None if one is missing."""
         if not all(f"{side}_{part}" in self.rows for side in SIDES):
             return None
         return self.at(f"left_{part}") - self.at(f"right_{part}")
 
     @cached_property
     def leg(self) -> float:
-        """Mean length of the legs, thigh and shin (only the thigh if nothing is below the knee), length units.
+        """Mean length of the legs: thigh plus shin (only the thigh if nothing is below the knee), length units.
 
-        For a part of a body, this is the size of the skeleton.
+        For bodies without two legs, the size of the skeleton.
 
         Raises:
             InputError: If it is 0.
@@ -126,13 +126,13 @@ class Actor:
 
     @cached_property
     def hips(self) -> Array:
-        """Positions of the midpoint of the hip joints, (T, 3); zeros for a part of a body."""
+        """Positions of the midpoint of the hip joints, (T, 3); zeros for parts of a body."""
         if not self.whole:
             return np.zeros((len(self.motion), 3))
         return self.middle("upper_leg")
 
     def length(self, bone: str) -> float:
-        """Return the length of a bone of a limb in the first frame, length units; NaN if the body lacks it."""
+        """Return the length of a limb's bone in the first frame, length units; NaN if the body lacks it."""
         end = self.end_row(bone) if bone in self.rows else None
         return float("nan") if end is None else float(np.linalg.norm(self.places[0, end] - self.at(bone)[0]))
 
@@ -142,7 +142,7 @@ class Actor:
         return [row for row in range(top, len(parents)) if top in ancestors(parents, row)]
 
     def end_row(self, bone: str) -> int | None:
-        """Return the row at the end of a bone of a limb: the next part, else a descendant that is far enough away."""
+        """Return the row at the end of a limb's bone: the next part, else a descendant that is far enough away."""
         side, part = bone.split("_", 1)
         end = f"{side}_{_END[part]}"
         if end in self.rows:
@@ -159,14 +159,14 @@ class Actor:
         return next((row for row, way in zip(rows, far, strict=True) if way > max(least, 1e-9)), None)
 
     def _joins_leg(self, side: str) -> bool:
-        """Return whether the thigh only joins a leg of one bone to the hips: it is level, and the leg ends there."""
+        """Return whether a level thigh only joins a leg of one bone to the hips: nothing is below its shin."""
         thigh, shin = f"{side}_upper_leg", f"{side}_lower_leg"
         if shin not in self.rows or self.end_row(shin) is not None:
             return False
         return abs(float(unit(self.at(shin) - self.at(thigh))[:, 2].mean())) < _LEVEL
 
     def ends_at_knee(self, shin: str) -> bool:
-        """Return whether nothing is below a knee; false if the thigh only joins a leg of one bone to the hips."""
+        """Return whether nothing is below a knee; False if the thigh only joins a leg of one bone to the hips."""
         return shin in self.rows and self.end_row(shin) is None and not self._joins_leg(shin.partition("_")[0])
 
     def bone(self, bone: str, trunk_end: str = "upper_arm") -> Array | None:
@@ -198,8 +198,7 @@ class Actor:
 def first_row(skeleton: Skeleton, rows: Mapping[str, int], role: str) -> int:
     """Return the row of the first joint that rotates a part: its own joint, or the first of a group of hinges.
 
-    A hinge that only twists a limb, as in the forearm, does not belong to the group: the part's own joint lies on its
-    axis.
+    A hinge that only twists a limb, as in the forearm, is not part of the group; the part's own joint lies on its axis.
     """
     row = rows[role]
     if skeleton.joints[row].kind is not Kind.HINGE:
@@ -230,13 +229,13 @@ def angles(a: Array, b: Array) -> Array:
 
 
 def heading(d: Array) -> Array:
-    """Return directions (T, 3) projected on the ground; NaN where they are too steep."""
+    """Return directions (T, 3) projected on the ground; NaN where a direction is too steep."""
     flat = d * (1.0, 1.0, 0.0)
     return np.where(np.linalg.norm(flat, axis=-1, keepdims=True) > _STEEP, unit(flat), np.nan)
 
 
 def best_turn(pairs: Sequence[tuple[Array, Array]]) -> float:
-    """Return the angle about z, radians, that best rotates the first vectors of all pairs to the second ones."""
+    """Return the angle about z, radians, that best rotates the first vectors of all pairs to the second vectors."""
     sine = sum(float(np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])) for a, b in pairs)
     cosine = sum(float(np.sum(a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1])) for a, b in pairs)
     return float(np.arctan2(sine, cosine))
@@ -254,12 +253,12 @@ def about_z(v: Array, angle: float) -> Array:
 
 
 def cosines(a: Array, b: Array) -> Array:
-    """Return the dot products of vectors (..., 3): cosines of angles for unit vectors."""
+    """Return the dot products of vectors (..., 3); for unit vectors, these are cosines of angles."""
     return np.einsum("...i,...i->...", a, b)
 
 
 def lean(actor: Actor) -> float:
-    """Return the angle in degrees by which a straight body leans in all frames; 0 if it does not lean."""
+    """Return the angle, degrees, by which a straight body leans in all frames; 0 if it does not lean."""
     up = np.array([0.0, 0.0, 1.0])
     found = Lines.of(actor.motion.skeleton, actor.rows).tilted(actor.places, up)
     return 0.0 if found is None else between(found, up)

@@ -1,4 +1,4 @@
-"""Find why the directions of a clip's limbs differ from those of its source."""
+"""Find causes of differences between the directions of a clip's limbs and those of its source."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from synovia.retargeting.judging.actor import Actor, about_z, angles, best_rotat
 from synovia.retargeting.judging.steps import limbs_of_joints, swing_used
 
 Bools = NDArray[np.bool_]
-Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
-_HALF: Final = 0.5  # largest share of an angle that may remain after a cause is undone
+Pairs = dict[str, tuple[Array, Array]]  # for each bone, its directions in the source and in the result, (T, 3)
+_HALF: Final = 0.5  # a cause explains an angle if at most this fraction remains without the cause
 _REST: Final = 0.4  # the same for exchanged limbs, whose angles may be small
-_CLEAR: Final = np.radians(5.0)  # smallest mean angle that can show exchanged limbs
-_CLOSE: Final = np.radians(20.0)  # largest angle that may remain after a cause is undone
-_TILT: Final = np.radians(25.0)  # smallest tilt of a body that shows a wrong up axis
-_STEADY: Final = np.radians(12.0)  # largest mean spread of a direction in its joint's frame that is a constant offset
-_FACES: Final = 0.3  # smallest mean cosine that shows left and right
-_CERTAIN: Final = 0.5  # the same if the names of joints contradict it
-_OFF_MIDDLE: Final = 0.02  # fraction of a leg length: shoulders closer to the middle of the body show no side
-_AT_LIMIT: Final = 0.01  # fraction of its range: a hinge closer to its limit is at the limit
-_LOCKED: Final = 1e-5  # radians: smallest distance from a limit that is distinguished
-_BENT: Final = 0.05  # fraction of a leg length: a knee closer to the line from hip to ankle shows no direction
+_CLEAR: Final = np.radians(5.0)  # radians: mean angles below this do not show exchanged limbs
+_CLOSE: Final = np.radians(20.0)  # radians: a cause explains an angle only if less than this remains without the cause
+_TILT: Final = np.radians(25.0)  # radians: a tilt of the body above this shows a wrong upward axis
+_STEADY: Final = np.radians(12.0)  # a direction with a smaller mean spread in its joint's frame is a constant offset
+_FACES: Final = 0.3  # mean cosine above which left and right are known
+_CERTAIN: Final = 0.5  # mean cosine above which left and right are known although the names of joints contradict
+_OFF_MIDDLE: Final = 0.02  # leg lengths: shoulders that are nearer to the middle of the body show no side
+_AT_LIMIT: Final = 0.01  # fraction of its range: a hinge that is nearer to its limit is at the limit
+_LOCKED: Final = 1e-5  # radians: smallest slack at limits, for hinges with a tiny range
+_BENT: Final = 0.05  # leg lengths: a knee that is nearer to the line from hip to ankle shows no direction
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What a body's shape says about the sides of its parts.
+    """What a body's shape shows about the sides of its parts.
 
     Args:
-        swapped: Roles whose joints lie on the opposite side of the body, by limb: ``"arm"``, ``"leg"``.
-        misnamed: Roles whose joint names contradict the side that the shape shows, by limb.
+        swapped: By limb (``"arm"``, ``"leg"``), roles whose joints lie on the opposite side of the body.
+        misnamed: By limb, roles whose joint names contradict the side that the shape shows.
         shown: Whether toes and knees show where left is.
     """
 
@@ -53,15 +53,15 @@ class Sides:
 
 
 def sides_of(actor: Actor, *, moved: bool) -> Sides:
-    """Return the sides of a body's parts by its shape, or by the names of its joints if the shape shows none.
+    """Find the sides of a body's parts from its shape, or from the names of its joints if the shape does not show them.
 
-    Toes and bent knees show forward, and so left; the arms are compared with this direction. A part is on the opposite
-    side if it descends from the previous part of that side and not of its own. Without evidence from shape and names,
-    arms are compared with legs.
+    Toes and bent knees show which way is forward, and so which side is left; the arms are compared with this side. A
+    part is on the opposite side if it descends from the previous part of that side and not from that of its own. If
+    neither shape nor names show sides, arms are compared with legs.
 
     Args:
         actor: The body.
-        moved: Whether the clip was made with these roles; the rest pose then is better evidence than the clip.
+        moved: Whether the clip was made with these roles; its rest pose then is better evidence than its motion.
     """
     shape, facing = _shape(actor, moved=moved)
     swapped: dict[str, list[str]] = {}
@@ -94,7 +94,7 @@ def sides_of(actor: Actor, *, moved: bool) -> Sides:
 
 
 def _shape(actor: Actor, *, moved: bool) -> tuple[Actor, float]:
-    """Return the body in the clip or at rest, whichever shows forward first, and the cosine of ``_facing``."""
+    """Return the body in the clip or at rest, whichever first shows forward, and the result of ``_facing``."""
     rest = actor.at_rest
     bodies = [body for body in ((rest, actor) if moved else (actor, rest)) if body is not None]
     for body in bodies:
@@ -104,7 +104,7 @@ def _shape(actor: Actor, *, moved: bool) -> tuple[Actor, float]:
 
 
 def _arms_agree(actor: Actor, facing: float) -> float:
-    """Return the certainty that the arms are on their own sides, -1 to 1; negative for the opposite sides."""
+    """Return the certainty, -1 to 1, that the arms are on their own sides; negative for opposite sides."""
     legs = actor.across("upper_leg")
     if legs is None or not facing:
         return 0.0
@@ -121,9 +121,9 @@ def _arms_agree(actor: Actor, facing: float) -> float:
 
 
 def turned_round(actor: Actor) -> str:
-    """Return the part, ``"trunk"`` or ``"head"``, whose front points away from the toes in a clip; "" if none does.
+    """Return ``"trunk"`` or ``"head"`` if its front points away from the toes in a clip; "" if neither does.
 
-    At rest, the front of each part has the direction of the toes.
+    At rest, the front of each part points where the toes point.
     """
     rest = actor.at_rest
     if rest is None:
@@ -144,9 +144,9 @@ def turned_round(actor: Actor) -> str:
 
 
 def sides_of_clip(motion: Motion, rows: Mapping[str, int]) -> dict[str, int]:
-    """Return the rows of the parts by role, with left and right from the clip if no joint name has a side.
+    """Return the rows of parts by role; if no joint name has a side, the clip shows left and right.
 
-    This is needed for rest poses with all bones along one axis, in which left and right limbs look alike.
+    This is for rest poses with all bones along one axis, in which left and right limbs look alike.
     """
     if not all(role in rows for role in NEEDED):
         return dict(rows)
@@ -159,13 +159,13 @@ def sides_of_clip(motion: Motion, rows: Mapping[str, int]) -> dict[str, int]:
 
 
 def _named_side(actor: Actor, role: str) -> str:
-    """Return the side in the name of the joint that has a role; "" if there is none."""
+    """Return the side in the name of a role's joint; "" if the name has none."""
     word = read_name(actor.motion.skeleton.joint_names[actor.rows[role]])
     return "" if word is None else word.side
 
 
 def _is_whole(roles: Collection[str]) -> bool:
-    """Return whether roles contain the upper and the lower part of both limbs of a pair."""
+    """Return whether roles contain the upper and lower parts of both arms or of both legs."""
     return any(
         all(f"{side}_{part}_{limb}" in roles for side in SIDES for part in ("upper", "lower"))
         for limb in ("arm", "leg")
@@ -173,12 +173,12 @@ def _is_whole(roles: Collection[str]) -> bool:
 
 
 def whole_limbs(swapped: Mapping[str, Collection[str]]) -> list[str]:
-    """Return the limbs whose upper and lower parts have both exchanged their sides."""
+    """Return the limbs whose upper and lower parts have exchanged sides."""
     return sorted(limb for limb, roles in swapped.items() if _is_whole(roles))
 
 
 def _crossed_tree(actor: Actor, roles: Sequence[str]) -> list[str]:
-    """Return the roles whose joints descend from the previous part of the opposite side and not of their own.
+    """Return the roles whose joints descend from the previous part of the opposite side and not from that of their own.
 
     If these are most of the roles, return the other roles.
     """
@@ -198,9 +198,9 @@ def _crossed_tree(actor: Actor, roles: Sequence[str]) -> list[str]:
 
 
 def _facing(actor: Actor) -> float:
-    """Return the mean cosine between forward, as the roles define it, and the directions of toes and bent knees.
+    """Return the mean cosine between the forward direction of the roles and the directions of toes and bent knees.
 
-    The cosine is 0 for a body without two whole legs.
+    It is 0 for a body without two whole legs.
     """
     hips = actor.across("upper_leg")
     if hips is None or any(f"{side}_lower_leg" not in actor.rows for side in SIDES):
@@ -225,11 +225,11 @@ def _facing(actor: Actor) -> float:
 
 
 def whole_body(pairs: Pairs, lines: Sequence[tuple[Array, Array]], off: float) -> tuple[str, float] | None:
-    """Return the cause that explains the directions of all limbs at once, and an angle in radians; None without one.
+    """Return the cause that explains the directions of all limbs at once, and an angle, radians; None if there is none.
 
     Args:
-        pairs: Directions of the bones.
-        lines: Directions across the body, source and result.
+        pairs: Directions of the bones in source and result.
+        lines: Directions across the body in source and result.
         off: Mean angle between the directions of source and result, radians.
     """
     every = [*pairs.values(), *lines]
@@ -248,9 +248,9 @@ def whole_body(pairs: Pairs, lines: Sequence[tuple[Array, Array]], off: float) -
 
 
 def exchanged_limbs(pairs: Pairs, lines: Sequence[tuple[Array, Array]], turn: float) -> dict[str, tuple[float, float]]:
-    """Return the limbs, ``"arm"`` or ``"leg"``, that move as the source's limbs of the other side or their images.
+    """Return the limbs (``"arm"``, ``"leg"``) that move like the source's opposite limbs, or as their mirror images.
 
-    The values are two mean angles between source and result, radians: as they are, and with left and right exchanged.
+    The values are mean angles between source and result, radians: as they are, and with left and right exchanged.
 
     Args:
         pairs: Directions of the bones; those of the source are already rotated about z.
@@ -272,7 +272,7 @@ def exchanged_limbs(pairs: Pairs, lines: Sequence[tuple[Array, Array]], turn: fl
 
 
 def _mirrored(a: Array, across: Array, own: Array) -> Array:
-    """Return vectors (T, 3) mirrored along a line across the body, then rotated about z as that line to another one."""
+    """Return vectors (T, 3) mirrored along a line across the body, then rotated about z from it to another line."""
     image = a - 2.0 * np.sum(a * across, axis=1, keepdims=True) * across
     angle = np.arctan2(own[:, 1], own[:, 0]) - np.arctan2(across[:, 1], across[:, 0])
     c, s = np.cos(angle), np.sin(angle)
@@ -280,11 +280,11 @@ def _mirrored(a: Array, across: Array, own: Array) -> Array:
 
 
 def limb_cause(bone: str, pairs: Pairs, result: Actor) -> tuple[str, float] | None:
-    """Return the cause of one bone's angle to the source, and a rotation in radians; None if no cause explains it.
+    """Return the cause of the angle between a bone and its source, and a rotation in radians; None without a cause.
 
     Args:
         bone: The bone.
-        pairs: Directions of the bones, those of the source turned about z already.
+        pairs: Directions of the bones; those of the source are already rotated about z.
         result: The clip.
     """
     a, b = pairs[bone]
@@ -313,15 +313,15 @@ def limb_cause(bone: str, pairs: Pairs, result: Actor) -> tuple[str, float] | No
 
 
 def held_by_limit(bone: str, pairs: Pairs, result: Actor, off: Bools) -> str | None:
-    """Return the joint whose limit keeps a bone from the source's direction; None without one.
+    """Return the joint whose limit keeps a bone from the source's direction; None if there is none.
 
-    In most of the frames the joint is at a limit, or is locked, and the source's direction is beyond that limit.
+    In most of the frames, the joint is at a limit or locked, and the source's direction lies beyond that limit.
 
     Args:
         bone: The bone.
-        pairs: Directions of the bones, those of the source turned about z already.
+        pairs: Directions of the bones; those of the source are already rotated about z.
         result: The clip.
-        off: Mask of the frames in which the bone is off, (T,).
+        off: Mask of the frames in which the bone differs from the source, (T,).
     """
     if bone not in result.rows or not off.any():
         return None
@@ -347,12 +347,12 @@ def held_by_limit(bone: str, pairs: Pairs, result: Actor, off: Bools) -> str | N
 
 
 def _hinge_holds(axis: Array, value: Array, limits: tuple[float, float], own: Array, wanted: Array) -> Bools:
-    """Return the mask (T,) of frames in which a limit keeps a hinge from rotating a bone to its wanted direction.
+    """Return a mask of the frames in which a limit keeps a hinge from rotating a bone to its wanted direction, (T,).
 
     Args:
-        axis: Axes of the hinge, (T, 3), world.
-        value: Its angles, (T,), radians.
-        limits: Its lower and upper limit.
+        axis: World directions of the hinge's axis, (T, 3).
+        value: Angles of the hinge, (T,), radians.
+        limits: Lower and upper limit of the hinge.
         own: Directions of the bone, (T, 3).
         wanted: Wanted directions of the bone, (T, 3).
     """
@@ -367,7 +367,7 @@ def _hinge_holds(axis: Array, value: Array, limits: tuple[float, float], own: Ar
 
 
 def inherited(bone: str, pairs: Pairs) -> bool:
-    """Return whether the angle of a bone to the source comes from the bone above it."""
+    """Return whether a bone differs from the source mainly because the bone above it differs."""
     above = bone.replace("lower_", "upper_") if "lower_" in bone else None
     if above is None or above not in pairs:
         return False
@@ -376,13 +376,13 @@ def inherited(bone: str, pairs: Pairs) -> bool:
 
 
 def _carried(v: Array, a: Array, b: Array) -> Array:
-    """Rotate vectors (T, 3) by the smallest rotations from directions a to b."""
+    """Rotate vectors (T, 3) by the smallest rotations from directions a to directions b."""
     axis, cosine = np.cross(a, b), np.sum(a * b, axis=-1, keepdims=True)
     return v + np.cross(axis, v) + np.cross(axis, np.cross(axis, v)) / np.maximum(1.0 + cosine, 1e-6)
 
 
 def _turned_angle(pairs: Sequence[tuple[Array, Array]]) -> float:
-    """Return the mean angle between directions after the best rotation about z, radians; pi without any."""
+    """Return the mean angle between directions after the best rotation about z, radians; pi without directions."""
     if not pairs:
         return np.pi
     turn = best_turn(pairs)
@@ -390,16 +390,16 @@ def _turned_angle(pairs: Sequence[tuple[Array, Array]]) -> float:
 
 
 def _mean_angle(pairs: Sequence[tuple[Array, Array]]) -> float:
-    """Return the mean angle between directions."""
+    """Return the mean angle between directions, radians."""
     return float(np.mean([np.mean(angles(a, b)) for a, b in pairs]))
 
 
 def _explains(left: float, off: float) -> bool:
-    """Return whether a cause explains an angle: the remaining angle is small enough."""
+    """Return whether a cause explains an angle ``off``: without the cause, the angle ``left`` is small enough."""
     return left < min(_HALF * off, _CLOSE)
 
 
 def _other(bone: str) -> str:
-    """Return the same bone of the other side."""
+    """Return the bone of the other side; a bone without a side is returned unchanged."""
     side, _, rest = bone.partition("_")
     return f"{SIDES[1 - SIDES.index(side)]}_{rest}" if side in SIDES else bone

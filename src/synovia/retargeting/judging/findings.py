@@ -40,51 +40,52 @@ CAUSES: Final = (
     "prop",
 )  # fmt: skip
 
-# Pairs are thresholds of "look" and "failed" unless stated; lengths are in leg lengths, shares are of all frames
+# unless stated otherwise, pairs are thresholds for "look" and "failed", lengths are in leg lengths, and shares are of
+# all frames
 _MEAN: Final = {"": (16.0, 30.0), "trunk": (8.0, 30.0), "head": (40.0, 70.0), "foot": (30.0, 70.0)}  # degrees
 _PEAK: Final = ((50.0, 0.1), (80.0, 0.25))  # angle in degrees, and its least duration in seconds; not for head and feet
 _FINGERS: Final = (10.0, 45.0)  # degrees: mean angle of the four fingers of a hand
-_THUMB: Final = (15.0, 60.0)  # degrees
+_THUMB: Final = (15.0, 60.0)  # degrees: mean angle of a thumb
 _CROSSED: Final = (0.02, 0.1)
-_DEEPER: Final = 0.04  # depth of an overlap beyond that of the source
-_OVERLAPS: Final = 0.05  # largest share of frames with an overlap that is not reported
-_THROUGH: Final = 0.0055  # depth of an overlap of shapes beyond that of the source: 5 mm for an adult
+_DEEPER: Final = 0.04  # depth of an overlap minus its depth in the source
+_OVERLAPS: Final = 0.05  # share of frames with an overlap above which it is reported
+_THROUGH: Final = 0.0055  # depth of an overlap of shapes minus its depth in the source: 5 mm for an adult
 _INSIDE: Final = (0.07, 0.25)  # depth of an arm in the trunk that is reported even if the source has it, and seconds
 _STEP: Final = ((1.5, 15.0), (2.0, 40.0))  # factor of the source's largest step nearby, and degrees added to it
-_SLIDE: Final = (0.1, 0.5)  # leg lengths per second: median excess of speed over the source during contacts
-_DRIFT: Final = (0.06, 0.5)  # the same for the mean velocity; rolling feet have none
-_STANDS: Final = 0.2  # seconds: slides of feet with less contact are not judged
-_SLIP: Final = 0.1  # excess over the source of the displacement in one contact
-_HOVER: Final = (0.08, 0.3)  # distance of a standing foot from the ground
-_SINKS: Final = 0.03, 0.08  # depth of a sole below the floor and the source's sole; the same without a source
-_OFTEN: Final = 0.05  # share of the frames with such a depth
-_RECALL: Final = 0.4  # lowest precision and recall of contacts that are not reported
-_SCALE: Final = (1.7, 4.0)  # ratio between the extents of both paths
-_FORCED: Final = (2.0, 15.0)  # degrees by which loops rotate parts of the body: thresholds of "note" and "look"
-_STILL: Final = 0.05  # smaller extents of paths are raised to this before they are compared
-_FAST: Final = 15.0  # leg lengths per second; no body is that fast
-_GLIDES: Final = (0.3, 0.2)  # leg lengths per second of the hips, and speed of the feet relative to the hips over it
-_LEG: Final = (0.05, 5.0)  # metres: range of leg lengths; others show a wrong unit
-_DOWN: Final = 0.5  # share of the frames with the trunk upside down
-_AT_LIMIT: Final = 0.5  # share of the frames at a limit; a larger share gives a note
-_MANY: Final = 4  # limbs with one cause, or parts that jump at once, that are reported as one finding about the body
-_MINOR: Final = ("shoulder", "toes")  # parts whose sides may be swapped without a visible effect
-_FEW: Final = 5  # fewest compared limbs of a whole body, without its head
+_SLIDE: Final = (0.1, 0.5)  # leg lengths per second: median of the speed minus the source's, during contacts
+_DRIFT: Final = (0.06, 0.5)  # the same for the mean velocity, which is small for feet that roll
+_STANDS: Final = 0.2  # seconds: slides of feet with less contact in the clip are not judged
+_SLIP: Final = 0.1  # displacement during one contact, minus the source's
+_HOVER: Final = (0.08, 0.3)  # distance of a planted foot from the ground
+_SINKS: Final = 0.03, 0.08  # depth of a sole below the floor, minus the source's; the second value: without a source
+_OFTEN: Final = 0.05  # share of frames with such a depth above which it is reported
+_RECALL: Final = 0.4  # contacts are reported if precision or recall is lower
+_SCALE: Final = (1.7, 4.0)  # ratio between the extents of the two paths
+_FORCED: Final = (2.0, 15.0)  # degrees by which loops rotate parts of the body: thresholds for "note" and "look"
+_STILL: Final = 0.05  # leg lengths: smaller extents of paths are raised to this before they are compared
+_FAST: Final = 15.0  # leg lengths per second: no body moves this fast
+_GLIDES: Final = (0.3, 0.2)  # hips: leg lengths per second; feet relative to the hips: fraction of that speed
+_LEG: Final = (0.05, 5.0)  # metres: range of leg lengths; a length outside it shows a wrong unit
+_DOWN: Final = 0.5  # share of frames with the trunk upside down above which it is reported
+_AT_LIMIT: Final = 0.5  # share of frames at a limit above which a note is given
+_MANY: Final = 4  # if this many limbs have one cause, or parts jump at once, one finding about the body is reported
+_MINOR: Final = ("shoulder", "toes")  # parts whose sides may be exchanged without a visible effect
+_FEW: Final = 5  # least number of limbs, without the head, that must be comparable on a whole body
 _OF_LIMBS: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
 _SHORT: Final = 0.03  # fraction of the longest limb bone: shorter limb bones are reported
-_FIRST: Final = 2  # frames at both ends in which a jump to or from a calibration pose is usual
-_FLIPPED: Final = (0.0, 0.05)  # share of the frames in which the points are flipped
-_MISSED: Final = (0.0, 0.25)  # share of the frames in which goals are missed
-_APART: Final = (0.15, 0.25)  # distance of a point from the body: reported if it is frequent, or in any frame
-_OFTEN_APART: Final = (0.02, 0.25)  # share of frames beyond the first distance to look at; beyond the second: failed
-_ON_THE_SPOT: Final = (20.0, 1e4)  # length of the steps over that of the path: hips that only sway; hips without a path
-_PATH: Final = 4.0  # length of the steps over that of the path from which their units differ
+_FIRST: Final = 2  # frames at both ends: jumps to or from a calibration pose are usual there
+_FLIPPED: Final = (0.0, 0.05)  # share of frames in which the points are flipped
+_MISSED: Final = (0.0, 0.25)  # share of frames in which goals are missed
+_APART: Final = (0.15, 0.25)  # distance of a point from the body, reported if frequent; reported in any frame
+_OFTEN_APART: Final = (0.02, 0.25)  # share of frames beyond the first distance: "look"; beyond the second: "failed"
+_ON_THE_SPOT: Final = (20.0, 1e4)  # length of steps over that of the path: above, hips only sway, or do not travel
+_PATH: Final = 4.0  # length of the steps divided by that of the path: above this, their units differ
 
 
 def find(figures: Figures) -> tuple[Finding, ...]:
     """Return the findings about a clip, the worst first."""
     swapped = list(_swapped(figures))
-    everywhere = any(one.limb == "body" for one in swapped)  # this explains all directions that are off
+    everywhere = any(one.limb == "body" for one in swapped)  # this explains all differences of directions
     found = [
         *swapped, *(() if everywhere else _directions(figures)), *_fingers(figures), *_upside_down(figures),
         *_scales(figures), *_crossings(figures), *_through(figures), *_unchecked(figures), *_jumps(figures),
@@ -95,7 +96,7 @@ def find(figures: Figures) -> tuple[Finding, ...]:
 
 
 def flipped(frames: Sequence[int], count: int) -> Finding | None:
-    """Return the finding about fitted points that are flipped in some frames of a clip; None if no frame is."""
+    """Return a finding about fitted points that are flipped in some frames of a clip; None without such frames."""
     level = _level(len(frames) / count, _FLIPPED)
     if level is None:
         return None
@@ -104,7 +105,7 @@ def flipped(frames: Sequence[int], count: int) -> Finding | None:
 
 
 def missed(frames: Sequence[int], count: int) -> Finding | None:
-    """Return the finding about goals that are missed in some frames of a clip."""
+    """Return a finding about goals that are missed in some frames of a clip; None without such frames."""
     level = _level(len(frames) / count, _MISSED)
     if level is None:
         return None
@@ -112,7 +113,7 @@ def missed(frames: Sequence[int], count: int) -> Finding | None:
 
 
 def apart(distances: Array, figures: Figures) -> Finding | None:
-    """Return the finding about points that are far from the clip that was fitted to them.
+    """Return a finding about points that are far from the clip that was fitted to them; None if they are near.
 
     Args:
         distances: Distance of each point in each frame, (T, K), length units; NaN where it was not seen.
@@ -131,19 +132,19 @@ def apart(distances: Array, figures: Figures) -> Finding | None:
 
 
 def doubts(notes: Iterable[str]) -> list[Finding]:
-    """Return a finding for each note of a clip that names a doubt about it."""
+    """Return a finding for each note of a clip that expresses a doubt."""
     return [Finding("body", "doubt", "look", (), note.removeprefix(DOUBT)) for note in notes if note.startswith(DOUBT)]
 
 
 def in_place() -> Finding:
-    """Return the note about a clip in place, whose path over the ground is stored separately."""
+    """Return a note about a clip in place, whose path over the ground is stored separately."""
     return Finding(
         "body", "in place", "note", (), "its path over the ground is stored separately and was judged with it"
     )
 
 
 def forced_by_loops(angles: Array) -> list[Finding]:
-    """Return the finding about loops that rotate parts of the body in order to close; none for small rotations.
+    """Return a finding about loops that must rotate parts of the body to close; empty for small rotations.
 
     Args:
         angles: The largest rotation of a part in each frame, (T,), radians.
@@ -158,10 +159,11 @@ def forced_by_loops(angles: Array) -> list[Finding]:
 
 
 def hurried_by_loops(ratios: Mapping[str, Array]) -> list[Finding]:
-    """Return the finding about joints that loops move faster than their velocity limits; none without any.
+    """Return a finding about joints that loops move faster than their velocity limits; empty without such joints.
 
     Args:
-        ratios: Velocity in each frame over the limit, (T,), of each joint that exceeds it, by name.
+        ratios: For each joint that exceeds its velocity limit, by name, the ratio of velocity to limit in each frame,
+            (T,).
     """
     if not ratios:
         return []
@@ -173,13 +175,13 @@ def hurried_by_loops(ratios: Mapping[str, Array]) -> list[Finding]:
 
 
 def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly: bool = False) -> Finding:
-    """Return the finding about an uncertain rest pose: "look" if directions are off, else a note.
+    """Return a finding about an uncertain rest pose: "look" if directions differ from the source, else a note.
 
     Args:
         findings: The other findings about the clip.
         pose: Text with the body, the pose, its certainty and the strongest evidence against it.
         hint: What the user can do.
-        hardly: Whether the pose is unlikely; the level then is "look" in any case.
+        hardly: Whether the pose is unlikely, which makes the level "look".
     """
     off = any(one.cause in ("rest pose", "direction", "up axis") and one.level != "note" for one in findings)
     text = f"the rest pose of {pose}; {hint}"
@@ -187,7 +189,7 @@ def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly:
 
 
 def _frames(flags: Any) -> tuple[int, ...]:
-    """Return the indices of the marked frames."""
+    """Return the indices of the frames that are set in a mask."""
     return tuple(np.flatnonzero(flags).tolist())
 
 
@@ -197,7 +199,7 @@ def degrees(angle: float) -> str:
 
 
 def _level(value: float, bars: tuple[float, float]) -> str | None:
-    """Return the level of a value above the first or the second threshold; None below both."""
+    """Return "failed" or "look" for a value above the second or first threshold; None for smaller values."""
     return "failed" if value > bars[1] else "look" if value > bars[0] else None
 
 
@@ -244,7 +246,7 @@ def _swapped(figures: Figures) -> Iterator[Finding]:
 
 
 def _said_side(actor: Actor, roles: Sequence[str]) -> str:
-    """Return the text about a joint that is on the opposite side of the one in its role."""
+    """Return a text about a joint whose role names the opposite side."""
     role = next((role for role in roles if "_upper_" in role), roles[0])
     side = role.split("_", 1)[0]
     joint = actor.motion.skeleton.joint_names[actor.rows[role]]
@@ -258,7 +260,7 @@ def _threshold(limb: str) -> tuple[float, float]:
 
 
 def _peaks(limb: Limb, fps: float) -> tuple[str, Bools] | None:
-    """Return the level and the frames in which an angle is large for long enough; None without such frames."""
+    """Return the level and a mask of the frames in which an angle is large for long enough; None without any."""
     if limb.limb == "head" or limb.limb.endswith("foot"):
         return None
     best: tuple[str, Bools] | None = None
@@ -320,7 +322,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
         if not inherited(bone, turned) or bone.replace("lower_", "upper_") not in off:
             causes[bone] = limb_cause(bone, turned, figures.result) or ("direction", 0.0)
     limits = {bone: joint for bone in causes if (joint := held_by_limit(bone, turned, figures.result, off[bone][1]))}
-    for bone, (cause, _) in causes.items():  # bones below a bone held by a limit are off too
+    for bone, (cause, _) in causes.items():  # bones below a bone that a limit holds differ too
         above = bone.replace("lower_", "upper_")
         if above in limits and cause in ("rest pose", "direction"):
             limits.setdefault(bone, limits[above])
@@ -350,7 +352,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
 
 
 def _fingers(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about hands whose finger directions, relative to the palm, differ from those of the source."""
+    """Yield findings about hands whose finger directions in the palm's frame differ from those of the source."""
     found = {limb.limb: limb for limb in figures.fingers}
     for side, (source, result) in figures.hands.items():
         limbs = [found[f"{side}_{name}"] for name in result.fingers if f"{side}_{name}" in found]
@@ -374,7 +376,7 @@ def _fingers(figures: Figures) -> Iterator[Finding]:
 
 
 def _why_off(figures: Figures, source: HandBones, result: HandBones, name: str) -> str:
-    """Return why a finger cannot have the direction of the source's finger; "" if its joints do not explain it."""
+    """Return why a finger cannot take the direction of the source's finger; "" if its joints do not explain this."""
     skeleton, finger = figures.motion.skeleton, result.fingers[name]
     rows = [row for group in finger.groups for row in group]
     held = [row for row in rows if skeleton.joint_names[row] in figures.at_limits]
@@ -388,7 +390,7 @@ def _why_off(figures: Figures, source: HandBones, result: HandBones, name: str) 
 
 
 def _upside_down(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about a body that stands on its head, and about tilted worlds."""
+    """Yield findings about bodies that stand on their heads, and about worlds that are tilted."""
     if figures.result is None or not figures.whole:
         return
     every = tuple(range(len(figures.motion)))
@@ -405,7 +407,7 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
     trunks = [limb.mean for limb in figures.limbs if limb.limb == "trunk"]
     leans = (
         0.0 if trunks and trunks[0] < _threshold("trunk")[0] else lean(figures.result)
-    )  # a trunk that agrees with the source leans as the source does
+    )  # a trunk that agrees with the source's leans as much as the source
     if leans and (figures.origin is None or not lean(figures.origin)):
         text = f"it leans by {leans:.0f}° in all frames, without falling: its world may be tilted"
         yield Finding("body", "up axis", "look", every, text)
@@ -416,7 +418,7 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
 
 
 def _short_limbs(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about bones of limbs with nearly no length, as in a file that has lost its scale."""
+    """Yield findings about limb bones with nearly no length, as in files that have lost their scale."""
     every = tuple(range(len(figures.motion)))
     for actor, what in ((figures.origin, "source"), (figures.result, "result")):
         if actor is None:
@@ -479,7 +481,7 @@ def _scales(figures: Figures) -> Iterator[Finding]:
 
 
 def _crossings(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about crossed legs and about limbs that penetrate each other."""
+    """Yield findings about crossed legs, and about limbs that penetrate each other or the trunk."""
     if figures.crossed is not None:
         share = float(figures.crossed.mean())
         level = _level(share, _CROSSED)
@@ -503,9 +505,9 @@ def _crossings(figures: Figures) -> Iterator[Finding]:
 
 
 def _through(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about limbs whose shapes penetrate the body.
+    """Yield findings about limbs whose shapes penetrate the body or each other.
 
-    Without a source, it is unknown whether limbs should touch, so only deep and lasting overlaps are reported.
+    Without a source, nothing shows whether limbs should touch. So only deep and lasting overlaps are reported.
     """
     leg = 0.0 if figures.result is None else figures.result.leg
     for one in figures.inside:
@@ -527,7 +529,7 @@ def _through(figures: Figures) -> Iterator[Finding]:
 
 
 def _unchecked(figures: Figures) -> Iterator[Finding]:
-    """Yield a note about links whose overlaps are not checked, because they have no known shape."""
+    """Yield a note about links whose overlaps cannot be checked, because they have no known shape."""
     skeleton = figures.motion.skeleton
     if skeleton.shapes and (unseen := unchecked_links(skeleton)):
         text = f"overlaps are not checked for links without known shapes: {listed(unseen)}"
@@ -535,16 +537,16 @@ def _unchecked(figures: Figures) -> Iterator[Finding]:
 
 
 def _end_jumps(figures: Figures) -> set[int]:
-    """Return the frames at both ends in which the whole source jumps, to or from a pose such as a T-pose."""
+    """Return the frames near both ends in which the whole source jumps, to or from a pose such as a T-pose."""
     found = [frame for frames in figures.jumps.shared.values() for frame in set(frames)]
     last = len(figures.motion) - _FIRST
     return {frame for frame in found if found.count(frame) >= _MANY and (frame <= _FIRST or frame >= last)}
 
 
 def _jumps(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about jumps; parts that jump at once are one finding about the body if they are many.
+    """Yield findings about jumps. If many parts jump at once, there is one finding about the body.
 
-    Where the whole source jumps at one of its ends, each part of the result jumps as the rest poses make it.
+    Jumps of the result are ignored in frames near the ends in which the whole source jumps, for example from a T-pose.
     """
     ends = _end_jumps(figures)
     limbs = {step.joint: step.limb or step.joint for step in figures.steps} | {PATH: PATH}
@@ -579,7 +581,7 @@ def _jumps(figures: Figures) -> Iterator[Finding]:
 
 
 def _steps(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about joints whose steps are larger than those of the source."""
+    """Yield findings about joints that rotate farther in one frame than their source."""
     for step in figures.steps:
         if step.source is None or not len(step.angles):
             continue
@@ -599,7 +601,7 @@ def _steps(figures: Figures) -> Iterator[Finding]:
 
 
 def _feet(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about feet that slide, hover, sink or have other contacts than those of the source."""
+    """Yield findings about feet that slide, hover or sink, or whose contacts differ from the source's."""
     fps, count = figures.motion.fps, len(figures.motion)
     alone = figures.result if figures.origin is None and figures.feet else None
     shorter = 0.0 if alone is None else on_the_spot(alone)
@@ -657,10 +659,10 @@ def _limits(figures: Figures) -> Iterator[Finding]:
 
 
 def _unmapped(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about parts that are not mapped.
+    """Yield findings about parts that the joint map does not name.
 
-    If the hips are mapped, the level is "look" for a leg of both bodies, and for an arm of both bodies whose other side
-    is mapped. The level also is "look" for a leg that one body lacks if its other leg is mapped. All other parts are
+    If the hips are mapped, the level is "look" for a leg that both bodies have, and for an arm that both have if the
+    other arm is mapped. It is also "look" for a leg that one body lacks if the other leg is mapped. All other parts are
     listed in a note.
     """
     if figures.source is None or figures.result is None:
@@ -693,7 +695,7 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
 
 
 def _of_parts(figures: Figures) -> Iterator[Finding]:
-    """Yield findings that list what was judged if it is not a whole body."""
+    """Yield findings that say what was judged if the bodies are not whole."""
     if figures.whole:
         yield from _ends_of_legs(figures)
         return
@@ -709,7 +711,7 @@ def _of_parts(figures: Figures) -> Iterator[Finding]:
 
 
 def _ends_of_legs(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about legs that end at the knee while those of the source have shins."""
+    """Yield findings about legs that end at the knee although the source's legs have shins."""
     result, source = figures.result, figures.origin
     if result is None or source is None:
         return

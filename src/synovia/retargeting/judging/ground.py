@@ -1,4 +1,4 @@
-"""Feet and the ground: contacts of ankles and toe ends, their slide, and their heights."""
+"""Feet and the ground: contacts of ankles and toe ends, and how far these slide, hover and sink."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from synovia.model.geometry import Array, Bools
 from synovia.model.shapes.world import World
 from synovia.retargeting.judging.actor import Actor
 
-HEIGHT: Final = 2  # index of the vertical coordinate: axes are rotated so that z points up
+HEIGHT: Final = 2  # index of the vertical coordinate in axes with z up
 _UP: Final = np.array([0.0, 0.0, 1.0])
-_LOW: Final = 0.1  # leg lengths above or below the ground: largest height of a point that may be in contact
-_SLOW: Final = 0.5  # leg lengths per second: largest speed of a point that may be in contact
-_NEAR_ZERO: Final = 0.15  # leg lengths: soles that stand nearer to height 0 stand on a floor there
-_FAR: Final = 0.05  # leg lengths from the ankle: a nearer end of a foot shows no toes
-_SPAN: Final = 0.02  # seconds on each side over which speeds are measured; shorter spans measure noise
+_LOW: Final = 0.1  # leg lengths: a point that may be in contact is at most this far above or below the ground
+_SLOW: Final = 0.5  # leg lengths per second: a point that may be in contact is at most this fast
+_NEAR_ZERO: Final = 0.15  # leg lengths: if soles stand nearer to height 0, the floor is at height 0
+_FAR: Final = 0.05  # leg lengths from the ankle: if the end of a foot is nearer, it shows no toes
+_SPAN: Final = 0.02  # seconds on each side for measuring speeds; shorter spans measure noise
 _EDGE: Final = 0.05  # seconds by which contacts of two clips may differ
-_NEAR_FLOOR: Final = 0.1  # leg lengths: a foot up to this far above its lowest positions is on the floor
-_ON_FLOOR: Final = 0.2  # smallest share of frames on the floor from which gliding is measured
-_AVERAGED: Final = 0.5  # seconds over which paths are averaged: the hips sway with each step
-_STEPS: Final = 0.2  # leg lengths: root mean square extent below which steps show no path
-_ALIKE: Final = 0.6  # smallest correlation of path and steps that differ only in scale
-_ENOUGH: Final = 0.2  # seconds of contact below which contacts are not compared
+_NEAR_FLOOR: Final = 0.1  # leg lengths: a foot is on the floor if it is at most this far above its lowest positions
+_ON_FLOOR: Final = 0.2  # share of frames on the floor that is needed to measure gliding
+_AVERAGED: Final = 0.5  # seconds over which paths are averaged, because the hips sway with each step
+_STEPS: Final = 0.2  # leg lengths: steps whose path has a smaller root mean square extent show no path
+_ALIKE: Final = 0.6  # correlation of path and steps: if smaller, they do not differ only in scale
+_ENOUGH: Final = 0.2  # seconds: with less contact, contacts are not compared
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A contact of a point of the source, and the displacement of the result's point during this contact.
+    """A contact of a point of the source, and how far the result's point moves during this contact.
 
     Args:
         first: First frame.
         end: The frame after the last one.
-        way: Horizontal displacement of the point from the first frame to the last, (2,), in lengths of the result's
-            leg.
-        source: The same in the source, rotated to the result's heading; zeros without a source.
+        way: Horizontal displacement of the result's point from the first frame to the last, (2,), leg lengths.
+        source: Displacement of the source's point, rotated to the result's heading, (2,), its leg lengths; 0 without a
+            source.
     """
 
     first: int
@@ -57,22 +57,21 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Foot:
-    """One foot of a clip; lengths in lengths of its leg.
+    """One foot of a clip; all lengths are in leg lengths.
 
     Args:
-        role: Its part, such as ``"left_foot"``.
-        contact: Mask of the frames with contact in the result, (T,).
+        role: Role of the foot, such as ``"left_foot"``.
+        contact: Mask of the frames in which the result's foot is in contact, (T,).
         source_contact: The same in the source; without a source, contacts of the result with a looser speed threshold.
-        near: Mask of the frames with near contact in the result: up to twice as high and as fast, (T,).
+        near: Mask of the frames in which the result's foot is nearly in contact, with looser thresholds, (T,).
         source_near: The same in the source.
-        held: Contacts of its ankle and of its toe end in the source.
-        slide: Mean speed of the result's points during these contacts from their first to their last frame, legs per
-            second.
+        held: Contacts of the source's ankle and toe end, with displacements.
+        slide: Mean speed of the result's points over these contacts, leg lengths per second.
         source_slide: The same in the source; 0 without one.
-        height: Height of the lower of ankle and toe end over the ground, (T,).
-        depths: Depth of the sole below the floor, (T,); negative above it.
+        height: Height of ankle or toe end, whichever is lower, above the ground, (T,).
+        depths: Depth of the sole below the floor, (T,); negative if it is above.
         source_depths: The same in the source; zeros without one.
-        ground: Height of the ground below this foot in the file, from its contacts.
+        ground: Height of the ground below this foot in the file's axes, from its contacts.
         source_ground: The same in the source.
     """
 
@@ -92,7 +91,7 @@ class Foot:
 
     @property
     def hover(self) -> float:
-        """Mean distance from the ground, above or below it, during contacts of the source."""
+        """Mean distance from the ground, above or below, during contacts of the source; leg lengths."""
         return float(np.abs(self.height[self.source_contact]).mean()) if self.source_contact.any() else 0.0
 
     @property
@@ -101,9 +100,9 @@ class Foot:
         return max(0.0, float(self.depths.max(initial=0.0)))
 
     def agreement(self, fps: float) -> tuple[float, float] | None:
-        """Return precision and recall of the contacts against those of the source; None if there are too few.
+        """Return precision and recall of the contacts, compared with the source; None if the source has too few.
 
-        A contact is correct if the other clip has a near contact, because the two clips differ a little.
+        A contact counts as correct if the other clip is nearly in contact, because small differences are allowed.
         """
         edge = max(1, round(_EDGE * fps))
         own, other = self.contact, self.source_contact
@@ -114,17 +113,17 @@ class Foot:
 
 
 def feet(result: Actor, source: Actor | None, turn: float, world: World | None = None) -> list[Foot]:
-    """Return the feet of a clip.
+    """Return the feet of a clip, with contacts, slides and heights.
 
-    A point is in contact while it is low and slow. The result's points should not move while the source's points are in
-    contact; otherwise they slide.
+    A point is in contact while it is low and slow. While a point of the source is in contact, the same point of the
+    result should not move; otherwise it slides.
 
     Args:
         result: The clip.
         source: Its source; None without one.
         turn: Rotation about the vertical from the source to the result, radians.
-        world: What the result stands on, in its unit; heights are those above the surface under each point. None for a
-            level floor.
+        world: What the result stands on, in its unit; heights are measured from the surface below each point. None for
+            a level floor.
     """
     out: list[Foot] = []
     c, s = np.cos(turn), np.sin(turn)
@@ -171,17 +170,17 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
 
 
 def _depths(actor: Actor, role: str, stands: Bools, height: Array, world: World | None = None) -> Array:
-    """Return the depth of a sole below the floor, (T,), in lengths of the leg.
+    """Return the depth of a sole below the floor, (T,), leg lengths.
 
-    The floor is that of the world, else height 0 if the sole stands near it, else where it stands. A foot whose sole is
-    not known counts by its points.
+    The floor is the world; without a world, height 0 if the sole stands near it, else the height at which the sole
+    stands. If the sole is unknown, ankle and toe end are used.
 
     Args:
         actor: The clip.
-        role: The foot.
-        stands: When it stands, (T,).
-        height: Height of its lower point over the ground, (T,).
-        world: What it stands on; None for a level floor.
+        role: Role of the foot.
+        stands: Mask of the frames in which the foot stands, (T,).
+        height: Height of the foot's lower point above the ground, (T,).
+        world: What the foot stands on; None for a level floor.
     """
     skeleton, up = actor.motion.skeleton, actor.up
     foot = feet_of(skeleton, [actor.rows[role]])
@@ -200,15 +199,15 @@ def _depths(actor: Actor, role: str, stands: Bools, height: Array, world: World 
 
 
 def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
-    """Return the median speed of the hips, and how they glide over the floor.
+    """Return the median speed of the hips, and how much the feet glide along with them.
 
-    A body that walks moves its feet relative to the hips as fast as the hips move. If path and body differ in unit,
-    feet and hips move together. They also do in a jump, so gliding is measured horizontally, in frames with a foot on
-    the floor.
+    A walking body moves its feet relative to its hips as fast as the hips move. If path and body differ in unit, feet
+    and hips move together. They also move together in a jump. So gliding is measured horizontally, in frames with a
+    foot on the floor.
 
     Returns:
-        The median speed in leg lengths per second, and a pair: the horizontal speed while a foot is on the floor, and
-        the speed of the feet relative to the hips divided by it. The pair is (0, 1) without such frames.
+        The median speed, leg lengths per second; and a pair: the horizontal speed of the hips while a foot is on the
+        floor, and the speed of the feet relative to the hips divided by it. The pair is (0, 1) without such frames.
     """
     way = np.diff(actor.hips, axis=0)
     usual = float(np.median(np.linalg.norm(way, axis=1))) * actor.motion.fps / actor.leg
@@ -228,9 +227,9 @@ def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
 def path_factor(actor: Actor) -> float | None:
     """Return the factor that scales the path of the hips to the steps of the legs; None if the clip does not show it.
 
-    Relative to the hips, the lower foot moves backwards as far as the hips move forwards. So the steps define a path
-    with the shape of the hips' path. Their lengths differ if bones and path differ in unit, or the body walks on the
-    spot.
+    Relative to the hips, the lower foot moves backwards as far as the hips move forwards. So the steps give a path with
+    the shape of the hips' path. The lengths of both paths differ if bones and path have different units, or if the body
+    walks on the spot.
     """
     found = _path_and_steps(actor)
     if found is None:
@@ -243,9 +242,9 @@ def path_factor(actor: Actor) -> float | None:
 
 
 def on_the_spot(actor: Actor) -> float:
-    """Return the length of the path of the steps over that of the hips; 0 for steps that lead nowhere.
+    """Return the length of the steps' path divided by that of the hips' path; 0 for steps that lead nowhere.
 
-    The ratio is high for a clip in place, and infinite if the hips do not move over the ground.
+    The ratio is large for a clip in place; it is infinite if the hips do not move over the ground.
     """
     found = _path_and_steps(actor)
     if found is None:
@@ -255,7 +254,7 @@ def on_the_spot(actor: Actor) -> float:
 
 
 def _path_and_steps(actor: Actor) -> tuple[Array, Array] | None:
-    """Return the averaged paths of the hips and of the steps, (n, 2); None for short clips and steps on the spot."""
+    """Return averaged paths of hips and steps, (n, 2) each; None for short clips, and for steps that lead nowhere."""
     ends = [f"{side}_{'toes' if f'{side}_toes' in actor.rows else 'foot'}" for side in SIDES]
     feet = [actor.at(role) for role in ends if role in actor.rows]
     window = max(1, round(_AVERAGED * actor.motion.fps))
@@ -276,9 +275,9 @@ def _averaged(path: Array, window: int) -> Array:
 
 
 def _points(actor: Actor, role: str, world: World | None = None) -> Array:
-    """Return the positions of the ankle, and of the toe end if there is one, (T, points, 3), in lengths of the leg.
+    """Return positions of the ankle and, if there is one, the toe end, (T, points, 3), leg lengths.
 
-    With a world, heights are those above the surface below a point, or above height 0 where there is no surface.
+    With a world, heights are measured from the surface below each point, or from 0 if there is none.
     """
     rows, below = [actor.rows[role]], actor.below(role)[1:]
     if below:
@@ -295,12 +294,12 @@ def _points(actor: Actor, role: str, world: World | None = None) -> Array:
 
 
 def _near(points: Array, fps: float, ground: Array) -> Bools:
-    """Return the mask (T, points) in which points (T, points, 3) may be in contact: they are rather low and slow."""
+    """Return a mask of where points (T, points, 3) may be in contact, (T, points): they are rather low and slow."""
     return (_speeds(points, fps) < _SLOW) & (np.abs(points[..., HEIGHT] - ground) < _LOW)
 
 
 def _speeds(places: Array, fps: float) -> Array:
-    """Return speeds of points (T, points, k), measured over a few frames on each side."""
+    """Return the speeds of points (T, points, k), (T, points), measured over a few frames on each side."""
     count = len(places)
     if count < 2:
         return np.zeros(places.shape[:2])
@@ -311,13 +310,13 @@ def _speeds(places: Array, fps: float) -> Array:
 
 
 def _wider(flags: Bools, by: int) -> Bools:
-    """Extend every run of flags (T,) by some frames at both ends."""
+    """Extend each run of set flags (T,) by ``by`` frames at both ends."""
     padded = np.concatenate([[0], np.cumsum(np.pad(flags, by).astype(np.int64))])
     return padded[2 * by + 1 :] > padded[: len(flags)]
 
 
 def held_frames(contacts: Sequence[Held], count: int) -> Bools:
-    """Return the frames of some contacts, (count,)."""
+    """Return a mask of the frames that belong to contacts, (count,)."""
     out = np.zeros(count, bool)
     for one in contacts:
         out[one.first : one.end] = True

@@ -1,4 +1,4 @@
-"""Limbs whose shapes are inside the body, compared with those of the source."""
+"""Limbs whose shapes penetrate the body or each other, compared with those of the source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from synovia.model.shapes.pairs import self_pairs
 from synovia.retargeting.judging.actor import Actor
 from synovia.retargeting.judging.shaped import limb_pairs, part_of_rows
 
-_LEAST: Final = 1e-3  # leg lengths: smaller overlaps count as none
+_LEAST: Final = 1e-3  # leg lengths: overlaps that are not deeper are ignored
 _shaped: WeakKeyDictionary[Skeleton, Skeleton] = WeakKeyDictionary()
 
 
@@ -27,8 +27,8 @@ class Inside:
     """Two parts of different limbs whose shapes overlap in at least one frame.
 
     Args:
-        parts: Names of the parts, arms first, then legs; the name of the link if a link belongs to no part.
-        links: The links with the deepest overlap, named as in ``Skeleton.shapes``.
+        parts: Names of the two parts: arms before legs, legs before the trunk; a link without a part has its own name.
+        links: The two links with the deepest overlap, named as in ``Skeleton.shapes``.
         depth: Depth of the overlap in each frame, (T,), length units of the result; 0 without overlap.
         source: The same in the source, in length units of the result; zeros without a source.
     """
@@ -40,15 +40,15 @@ class Inside:
 
     @property
     def frames(self) -> tuple[int, ...]:
-        """The frames in which they overlap."""
+        """The frames in which the two parts overlap."""
         return tuple(np.flatnonzero(self.depth).tolist())
 
 
 def links_inside(result: Actor, source: Actor | None) -> list[Inside]:
     """Return the parts of different limbs whose shapes overlap in some frame of the result, the deepest first.
 
-    The source has the shapes of its file, or capsules that fit its bones. Links that touch in nearly every pose, as
-    neighbours do, are not compared.
+    The source has the shapes of its file, or capsules that are fitted to its bones. Links that touch in nearly every
+    pose, such as neighbours, are not compared.
     """
     skeleton = result.motion.skeleton
     pairs = limb_pairs(skeleton, result.rows) if skeleton.shapes else np.zeros((0, 2), np.int32)
@@ -73,14 +73,14 @@ def links_inside(result: Actor, source: Actor | None) -> list[Inside]:
 
 
 def _order(part: str) -> int:
-    """Return the position of a part in a pair: arms come first, then legs, then the trunk."""
+    """Return the sort key of a part in a pair: arms come first, then legs, then the trunk."""
     return 0 if part.endswith(("_arm", "_hand")) else 1 if part.endswith(("_leg", "_foot")) else 2
 
 
 def _depth_in_source(parts: tuple[str, str], depth: Array, result: Actor, source: Actor | None) -> Array:
     """Return the depth of the overlap of two parts in the source, (T,), length units of the result.
 
-    Only frames with an overlap in the result are computed; all others are 0.
+    It is computed only for frames with an overlap in the result; other frames have depth 0.
     """
     out = np.zeros(len(depth))
     skeleton = None if source is None else _with_shapes(source.motion.skeleton)
@@ -97,7 +97,7 @@ def _depth_in_source(parts: tuple[str, str], depth: Array, result: Actor, source
 
 
 def _with_shapes(skeleton: Skeleton) -> Skeleton | None:
-    """Return a body with its own shapes, or with capsules that fit its bones; None if none fit."""
+    """Return a body with its own shapes, or with capsules fitted to its bones; None if none can be fitted."""
     if skeleton.shapes:
         return skeleton
     if skeleton not in _shaped:

@@ -1,4 +1,4 @@
-"""``judge``: measure a clip, compare it with its source, and decide whether it can be used."""
+"""``judge``: measure a clip, compare it with its source, and say whether it can be used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SAID: Final = {"good": "good", "look": "look at it", "failed": "failed"}
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """The verdict on a clip.
+    """The verdict on a clip, with its reasons.
 
     Args:
         figures: What was measured.
@@ -45,12 +45,12 @@ class Judgement:
     findings: tuple[Finding, ...]
 
     def with_findings(self, findings: Iterable[Finding]) -> Judgement:
-        """Return the judgement with more findings."""
+        """Return the judgement with additional findings."""
         return Judgement(self.figures, tuple(sorted((*self.findings, *findings), key=_rank)))
 
     @property
     def verdict(self) -> str:
-        """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``: that of the worst finding."""
+        """Level of the worst finding: ``"good"``, ``"look"`` (look at the clip before you use it) or ``"failed"``."""
         return verdict_of(self.findings)
 
     @property
@@ -63,7 +63,7 @@ class Judgement:
         return f"verdict: {_SAID[self.verdict]}"
 
     def report(self) -> Report:
-        """Return verdict, findings and figures: angles in degrees, lengths in lengths of a leg, frames from 0."""
+        """Return verdict, findings and figures: angles in degrees, lengths in leg lengths, frames from 0."""
         figures = self.figures
         lines = [self.summary(), *(f"  {one}" for one in self.findings)]
         compared = (*figures.limbs, *figures.fingers)
@@ -136,7 +136,7 @@ class Judgement:
         return next((limb.mean for limb in self.figures.limbs if limb.limb == "trunk"), None)
 
     def __repr__(self) -> str:
-        """Return verdict, clip and number of warnings."""
+        """Return a text with verdict, clip and number of warnings."""
         return f"Judgement({self.verdict!r}, {self.figures.motion!r}, {counted(len(self.warnings), 'warning')})"
 
 
@@ -147,7 +147,7 @@ def _limb(limb: Limb) -> dict[str, Any]:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a table as lines of text whose columns are aligned."""
+    """Return the rows of a table as lines of text with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
@@ -166,10 +166,11 @@ def judge(
 ) -> Judgement:
     """Judge a clip: how close it is to its source, and whether it can be used.
 
-    The judge compares the two clips as they are, however the result was made. Without a source it checks jumps, feet,
-    crossed and overlapping limbs, limits, and a trunk that is upside down. A clip that misses its goals, is far from
-    the points that it was fitted to, or has a note that begins with ``Look at it:``, is never good. A clip of
-    ``Motion.in_place`` is judged with its path over the ground, because feet slide without it; a note says so.
+    The judge compares the clips as they are, however the result was made. Without a source, it checks jumps, feet,
+    crossed and overlapping limbs, limits, and whether the trunk is upside down. A clip is never good if it misses its
+    goals, is far from the points that it was fitted to, or has a note that begins with ``Look at it:``. A clip of
+    ``Motion.in_place`` is judged with its path over the ground, because its feet slide without this path; a note says
+    so.
 
     Fingers that both bodies have are compared by the directions of their segments in the frame of the palm (see
     ``Hand.frame``). A hand whose fingers are off by more than 10° on average, or whose thumb is off by more than 15°,
@@ -177,14 +178,14 @@ def judge(
 
     Args:
         motion: The clip.
-        source: The clip that it was made from, with as many frames; None without one.
+        source: The clip that ``motion`` was made from, with as many frames; None without a source.
         joint_map: (source joint, own joint) by role, as in ``retarget``; None to match joints by their roles.
         up: The axis of the clip that points up, such as ``"z"``; None to find it.
         source_up: The same for the source.
-        flips: Frames in which the fitted points are flipped; None to take them from a fitted motion.
+        flips: Frames in which the fitted points are flipped; None to use those of a fitted motion.
         missed: Frames in which goals are missed, such as ``missed_frames`` of a tracked or retargeted motion.
         errors: Distances of the points that the clip was fitted to, (T, K), length units of the clip, NaN where a point
-            was not seen; None for those of a fitted motion.
+            was not seen; None to use those of a fitted motion.
         world: Steps and ramps on which the feet of the clip stand; None for a level floor.
 
     Raises:
@@ -218,5 +219,5 @@ def judge(
 
 
 def _rank(finding: Finding) -> int:
-    """Return the sort key of a finding: the worst level first."""
+    """Return the sort key of a finding, so that the worst comes first."""
     return -LEVELS.index(finding.level)

@@ -48,19 +48,19 @@ from synovia.retargeting.judging.steps import (
 
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]
-PATH: Final = "path of the hips"  # stands for the path among the joints that jump
-_CROSSED: Final = 0.03  # fraction of a leg length: least overlap of crossed ankles
-_SPARE: Final = 0.5  # fraction of a limb's length: a longer branch without parts may be the limb of the other side
+PATH: Final = "path of the hips"  # stands for the path of the hips among the joints that jump
+_CROSSED: Final = 0.03  # leg lengths: ankles are crossed if they overlap by at least this
+_SPARE: Final = 0.5  # fraction of a limb's length: a longer branch without parts may be the limb of the opposite side
 _TRUNK: Final = ("spine", "chest", "upper_chest")
 _SEEN: Final = ("hips", "spine", "chest", "neck", "head", "upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
 
 @dataclass(frozen=True, eq=False)
 class Limb:
-    """Angles between the directions of one bone in the source and in the result, after the best rotation about z.
+    """Angles between one bone's directions in source and result, after the best rotation about z.
 
     Args:
-        limb: The bone.
+        limb: Name of the bone.
         angles: Angle in each frame, (T,), radians; NaN where a foot is too steep to show its heading.
     """
 
@@ -85,11 +85,11 @@ class Limb:
 
 @dataclass(frozen=True, eq=False)
 class Jumps:
-    """Frames in which jumps end.
+    """Frames to which jumps lead.
 
     Args:
-        own: Frames of jumps of the result alone, by joint; ``PATH`` for the path of the hips.
-        shared: Frames of jumps of the source, by part; ``"path"`` for the path.
+        own: For each joint, frames of jumps that only the result has; ``PATH`` stands for the path of the hips.
+        shared: For each part, frames of jumps of the source; ``"path"`` stands for the path of the hips.
     """
 
     own: Mapping[str, tuple[int, ...]]
@@ -97,14 +97,14 @@ class Jumps:
 
 
 class Figures:
-    """Everything that is measured about a clip; each figure is computed at its first use.
+    """Everything that is measured about a clip. Each figure is computed when it is first used.
 
     Args:
         motion: The clip.
-        source: Its source; None without one.
+        source: The source of the clip; None without a source.
         joint_map: Rows of the matched joints, (source, result), by role.
         up: Axes that point up in the source and in the result; None to find them.
-        world: What the result stands on; None for a level floor.
+        world: What the clip stands on; None for a level floor.
 
     Raises:
         InputError: If a clip has no frames, or the two differ in length.
@@ -118,7 +118,7 @@ class Figures:
         up: tuple[str | None, str | None],
         world: World | None = None,
     ) -> None:
-        """Find the parts of both bodies and their up axes."""
+        """Find the parts and upward axes of both bodies."""
         self.motion, self.source, self._world = motion, source, world
         if source is not None and len(source) != len(motion):
             raise InputError(
@@ -156,7 +156,7 @@ class Figures:
             shown = find_up(motion.skeleton, rows=mine)
             own_up = shown.vector if shown.certainty else None
             if own_up is None and self.origin is not None and source is not None and _alike(source, motion):
-                own_up = self.origin.up  # the rest pose does not stand, but the same body has the same axes
+                own_up = self.origin.up  # the rest pose does not stand; the same body has the same axes as the source
         self.result = _actor(motion, mine, own_up, whole)
         if self.result is None:
             self.origin = None
@@ -164,14 +164,14 @@ class Figures:
 
     @property
     def whole(self) -> bool:
-        """Whether whole bodies are compared; otherwise parts are compared relative to their last common ancestor."""
+        """Whether whole bodies are compared; if not, parts are compared relative to the joint that carries them."""
         return self.result is not None and self.result.whole
 
     @cached_property
     def pairs(self) -> Pairs:
         """Directions of each bone in the source and in the result, (T, 3), with z up.
 
-        For parts of bodies, they are in the axes of the result's carrier.
+        For parts of bodies, the axes are those of the result's carrier.
         """
         pairs = self._pairs
         if self.whole or not pairs:
@@ -181,7 +181,7 @@ class Figures:
 
     @cached_property
     def _pairs(self) -> Pairs:
-        """Directions of each bone in the source and in the result, (T, 3), each in its own axes."""
+        """Directions of each bone in source and result, (T, 3), each in the axes of its own clip."""
         if self.origin is None or self.result is None:
             return {}
         out: Pairs = {}
@@ -200,12 +200,12 @@ class Figures:
 
     @property
     def lines(self) -> list[tuple[Array, Array]]:
-        """Directions across hips and shoulders in the source and in the result, (T, 3); none for parts of bodies."""
+        """Directions across hips and shoulders in source and result, (T, 3); empty for parts of bodies."""
         return self._lines if self.whole else []
 
     @cached_property
     def _lines(self) -> list[tuple[Array, Array]]:
-        """Directions across hips and shoulders in the source and in the result, (T, 3), each in its own axes."""
+        """Directions across hips and shoulders in source and result, (T, 3), each in the axes of its own clip."""
         if self.origin is None or self.result is None:
             return []
         lines = [(self.origin.across(part), self.result.across(part)) for part in ("upper_leg", "upper_arm")]
@@ -219,7 +219,7 @@ class Figures:
 
     @cached_property
     def turned(self) -> Pairs:
-        """The pairs of directions after the best rotation about z; directions of feet are headings."""
+        """The pairs of directions, with the source's rotated about z; feet have headings as directions."""
         out: Pairs = {}
         for bone, (a, b) in self.pairs.items():
             if bone.endswith("foot"):
@@ -229,7 +229,7 @@ class Figures:
 
     @cached_property
     def limbs(self) -> tuple[Limb, ...]:
-        """Angles of trunk, head, limbs and feet to those of the source; empty without a source."""
+        """Angles of trunk, head, limbs and feet relative to the source; empty without a source."""
         out: list[Limb] = []
         for bone, (a, b) in self.turned.items():
             off = angles(a, b)
@@ -241,7 +241,7 @@ class Figures:
 
     @cached_property
     def hands(self) -> dict[str, tuple[HandBones, HandBones]]:
-        """The hands whose fingers both bodies have, source and result, by side."""
+        """Pairs of hands, source and result, with fingers that both bodies have, by side."""
         if self.origin is None or self.result is None:
             return {}
         other, own = (hands_of_roles(body.motion.skeleton, body.rows) for body in (self.origin, self.result))
@@ -249,7 +249,7 @@ class Figures:
 
     @cached_property
     def fingers(self) -> tuple[Limb, ...]:
-        """Angles of the segments of each finger to those of the source, each in the frame of its palm."""
+        """Angles of each finger's segments relative to the source, each hand in the frame of its palm."""
         if self.origin is None or self.result is None:
             return ()
         frames = self.origin.frames, self.result.frames
@@ -271,7 +271,7 @@ class Figures:
 
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:
-        """Pairs of limbs that touch."""
+        """Pairs of limbs that overlap, measured with capsules."""
         return () if self.result is None or not self.whole else tuple(overlaps(self.result, self.origin))
 
     @cached_property
@@ -290,7 +290,7 @@ class Figures:
 
     @cached_property
     def source_steps(self) -> dict[str, tuple[Array, Array]]:
-        """Rotations of each part of the source, over one frame and over two, radians, by role."""
+        """For each part of the source, by role, its rotations over one frame and over two, radians."""
         return {} if self.origin is None else part_steps(self.origin)
 
     @cached_property
@@ -301,7 +301,7 @@ class Figures:
 
     @cached_property
     def jumps(self) -> Jumps:
-        """Frames in which jumps of the result alone, and of the source, end."""
+        """Frames to which jumps lead: jumps of the result alone, and jumps of the source."""
         own: dict[str, tuple[int, ...]] = {}
         shared: dict[str, tuple[int, ...]] = {}
         for step in self.steps:
@@ -321,17 +321,17 @@ class Figures:
 
     @cached_property
     def at_limits(self) -> dict[str, Bools]:
-        """Mask of the frames in which a joint is at a limit, (T,), by joint."""
+        """For each joint with a range, by name, a mask of the frames in which it is at a limit, (T,)."""
         return {self.motion.skeleton.joint_names[row]: at for row, at in at_limits(self.motion).items()}
 
     @cached_property
     def unmapped(self) -> tuple[str, ...]:
-        """Parts of either body that are not in the joint map."""
+        """Roles of either body that are not in the joint map."""
         own, other = self.found
         return () if self.source is None else tuple(role for role in {**other, **own} if role not in self.mapped)
 
     def have(self, role: str) -> bool:
-        """Return whether both bodies seem to have the limb of a part: the part itself, or a branch that may be it."""
+        """Return whether both bodies seem to have a part's limb: the part itself, or a branch that may be the limb."""
         bodies = [(self.motion.skeleton, self.found[0])]
         if self.source is not None:
             bodies.append((self.source.skeleton, self.found[1]))
@@ -339,7 +339,7 @@ class Figures:
 
     @cached_property
     def paths(self) -> tuple[float, float] | None:
-        """Extents of the paths of the hips in source and result, in lengths of a leg; None if there is none."""
+        """Extents of the paths of the hips in source and result, leg lengths; None without two whole bodies."""
         if self.origin is None or self.result is None or not self.whole:
             return None
         a, b = (np.sqrt(np.var(body.hips, axis=0).sum()) / body.leg for body in (self.origin, self.result))
@@ -347,12 +347,12 @@ class Figures:
 
 
 def _alike(a: Motion, b: Motion) -> bool:
-    """Return whether the second clip has all joints of the first; a free root may have been added to it."""
+    """Return whether the second clip has all joints of the first one; it may also have an added root."""
     return set(a.skeleton.joint_names) <= set(b.skeleton.joint_names)
 
 
 def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool) -> Actor | None:
-    """Return the body of a clip, or the part of a body that it moves; None without frames or parts."""
+    """Return the body of a clip, or the part of a body that moves; None without frames or parts."""
     if not len(motion) or not rows:
         return None
     if not whole:
@@ -364,14 +364,14 @@ def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool) 
 
 
 def _has_spare_limb(skeleton: Skeleton, found: Mapping[str, int], role: str) -> bool:
-    """Return whether a branch without parts may be the limb of a missing part: it is long enough.
+    """Return whether a branch without parts may be a missing limb, because it is long enough.
 
-    The branch is compared with the limb of the other side.
+    Its length is compared with the limb of the opposite side.
 
     Args:
         skeleton: The skeleton.
-        found: Row of each part that was found, by role.
-        role: The missing part.
+        found: Rows of the parts that were found, by role.
+        role: Role of the missing part.
     """
     side, _, part = role.partition("_")
     other = f"{SIDES[1 - SIDES.index(side)]}_{part}"
@@ -391,7 +391,7 @@ def _has_spare_limb(skeleton: Skeleton, found: Mapping[str, int], role: str) -> 
 
 
 def _completed(skeleton: Skeleton, rows: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:
-    """Return the rows of parts by role: the given parts, and recognised parts that continue them.
+    """Return rows of parts by role: the given parts, and recognised parts that continue them along a limb.
 
     Args:
         skeleton: The skeleton.

@@ -1,4 +1,4 @@
-"""Overlaps of limbs with each other and with the trunk, measured with capsules along the bones, and crossed legs."""
+"""Overlaps of limbs with each other and with the trunk, measured with capsules along the bones; and crossed legs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
 from synovia.retargeting.judging.actor import Actor
 
-# Radii of slim limbs in leg lengths: deeper overlaps are not explained by cloth and flesh
+# leg lengths: radii of slim limbs, so that deeper overlaps cannot be cloth and flesh
 _RADII: Final = {
     "trunk": 0.10, "upper_arm": 0.035, "lower_arm": 0.03, "hand": 0.03, "upper_leg": 0.06, "lower_leg": 0.045,
 }  # fmt: skip
@@ -25,17 +25,17 @@ _PAIRS: Final = (
     *((f"{side}_{part}", "trunk") for part in ("lower_arm", "hand") for side in SIDES),
     *((f"{side}_lower_arm", f"{other}_upper_leg") for side in SIDES for other in SIDES),
 )
-_PALM: Final = 0.1  # leg lengths: length of a hand without its fingers
-_ENDS: Final = 0.15  # fraction of the trunk's length: its capsule ends this far from hips and shoulders
+_PALM: Final = 0.1  # leg lengths: length of a hand without fingers
+_ENDS: Final = 0.15  # fraction of the trunk's length: distance of its capsule from hips and shoulders
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Two limbs that touch in at least one clip.
+    """Two limbs that overlap in at least one frame.
 
     Args:
-        limbs: Their names.
-        depth: Depth of the overlap in each frame of the result, (T,), in lengths of its leg; 0 without overlap.
+        limbs: Names of the two limbs.
+        depth: Depth of the overlap in each frame of the result, (T,), leg lengths; 0 without overlap.
         source: The same in the source; zeros without a source.
     """
 
@@ -53,7 +53,7 @@ def overlaps(result: Actor, source: Actor | None) -> list[Overlap]:
 
 
 def crossing(actor: Actor) -> Array | None:
-    """Return how far the left ankle is to the left of the right one, (T,), in lengths of a leg; negative if crossed.
+    """Return how far the left ankle is to the left of the right one, (T,), leg lengths; negative if they are crossed.
 
     Left is the direction from the right to the left hip joint. None if a body has no ankles.
     """
@@ -64,7 +64,7 @@ def crossing(actor: Actor) -> Array | None:
 
 
 def _depths(actor: Actor) -> dict[tuple[str, str], Array]:
-    """Return the depth of the overlap of each pair of limbs that the body has, (T,), in lengths of a leg."""
+    """Return, for each pair of limbs that the body has, the depth of their overlap, (T,), leg lengths."""
     names = dict.fromkeys(itertools.chain.from_iterable(_PAIRS))
     segments = {name: segment for name in names if (segment := _segment(actor, name)) is not None}
     pairs = [pair for pair in _PAIRS if all(name in segments for name in pair)]
@@ -78,9 +78,9 @@ def _depths(actor: Actor) -> dict[tuple[str, str], Array]:
 
 
 def _radius(actor: Actor, name: str) -> float:
-    """Return the radius of a limb, in leg lengths; for legs at most half the distance of the hip joints.
+    """Return the radius of a limb, leg lengths; for legs, at most half the distance between the hip joints.
 
-    This keeps the legs of bodies with close hip joints from overlapping at rest.
+    Otherwise, legs with close hip joints would overlap at rest.
     """
     radius = _RADII[name.removeprefix("left_").removeprefix("right_")]
     hips = actor.across("upper_leg")
@@ -90,7 +90,7 @@ def _radius(actor: Actor, name: str) -> float:
 
 
 def _segment(actor: Actor, name: str) -> Array | None:
-    """Return both ends of the centre line of a limb, (T, 2, 3); None if the body lacks it."""
+    """Return both ends of a limb's centre line, (T, 2, 3); None if the body lacks the limb."""
     if name == "trunk":
         if actor.across("upper_arm") is None:
             return None
@@ -110,10 +110,10 @@ def _segment(actor: Actor, name: str) -> Array | None:
 
 
 def segment_distance(a: Array, b: Array) -> Array:
-    """Return the distances between segments (..., 2, 3).
+    """Return the distances between segments ``a`` and ``b``, given by their ends, (..., 2, 3).
 
-    The nearest points of two segments are the nearest points of their lines, clamped: first on one segment, then on the
-    other, then on the first again.
+    The nearest points of two segments are found from the nearest points of their lines, which are clamped: first to one
+    segment, then to the other, then to the first again.
 
     References:
         Ericson (2005), *Real-Time Collision Detection*, section 5.1.9.

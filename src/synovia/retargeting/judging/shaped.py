@@ -25,18 +25,18 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def limb_tops(skeleton: Skeleton, roles: Mapping[str, int]) -> dict[str, int]:
-    """Return the row of the first joint that rotates each limb of a body, by limb.
+    """Return, for each limb, the row of the first joint that rotates it.
 
     Args:
         skeleton: The body.
-        roles: Row of each of its parts, by role.
+        roles: Rows of the parts of the body, by role.
     """
     firsts = {limb: next((part for part in parts if part in roles), None) for limb, parts in PARTS.items()}
     return {limb: first_row(skeleton, roles, part) for limb, part in firsts.items() if part is not None}
 
 
 def limb_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str]:
-    """Return the limb of each joint; joints that are not in an arm or a leg belong to the trunk."""
+    """Return the limb of each joint; joints outside arms and legs belong to the trunk."""
     tops = {row: limb for limb, row in limb_tops(skeleton, roles).items()}
     out: list[str] = []
     for row, parent in enumerate(skeleton.parents):
@@ -45,7 +45,7 @@ def limb_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str]:
 
 
 def part_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str | None]:
-    """Return the part of each joint: its own, or that of its nearest ancestor with a part.
+    """Return the role of each joint: its own, or that of its nearest ancestor with a role.
 
     Fingers belong to the hand, and toes to the foot.
     """
@@ -57,9 +57,10 @@ def part_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str | Non
 
 
 def limb_pairs(skeleton: Skeleton, roles: Mapping[str, int]) -> Ints:
-    """Return the pairs of links of different limbs that can collide, as rows of their joints, (n, 2).
+    """Return the pairs of links of different limbs that can collide, as rows, (n, 2).
 
-    These are pairs of ``self_pairs``. A hand may touch its own arm, fingers the palm, and the head the chest.
+    They are pairs of ``self_pairs``. Links of one limb may touch: a hand its own arm, fingers the palm, the head the
+    chest.
     """
     limbs = limb_of_rows(skeleton, roles)
     pairs = self_pairs(skeleton).rows

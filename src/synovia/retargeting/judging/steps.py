@@ -1,4 +1,4 @@
-"""Steps of joints from frame to frame, jumps, and joints at their limits."""
+"""Frame-to-frame rotations of joints, jumps, and joints at their limits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from synovia.retargeting.judging.actor import Actor
 
 Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-_AROUND: Final = 4  # steps on each side with which a step is compared
-_MORE: Final = 4.0  # least ratio of a jump to the median of the steps around it
-_SUDDEN: Final = 2.5  # least ratio of a jump to the adjacent steps
-_LEAST: Final = np.radians(8.0)  # least excess of a jump over these multiples
-_LEAST_WAY: Final = 0.04  # the same for the path of the hips, in leg lengths
-_ALIKE: Final = 1.5  # largest ratio to the source's step of a step that comes from the source
-_AT: Final = 1e-6  # fraction of its range: a joint this close to a limit is at the limit
+_AROUND: Final = 4  # number of steps on each side with which a step is compared
+_MORE: Final = 4.0  # a jump is at least this many times the median of the steps around it
+_SUDDEN: Final = 2.5  # a jump is at least this many times each adjacent step
+_LEAST: Final = np.radians(8.0)  # radians: a jump exceeds these multiples by at least this
+_LEAST_WAY: Final = 0.04  # leg lengths: the same for the path of the hips
+_ALIKE: Final = 1.5  # a step comes from the source if it is at most this many times the source's step
+_AT: Final = 1e-6  # fraction of its range: a joint that is nearer to a limit is at the limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +32,13 @@ class Steps:
     """Rotations of one joint from frame to frame.
 
     Args:
-        joint: Its name.
-        row: Its row.
-        limb: The part of the body that it rotates; ``""`` if it rotates no part or several.
+        joint: Name of the joint.
+        row: Row of the joint.
+        limb: Role of the part that the joint rotates; ``""`` if it rotates no part or several.
         angles: Rotation from each frame to the next, (T - 1,), radians.
         double: Rotation from each frame to the next but one, (T - 2,), radians.
-        source: The same of this part in the source, relative to the part above it; None if there is none.
+        source: Rotations of the part in the source, relative to the part above it, (T - 1,), radians; None if there are
+            none.
     """
 
     joint: str
@@ -54,17 +55,17 @@ class Steps:
 
     @property
     def frame(self) -> int:
-        """The frame that the largest step leads to."""
+        """The frame to which the largest step leads."""
         return int(self.angles.argmax()) + 1 if len(self.angles) else 0
 
 
 def joint_steps(motion: Motion, limbs: dict[int, str], source: dict[str, tuple[Array, Array]]) -> list[Steps]:
-    """Return the steps of every joint that rotates.
+    """Return frame-to-frame rotations of joints.
 
     Args:
         motion: The clip.
-        limbs: The part that each joint rotates, by row.
-        source: Steps of each part in the source, as ``part_steps`` returns them.
+        limbs: Role of the part that each joint rotates, by row.
+        source: Rotations of each part in the source, as ``part_steps`` returns them.
     """
     out: list[Steps] = []
     skeleton = motion.skeleton
@@ -92,7 +93,7 @@ def _between(a: Array, b: Array) -> Array:
 
 
 def limbs_of_joints(skeleton: Skeleton, rows: dict[str, int]) -> dict[int, str]:
-    """Return the part that each joint rotates, by row: the nearest part at or below it; "" if there are several."""
+    """Return the role of the part that each joint rotates, by row: the nearest at or below it; "" for several parts."""
     parts = {row: role for role, row in rows.items()}
     out: dict[int, str] = {}
     for row, role in parts.items():
@@ -107,9 +108,9 @@ def limbs_of_joints(skeleton: Skeleton, rows: dict[str, int]) -> dict[int, str]:
 
 
 def part_steps(actor: Actor) -> dict[str, tuple[Array, Array]]:
-    """Return the rotations of each part relative to the part above it, by role.
+    """Return, by role, the rotations of each part relative to the part above it.
 
-    The pair is the rotations over one frame, (T - 1,), and over two frames, (T - 2,), radians.
+    Each value is a pair: rotations over one frame, (T - 1,), and over two frames, (T - 2,), radians.
     """
     parts = {row: role for role, row in actor.rows.items()}
     parents = actor.motion.skeleton.parents
@@ -122,23 +123,23 @@ def part_steps(actor: Actor) -> dict[str, tuple[Array, Array]]:
 
 
 def rotation_steps(R: Array, ahead: int) -> Array:
-    """Return the angles of the rotations between matrices (T, 3, 3) that are some frames apart, radians."""
+    """Return the angles of the rotations between matrices (T, 3, 3) that are ``ahead`` frames apart, radians."""
     off = np.linalg.norm((R[ahead:] - R[:-ahead]).reshape(max(len(R) - ahead, 0), 9), axis=1)
     return 2.0 * np.arcsin(np.minimum(off / np.sqrt(8.0), 1.0))
 
 
 def jumps(steps: Array, double: Array, source: Array | None = None, least: float = _LEAST) -> Rows:
-    """Return the frames in which jumps end.
+    """Return the frames to which jumps lead.
 
     A jump is a step that is far larger than the steps around it. Fast motion has large steps too, but begins and ends
-    over several frames. So a jump is either one step that is far larger than its two neighbours (the pose switches), or
-    two adjacent steps that are far larger than their neighbours and cancel each other (an outlier of one frame).
+    over several frames. So a jump is one step that is far larger than both neighbours (the pose switches), or a pair of
+    adjacent steps that are far larger than their neighbours and cancel each other (an outlier of one frame).
 
     Args:
         steps: Size of each step, (T - 1,).
         double: Size of the step over two frames, (T - 2,).
-        source: Steps of the source; a step that is about as large there is not returned.
-        least: Least excess of a jump over the multiples of the steps around it.
+        source: Steps of the source; steps that are about as large there are left out.
+        least: Smallest excess of a jump over the multiples of the steps around it.
     """
     count = len(steps)
     if not count:
@@ -164,7 +165,7 @@ def jumps(steps: Array, double: Array, source: Array | None = None, least: float
 
 
 def hip_jumps(actor: Actor) -> Rows:
-    """Return the frames in which jumps of the hips' position end, relative to the median displacement around them."""
+    """Return the frames to which jumps of the hips lead, relative to the median displacement around them."""
     way = np.diff(actor.hips, axis=0) / actor.leg
     if len(way) < 3:
         return np.zeros(0, np.int64)
@@ -174,7 +175,7 @@ def hip_jumps(actor: Actor) -> Rows:
 
 
 def at_limits(motion: Motion) -> dict[int, Bools]:
-    """Return the mask of the frames in which a joint is at a limit, (T,), by row, for joints with a range."""
+    """Return, by row, masks of the frames in which joints with a range are at a limit, (T,)."""
     out: dict[int, Bools] = {}
     for row, joint in enumerate(motion.skeleton.joints):
         q = motion.q[:, motion.skeleton.q_slice(row)]
@@ -189,7 +190,7 @@ def at_limits(motion: Motion) -> dict[int, Bools]:
 
 
 def _at_swing_twist(limit: SwingTwist, quats: Array) -> Bools:
-    """Return the mask of the frames in which a ball joint (T, 4) is at its swing or twist limit."""
+    """Return a mask of the frames in which a ball joint, (T, 4), is at its swing or twist limit."""
     _, twist = limit.components(quats)
     low, high = limit.twist
     bounded = high - low < 2.0 * np.pi - _AT

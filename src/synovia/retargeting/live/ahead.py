@@ -1,4 +1,4 @@
-"""Live poses that know what comes: the program of whole clips, run over windows of the last poses."""
+"""Live poses with look-ahead: the program for whole clips runs over windows of the last poses."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from synovia.model.motion import Motion
 from synovia.retargeting.live.calibration import LiveCalibration
 from synovia.retargeting.retarget import followed
 
-_PAST: Final = 1.0  # seconds of poses before a window, so that contacts and steps begin in it
+_PAST: Final = 1.0  # seconds of poses before a window, so that contacts and steps that are under way are known
 
 
 class Known(NamedTuple):
-    """A pose of the target that knows later ones.
+    """A pose of the target that was computed with knowledge of later poses.
 
     Args:
         q: Joint values of the target, (nq,).
         source: Joint values of the source, (nq,).
-        gone: Limbs that are not seen.
-        first: Whether no pose was before it.
-        stands: Roles of the feet that stand.
-        missed: Whether one of them misses its place.
+        gone: Arms and legs that are not seen, such as ``"left_leg"``.
+        first: Whether no pose came before this one.
+        stands: Roles of the planted feet.
+        missed: Whether a planted foot misses its place.
     """
 
     q: Array
@@ -39,21 +39,22 @@ class Known(NamedTuple):
 
 
 class Ahead:
-    """Follows poses that come one by one, each when later ones are known, by the program of ``retarget``.
+    """Follows poses that come one by one; each waits until later poses are known, and ``retarget``'s program is used.
 
-    Half the look-ahead is computed at once, from a window that begins a second earlier and ends with the last pose.
-    Where windows overlap, the target moves over from one to the next. With the look-ahead of a whole clip, there is one
-    window, and the answer is that of ``retarget``.
+    Poses for half the look-ahead are computed at once, from a window that begins a second earlier and ends with the
+    last pose. Where windows overlap, the target blends from one result to the next. If the look-ahead is the whole
+    clip, there is one window, and the result is that of ``retarget``.
 
     Args:
-        calibration: The two bodies; its floor and bends, unless they are found in all poses at the end.
+        calibration: Calibration of the two bodies. Its floor and bends are used, unless these are found at the end in
+            all poses.
         rate: Poses per second.
-        seconds: The look-ahead; infinite to wait for the end.
+        seconds: The look-ahead, seconds; infinite to wait for the end.
         options: Options of ``retarget``; a bone on the floor moves with the body.
     """
 
     def __init__(self, calibration: LiveCalibration, rate: float, seconds: float, **options: Any) -> None:
-        """Begin without poses."""
+        """Start without poses."""
         self._pair, self._body, self._rate = calibration.pairing, calibration.target, rate
         known = (calibration.floor, calibration.bends) if math.isfinite(seconds) else None
         self._options = SimpleNamespace(**options, known=known, velocity=None, world=None, root_motion=None)
@@ -63,11 +64,11 @@ class Ahead:
     def reset(self) -> None:
         """Discard all poses."""
         self._heard: list[tuple[Array, frozenset[str]]] = []
-        self._done = 0  # poses at the front that have been returned
+        self._done = 0  # number of poses at the front that have been returned
         self._first = True
         self._ready: deque[tuple[Array, tuple[str, ...], bool]] = deque()
         self._last: Array | None = None  # joint values of the last pose that is ready
-        self._later = np.zeros((0, 0))  # joint values of the poses after those that are ready, from the same window
+        self._later = np.zeros((0, 0))  # joint values of later poses, from the same window as the poses that are ready
 
     @property
     def waiting(self) -> int:
@@ -79,7 +80,7 @@ class Ahead:
         self._heard.append((q, gone))
 
     def next(self, *, ended: bool = False) -> Known | None:
-        """Return the next pose, None if it has to wait for later ones; they will not come if the source has ended."""
+        """Return the next pose; None if it waits for later poses. If the source has ``ended``, none will come."""
         waiting = self.waiting
         if not waiting or not (ended or (self._count is not None and waiting > self._count)):
             return None
@@ -95,7 +96,7 @@ class Ahead:
         return found
 
     def _compute(self, count: int) -> None:
-        """Follow all poses in one window, and keep the next ones."""
+        """Follow all stored poses as one window, and keep the next ``count`` poses."""
         clip = Motion(self._pair.source.skeleton, np.array([q for q, _ in self._heard]), self._rate)
         answer = followed(clip, self._pair, self._body, self._options)
         begin, missed = self._done, frozenset(answer.missed_frames)

@@ -1,4 +1,4 @@
-"""Limbs of a live body that move out of each other where shapes overlap, tick by tick."""
+"""Moves limbs of a live body apart where their shapes overlap, tick by tick."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from synovia.retargeting.clearance import SHORT, InTurn, apart_of
 from synovia.retargeting.judging.shaped import ARMS, LEGS
 from synovia.servo.limits import Axes
 
-_RETURN: Final = 0.05  # seconds: time constant with which limbs return after they have moved out of others
-_NONE: Final = 1e-4  # radians, length units: a smaller change counts as none
+_RETURN: Final = 0.05  # seconds: time constant with which limbs return after they were moved apart
+_NONE: Final = 1e-4  # radians or length units: smaller changes count as no change
 
 
 class LiveApart:
-    """Keeps the limbs of a live body apart: legs first, whose feet keep their places, then arms.
+    """Keeps the limbs of a live body apart: first legs, whose feet keep their places, then arms.
 
-    A limb stays as near to its pose as the clearance permits, on the side on which it was in the tick before. Its
-    change begins where shapes touch, and fades afterwards.
+    A limb stays as near to its pose as the clearance permits, on the same side of other limbs as in the previous tick.
+    The change begins when shapes touch, and fades out afterwards.
 
     Args:
-        target: The body, with shapes.
-        roles: The retargeted parts.
-        distance: Least distance of limbs, length units.
-        axes: Its axes.
-        ankles: Rows of its ankles.
+        target: The body; it has shapes.
+        roles: Roles of the retargeted parts.
+        distance: Least distance between limbs, length units.
+        axes: Axes of the body.
+        ankles: Rows of the body's ankles.
         rate: Ticks per second.
     """
 
     def __init__(
         self, target: Body, roles: Collection[str], distance: float, axes: Axes, ankles: Sequence[int], rate: float
     ) -> None:
-        """Begin without changes."""
+        """Start without changes."""
         self._apart = apart = apart_of(target, frozenset(roles), distance)
         self._distance, self._axes, self._fade = (
             distance - SHORT * target.leg,
@@ -49,15 +49,15 @@ class LiveApart:
         self.reset()
 
     def reset(self) -> None:
-        """Discard the changes of the ticks before."""
+        """Discard the changes of previous ticks."""
         self._before: dict[tuple[str, ...], tuple[Array, Array]] = {}  # reference and pose of the last tick, by limbs
 
     def step(self, q: Array, stands: Bools) -> Array:
-        """Return joint values (nq,) with the limbs apart, as far as possible.
+        """Return joint values (nq,) in which limbs keep the distance, as far as possible.
 
         Args:
             q: Joint values, (nq,).
-            stands: Which of the feet stand.
+            stands: Mask of the planted feet.
         """
         for limbs, ankles in self._ankles.items():
             problem = self._apart.problem(limbs, tuple(zip(ankles, stands.tolist(), strict=False)))
@@ -72,7 +72,7 @@ class LiveApart:
                 q = inside_limits(self._apart.target.skeleton, q[None])[0]
                 places = world_frames(self._apart.target.skeleton, q[None])[:, ankles]
                 out = problem.around(q[None], places, before)[0]
-                if before is None:  # limbs may be far inside others
+                if before is None:  # limbs may be far inside others, so solve once more
                     out = problem.around(q[None], places, (q, out))[0]
             if out is not q:
                 self._before[limbs] = q, out
@@ -80,6 +80,6 @@ class LiveApart:
         return q
 
     def is_near(self, frames: Array) -> bool:
-        """Return whether limbs that were moved are still too near in world frames (m, 12) of the body."""
+        """Return whether limbs that were moved apart are still too near, for world frames (m, 12) of the body."""
         skeleton = self._apart.target.skeleton
         return bool(self._before) and bool(are_near(skeleton, frames[None], self._pairs, self._distance)[0])

@@ -55,7 +55,7 @@ from synovia.text import parse_toml, toml_key, toml_text
 SCHEMA: Final = "synovia.calibration/1"
 _LARGEST: Final = 2**24  # bytes; a joint has about 300
 _ROTATION: Final = 1e-6  # tolerance of stored rotations and unit vectors
-_ALIKE: Final = 5e-3  # fraction of the size: largest difference between joint offsets of the same body
+_ALIKE: Final = 5e-3  # fraction of the size: the same body's joint offsets differ by at most this
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,11 @@ class LiveCalibration:
 
     Args:
         pairing: The two bodies, and the parts that follow the source.
-        floor: Height of the source's ankles while it stands, length units of the source, less what the target has to
-            rise so that its soles are above the floor.
-        grounds: Height of the ankle and of the toes of each foot of the source while it stands, by role.
-        bends: Whether a limb that can bend to both sides bends to the narrower one, by its lower part.
-        target: The given target, without an added root.
+        floor: Height of the source's ankles while it stands, length units of the source, minus the rise that the target
+            needs so that its soles are above the floor.
+        grounds: Height of the ankle and the toes of each foot while the source stands, by role.
+        bends: Whether each limb that can bend to both sides bends to the narrower one, by role of its lower part.
+        target: The target that was given, without an added root.
 
     Example:
         >>> import synovia as sy
@@ -95,15 +95,15 @@ class LiveCalibration:
         up: str | None = None,
         root: str = "free",
     ) -> LiveCalibration:
-        """Learn a calibration from a clip of the source, as ``retarget`` does; long clips with much motion are best.
+        """Learn a calibration from a clip of the source, as ``retarget`` does. Long clips with much motion are best.
 
         Args:
             motion: The clip.
             target: The body that follows.
-            joint_map: As in ``retarget``.
-            rest: As in ``retarget``.
-            up: As in ``retarget``.
-            root: ``"fixed"`` for a base of the target that stays where it is.
+            joint_map: See ``retarget``.
+            rest: See ``retarget``.
+            up: See ``retarget``.
+            root: ``"free"``, or ``"fixed"`` for a target whose base does not move.
 
         Raises:
             InputError: If the two have no part in common, or there is no such rest pose.
@@ -166,11 +166,11 @@ class LiveCalibration:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], source: Skeleton, target: Skeleton) -> LiveCalibration:
-        """Read a calibration for its two bodies.
+        """Read the calibration of two bodies.
 
         Args:
             path: The file.
-            source: The body that moves.
+            source: The body whose motion is retargeted.
             target: The body that follows, without an added root.
 
         Raises:
@@ -235,9 +235,9 @@ class LiveCalibration:
 
 
 def same_body(one: Skeleton, other: Skeleton) -> bool:
-    """Return whether two skeletons have the same joints, and offsets at rest within 0.5 % of the size.
+    """Return whether two skeletons have the same joints, and rest offsets that differ by at most 0.5 % of the size.
 
-    A tracker sends the offsets again at each start, and rounds them.
+    A tracker sends rounded offsets again each time it starts.
     """
     return one is other or (_structure(one) == _structure(other) and _near(_offsets(one), other))
 
@@ -251,12 +251,12 @@ def _structure(skeleton: Skeleton) -> str:
 
 
 def _offsets(skeleton: Skeleton) -> Array:
-    """Return the offsets of joints from their parents at rest, (n, 3)."""
+    """Return the offsets of joints from their parents at rest, (n, 3), length units."""
     return np.array([np.asarray(joint.rest)[:3, 3] for joint in skeleton.joints], np.float64)
 
 
 def _near(offsets: Array, skeleton: Skeleton) -> bool:
-    """Return whether offsets (n, 3) equal those of a skeleton within the tolerance."""
+    """Return whether offsets (n, 3) equal those of a skeleton, within a tolerance."""
     return bool(np.abs(offsets - _offsets(skeleton)).max(initial=0.0) <= _ALIKE * skeleton.size)
 
 
@@ -264,7 +264,7 @@ class _Table:
     """A table of the file that checks its values when they are read."""
 
     def __init__(self, content: dict[str, Any], where: str, name: str = "") -> None:
-        """Store the content, with the file and the table's name for errors."""
+        """Store the content; file and name of the table are for error messages."""
         self.content, self._where, self._name = content, where, name
 
     def _refuse(self, key: str, expected: str) -> FormatError:
@@ -273,28 +273,28 @@ class _Table:
         return FormatError(f"has no {name} to use", where=self._where, value=self.content.get(key), expected=expected)
 
     def table(self, key: str) -> _Table:
-        """Return a nested table."""
+        """Return the nested table ``key``."""
         value = self.content.get(key)
         if not isinstance(value, dict):
             raise self._refuse(key, f"a table [{key}]")
         return _Table(cast("dict[str, Any]", value), self._where, key)
 
     def flag(self, key: str) -> bool:
-        """Return a boolean value."""
+        """Return the boolean value of ``key``."""
         value = self.content.get(key)
         if not isinstance(value, bool):
             raise self._refuse(key, "true or false")
         return value
 
     def number(self, key: str) -> float:
-        """Return a number within the allowed range."""
+        """Return the number at ``key``, within the allowed range."""
         value = self.content.get(key)
         if not is_finite(value) or abs(cast("float", value)) > LONGEST:
             raise self._refuse(key, f"a number of at most {LONGEST:g}")
         return float(cast("float", value))
 
     def numbers(self, key: str, shape: tuple[int, ...]) -> Array:
-        """Return an array of a shape with values within the allowed range."""
+        """Return the array at ``key``; it must have the shape, and values within the allowed range."""
         try:
             found = as_numbers(cast("Any", self.content.get(key)), shape, key)
         except InputError:
@@ -304,7 +304,7 @@ class _Table:
         return found
 
     def rows(self, key: str, skeleton: Skeleton) -> dict[str, int]:
-        """Return rows of a skeleton by role."""
+        """Return the rows of joints at ``key``, by role."""
         out: dict[str, int] = {}
         for role, joint in self.table(key).content.items():
             known = joint in skeleton.joint_names if isinstance(joint, str) else type(joint) is int
@@ -315,7 +315,7 @@ class _Table:
 
 
 def _address(skeleton: Skeleton, row: int) -> str:
-    """Return the joint of a row as it is written: its name, or the row where that name is not unique."""
+    """Return a joint as it is written to the file: by name, or by row if the name is not unique."""
     name = skeleton.joint_names[row]
     if skeleton.joint_names.count(name) == 1 and skeleton.knows(name) and _means(skeleton, name, row):
         return toml_text(name)
@@ -323,7 +323,7 @@ def _address(skeleton: Skeleton, row: int) -> str:
 
 
 def _means(skeleton: Skeleton, name: str, row: int) -> bool:
-    """Return whether a bare name means the joint of a row."""
+    """Return whether a name alone refers to the joint in a row."""
     try:
         return skeleton.index(name) == row
     except InputError:
@@ -331,5 +331,5 @@ def _means(skeleton: Skeleton, name: str, row: int) -> bool:
 
 
 def _numbers(values: Array) -> str:
-    """Return numbers as TOML writes them, exactly."""
+    """Return an array as TOML text that stores its values exactly."""
     return f"[{', '.join(repr(value) for value in values.tolist())}]"

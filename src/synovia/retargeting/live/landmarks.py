@@ -1,8 +1,8 @@
-"""A body that follows landmarks of MediaPipe frame by frame: 33 of the body, or these and 21 of each hand.
+"""A body that follows landmarks of MediaPipe frame by frame: 33 of the body, or 33 and 21 of each hand.
 
-Bones connect landmarks; their lengths are the medians of the first frames. The lines between both sides rotate hips and
-chest, the directions of bones rotate limbs and fingers, and palms rotate hands. Parts that are not seen keep their last
-pose, or are at rest; hips that are not seen are placed below the shoulders.
+Bones connect landmarks; their lengths are medians over the first frames. Lines from right to left rotate hips and
+chest, directions of bones rotate limbs and fingers, and palms rotate hands. Parts that are not seen keep their last
+pose, or are at rest. Hips that are not seen are placed below the shoulders.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, Bools, cross, matrix_to_quat, quat_to_matrix, unit
 from synovia.retargeting.bones import smallest_rotation
 
-_VISIBILITY: Final = 3  # column of the visibility of points
+_VISIBILITY: Final = 3  # column of points that has their visibility
 COUNT: Final = 33
 WITH_HANDS: Final = len(PRESETS["holistic"])
 ONE_HAND: Final = 21
 _POINTS: Final = f"({COUNT}, 3), or ({WITH_HANDS}, 3) with 21 of each hand"
-_FARTHEST: Final = 1e4  # metres: a landmark with a larger coordinate counts as not seen
-_FIRST: Final = 15  # frames from which bone lengths are measured
+_FARTHEST: Final = 1e4  # metres: a landmark with a larger coordinate counts as hidden
+_FIRST: Final = 15  # number of frames from which bone lengths are measured
 _AT: Final = {name: k for k, name in enumerate(PRESETS["mediapipe"]) if name}
 _SHOULDERS: Final = [_AT[f"{side}_shoulder"] for side in SIDES]
-_TURN: Final = np.array([1.0, -1.0, -1.0])  # images have y down and z away from the camera
+_TURN: Final = np.array([1.0, -1.0, -1.0])  # in images, y points down and z away from the camera
 _LEFT, _UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
-_LIMBS: Final = {  # landmarks by limb
+_LIMBS: Final = {  # landmarks of each limb
     f"{side}_{limb}": [_AT[f"{side}_{part}"] for part in parts] for limb, parts in LIMBS.items() for side in SIDES
 }
 ALL_LIMBS: Final = frozenset(_LIMBS)
 _SHORT: Final = 1e-6
-_RETURN: Final = 8  # frames in which a part that is seen again moves over to its new pose
-_ADULT: Final = (0.18, 0.495, 0.35, 0.22, 0.283, 0.27, 0.09, 0.425, 0.435, 0.2)  # metres: defaults, see ``_lengths``
+_RETURN: Final = 8  # number of frames in which a part that is seen again blends to its new pose
+_ADULT: Final = (0.18, 0.495, 0.35, 0.22, 0.283, 0.27, 0.09, 0.425, 0.435, 0.2)  # metres: an adult's ``_lengths``
 _THUMB: Final = np.array([0.6, 0.75, 0.3])  # direction of a right thumb at rest in the frame of the palm
-# Each bone: its part, the part above, the landmark at its end, and its direction in a T-pose for the left side
+# for each bone: its part, the part above, the landmark at its end, and its direction on the left side in a T-pose
 _LINES: Final = (
     ("upper_arm", "chest", "elbow", _LEFT), ("lower_arm", "upper_arm", "wrist", _LEFT),
     ("hand", "lower_arm", "index", _LEFT), ("upper_leg", "hips", "knee", -_UP),
@@ -54,18 +54,18 @@ _START: Final = {"upper_arm": "shoulder", "lower_arm": "elbow", "hand": "wrist",
 class LandmarkBody:
     """Converts landmarks to poses of a body that is built from the first of them.
 
-    Points are 33, or 33, 21 of the left hand and 21 of the right one, in the order of MediaPipe Holistic. A point is
-    not seen if it is NaN, or after its visibility falls below 0.2 until it is 0.4 or more. A part that is not seen
-    keeps its last pose; before it is seen, it is at rest. Hips that are not seen are below the shoulders, along the
-    last direction of the trunk. Without shoulders, there is no pose. A hand that is not seen in any of the first frames
-    has no fingers.
+    Poses have 33 landmarks, or 33 and then 21 of the left and 21 of the right hand, as in MediaPipe Holistic. A
+    landmark is hidden if it is NaN, or from the frame in which its visibility falls below 0.2 until it is 0.4 or more.
+    A hidden part keeps its last pose; before it was ever seen, it is at rest. Hidden hips are placed below the
+    shoulders, along the last direction of the trunk. Without shoulders, there is no pose. A hand that is hidden in all
+    of the first frames has no fingers.
 
     Attributes:
-        skeleton: The body; None until enough frames have come.
-        count: Number of its landmarks, 33 or 75; None before the first ones.
-        unseen: Share of the poses in which a part was not seen, by its name; parts that were always seen are left out.
-        hidden: Arms and legs that are not seen in the last pose.
-        new: Those that have never been seen.
+        skeleton: The body; None until it is built from the first frames.
+        count: Number of landmarks, 33 or 75; None before the first landmarks.
+        unseen: Share of the poses in which a part was hidden, by its name; parts that were always seen are left out.
+        hidden: Arms and legs that are hidden in the last pose.
+        new: Arms and legs that have never been seen.
 
     Example:
         >>> import numpy as np
@@ -76,7 +76,7 @@ class LandmarkBody:
     """
 
     def __init__(self) -> None:
-        """Begin without a body."""
+        """Start without a body."""
         self.skeleton: Skeleton | None = None
         self.count: int | None = None
         self._heard: list[Array] = []
@@ -84,19 +84,20 @@ class LandmarkBody:
         self._shown: Bools | None = None
         self._poses, self._missed = 0, Counter[str]()
         self._up = _UP  # last direction of the trunk
-        self._left: dict[str, int] = {}  # remaining frames in which a part moves over to its new pose, by name
+        self._left: dict[str, int] = {}  # remaining frames in which a part blends to its new pose, by name
         self._hips_seen = True
         self.hidden, self.new = frozenset[str](), ALL_LIMBS
 
     @property
     def unseen(self) -> dict[str, float]:
-        """Share of the poses in which a part was not seen, by its name."""
+        """Share of the poses in which a part was hidden, by its name."""
         return {part: count / self._poses for part, count in self._missed.items()}
 
     def pose(self, points: Array) -> Array | None:
-        """Return joint values (nq,) for landmarks (33, 3) or (75, 3) in the axes of MediaPipe, metres.
+        """Return joint values (nq,) for landmarks, (33, 3) or (75, 3), metres, in the axes of MediaPipe.
 
-        A fourth column is the visibility, from 0 to 1. None until the body is built, and for points without shoulders.
+        A fourth column is the visibility, from 0 to 1. None until the body is built, and for landmarks without
+        shoulders.
 
         Raises:
             InputError: If the points are not 33 or 75, or their number changes.
@@ -119,7 +120,7 @@ class LandmarkBody:
         return self._solved(places)
 
     def _seen(self, points: Array) -> Array:
-        """Return the positions of landmarks, (n, 3); NaN for landmarks that are not seen."""
+        """Return the positions of landmarks, (n, 3); NaN for hidden landmarks."""
         places = points[:, :3].copy()
         hidden = ~(np.abs(places) < _FARTHEST).all(axis=1)
         if points.shape[1] == 4:
@@ -130,7 +131,7 @@ class LandmarkBody:
         return places
 
     def _build(self, lengths: Array) -> None:
-        """Build the body in its T-pose from its lengths (10,), see ``_lengths``."""
+        """Build the body in its T-pose; ``lengths``, (10,), has the order of ``_lengths``."""
         width, trunk, across, head, *limbs = lengths.tolist()
         self._sizes = width, trunk
         of = dict(zip([part for part, *_ in _LINES], limbs, strict=True))
@@ -165,7 +166,7 @@ class LandmarkBody:
         self._last = skeleton.rest_q.copy()
 
     def _solved(self, p: Array) -> Array | None:
-        """Return joint values (nq,) for positions of landmarks, (33, 3) or (75, 3), y up; None if they show no pose."""
+        """Return joint values (nq,) for landmarks, (33, 3) or (75, 3), with y up; None if they do not show a pose."""
         skeleton = self.skeleton
         if skeleton is None:
             return None
@@ -186,7 +187,7 @@ class LandmarkBody:
         turned: dict[int, Array] = {}  # rotation matrices by their index in q, converted to quaternions in one call
 
         def turn(name: str, found: Array | None) -> Array:
-            """Set the world rotation of a part; for None, keep its pose relative to the part above."""
+            """Set the world rotation of a part; with None, the part keeps its pose relative to the part above."""
             row = self._rows[name]
             above = skeleton.parents[row]
             base = np.eye(3) if above < 0 else world[skeleton.joint_names[above]]
@@ -236,7 +237,7 @@ class LandmarkBody:
 
 
 class _HandShape(NamedTuple):
-    """A hand: offsets of its knuckles from the wrist in the frame of the palm, and bone lengths of its fingers."""
+    """The shape of a hand: offsets of knuckles from the wrist in the palm's frame, and bone lengths of the fingers."""
 
     knuckles: dict[str, Array]
     lengths: dict[str, Array]
@@ -256,7 +257,7 @@ class _HandShape(NamedTuple):
         return out
 
     def turns(self, points: Array, side: str) -> dict[str, Array]:
-        """Return the world rotations from rest of the hand and its fingers; none for points without a palm."""
+        """Return the world rotations of the hand and its fingers from rest, by part; empty if a point is hidden."""
         frame = palm_of(points[None], side)[0]
         if not np.isfinite(points).all() or not np.isfinite(frame).all():
             return {}
@@ -272,18 +273,18 @@ class _HandShape(NamedTuple):
 
 
 def _palm_at_rest(side: str) -> Array:
-    """Return the axes of the palm in the T-pose, (3, 3), see ``palm_of``."""
+    """Return the axes of the palm in the T-pose, (3, 3); see ``palm_of``."""
     along, out = (_LEFT if side == "left" else -_LEFT), -_UP
     return np.stack([cross(along, out), along, out], axis=1)
 
 
 def _way_at_rest(finger: str, side: str) -> Array:
-    """Return the direction of a finger at rest in the frame of the palm."""
+    """Return the direction of a finger at rest in the frame of the palm, (3,)."""
     return unit(_THUMB * (1.0 if side == "right" else -1.0, 1.0, 1.0)) if finger == "thumb" else _UP
 
 
 def _hand_shapes(heard: Array) -> dict[str, _HandShape]:
-    """Return the shapes of the hands that are seen in points (T, 75, 3), by side: medians over the frames."""
+    """Return the shapes of hands that are seen in points (T, 75, 3), by side: medians over the frames."""
     out: dict[str, _HandShape] = {}
     for side, where in HANDS.items():
         points = heard[:, where]
@@ -304,23 +305,23 @@ def _hand_shapes(heard: Array) -> dict[str, _HandShape]:
 
 
 def _way_of(part: str) -> Array:
-    """Return the direction of a bone of the left side in the T-pose."""
+    """Return the direction of a bone on the left side in the T-pose, (3,)."""
     return next(way for name, _, _, way in _LINES if name == part)
 
 
 def _middle(p: Array, part: str) -> Array:
-    """Return the middle of both sides, (..., 3)."""
+    """Return the midpoint of the left and right landmarks of a name, (..., 3)."""
     return 0.5 * (p[..., _AT[f"left_{part}"], :] + p[..., _AT[f"right_{part}"], :])
 
 
 def _turn(across: Array, up: Array) -> Array:
-    """Return the rotation of a part of the trunk from its vectors to the left and up."""
+    """Return the rotation of a part of the trunk, (3, 3), from its directions to the left and up."""
     left = unit(across - (across @ up) * up)
     return np.array([left, up, cross(left, up)]).T
 
 
 def _median_lengths(p: Array) -> Array:
-    """Return the median lengths (10,), see ``_lengths``; lengths that are never seen are those of an adult, scaled."""
+    """Return the median lengths (10,), see ``_lengths``; lengths that are never seen are scaled from an adult."""
     found, own = _lengths(p), np.array(_ADULT)
     known = np.isfinite(found).any(axis=0)
     out = own.copy()
@@ -330,7 +331,7 @@ def _median_lengths(p: Array) -> Array:
 
 
 def _lengths(p: Array) -> Array:
-    """Return lengths (T, 10): hips, trunk, shoulders, head and limb bones; limb bones are means over the seen sides."""
+    """Return lengths (T, 10): hips, trunk, shoulders, head, then limb bones, each a mean over the seen sides."""
     rows = [
         np.linalg.norm(p[:, _AT["left_hip"]] - p[:, _AT["right_hip"]], axis=1),
         np.linalg.norm(_middle(p, "shoulder") - _middle(p, "hip"), axis=1),

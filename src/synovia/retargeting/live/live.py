@@ -1,4 +1,4 @@
-"""``LiveRetarget``: a body that follows a moving source pose by pose, within its limits."""
+"""``LiveRetarget``: a body that follows a moving source, one pose at a time, within its limits."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ _HINTS: Final = {  # by shape of points
 
 @dataclass(slots=True, eq=False)
 class BodyDetails:
-    """What a tick of a live body says, see ``Tick``.
+    """Details of a tick of a live body, from which ``Tick`` computes its attributes.
 
     Args:
-        axes: The axes of the body.
-        reasons: Codes of the limits that hold the axes back.
-        places: Joint values of the body and those that it follows, (nq,) each.
+        axes: Axes of the body.
+        reasons: For each axis, the code of the limit that holds it back.
+        places: Joint values of the body, and joint values that it follows, (nq,) each.
         velocity: Velocity, (nv,).
         acceleration: Acceleration, (nv,).
         time: Seconds since the reset.
-        status: Status.
-        parts: Roles of the parts that follow.
+        status: Status of the tick.
+        parts: Roles of the parts that follow the source.
         behind: As in ``Tick``.
         standing: As in ``Tick``.
-        missing: Roles of standing feet that miss their places.
+        missing: Roles of planted feet that miss their places.
     """
 
     axes: Axes
@@ -107,35 +107,35 @@ class BodyDetails:
         return self.axes.speeds_of(self.velocity)
 
     def explain(self) -> tuple[list[str], list[str]]:
-        """Return the sentences of ``Tick.explain`` before and after those about limits."""
+        """Return the sentences of ``Tick.explain`` that come before and after the sentences about limits."""
         missing = f"Stalled: feet that stand miss their places: {', '.join(self.missing)}."
         follows = "The body follows its source within its limits; report() says how far its limbs are off."
         return [{Status.STALLED: missing, Status.REACHED: follows}.get(self.status, self.status.meaning)], []
 
 
 class LiveRetarget(ChecksArguments):
-    """A body that follows a moving source pose by pose, such as a tracked person, within its limits.
+    """A body that follows a moving source, such as a tracked person, one pose at a time and within its limits.
 
     Parts, rest poses, scale and floor are found as in ``retarget``. They are learned from the first second of the
-    source, in which the body holds its rest pose, or taken from a ``LiveCalibration``. Each tick returns the pose that
-    follows the source: orientations, swing planes, path and height. A foot stands as soon as the source's foot is low
-    and slow, and keeps its place on the ground until it is released. Then the correction fades over the swing. Last,
-    the joints are limited as in ``Servo``.
+    source, during which the body holds its rest pose, or they come from a ``LiveCalibration``. Each tick returns the
+    pose that follows the source: orientations, swing planes, path and height. A foot is planted as soon as the source's
+    foot is low and slow, and keeps its place on the ground until it is released. Then its correction fades over the
+    swing. At the end, the joints are limited as in ``Servo``.
 
-    If the first poses cannot be used, such as those of a body on its head, the next ones are learned from.
+    If the first poses cannot be used, for example of a body upside down, the source is learned from the next ones.
 
-    Without a new sample the body follows the last one for ``timeout`` seconds. Then the source is lost, and the body
-    holds its pose. When the source returns, the body moves over to it smoothly, within 0.3 s, or longer for a long
-    path. A sample with a value that is not finite is ignored. Samples with time stamps are played one frame late from a
-    buffer of at most 16 samples, so packets may arrive late or out of order. Joint values are interpolated between
-    samples.
+    Without a new sample, the body follows the last one for ``timeout`` seconds. Then the source is lost, and the body
+    holds its pose. When the source returns, the body moves to the source's pose smoothly, within 0.3 s, or longer for a
+    long path. A sample with a value that is not finite is ignored. Samples with time stamps go through a buffer of at
+    most 16 samples and are played one frame late, so packets may arrive late or out of order. Joint values are
+    interpolated between samples.
 
-    Loops of the target stay closed: joints of no part, such as rods, follow the parts, also where they are faster than
-    their limits allow; the report says so.
+    Loops of the target stay closed: joints without a role, such as rods, follow the others, even if they must exceed
+    their velocity limits; the report then says so.
 
-    Fingers keep the source's directions in the frames of the palms, as in ``retarget``. With ``clearance``, limbs move
-    out of each other in each tick; a fast limb may still pass through others where its limits allow no faster change.
-    There is no world to stand on; ``retarget`` supports it. With ``root_motion="none"``, the path of the body is lost.
+    Fingers keep the source's directions in the frames of the palms, as in ``retarget``. With ``clearance``, limbs are
+    moved apart in each tick; a fast limb may still pass through others if its limits allow no faster change. A world to
+    stand on is supported only by ``retarget``. With ``root_motion="none"``, the path of the body is lost.
 
     Args:
         source_skeleton: The body that moves; None for landmarks of MediaPipe: 33, or 33, 21 of the left hand and 21 of
@@ -166,8 +166,8 @@ class LiveRetarget(ChecksArguments):
         timeout: Seconds without a sample after which the source is lost.
 
     Attributes:
-        source: The skeleton that moves; with landmarks, the target's skeleton until their body is built.
-        skeleton: The skeleton that follows, with the added free joint if there is one.
+        source: The skeleton of the source; with landmarks, the target's skeleton until their body is built.
+        skeleton: The skeleton that follows the source, with the added free joint if there is one.
         rate: Ticks per second.
 
     Raises:
@@ -288,7 +288,7 @@ class LiveRetarget(ChecksArguments):
                 )
 
     def _take(self, calibration: LiveCalibration) -> None:
-        """Prepare the follower, the limits, the meter and the feet for a calibration."""
+        """Prepare the follower, limits, statistics and feet for a calibration."""
         self._calibration, pair = calibration, calibration.pairing
         target = pair.target
         self._whole = self.skeleton = skeleton = target.skeleton
@@ -339,7 +339,7 @@ class LiveRetarget(ChecksArguments):
         """
         self._playout.reset()
         self._playout.counts.clear()
-        self._heard: list[tuple[Array, frozenset[str]]] = []  # poses from which it is learned, and hidden limbs
+        self._heard: list[tuple[Array, frozenset[str]]] = []  # poses for learning, and hidden limbs
         self._sample: Array | None = None
         self._poses: Array | None = None  # world frames (1, n, 12) of the last source
         self._age = math.inf  # seconds since the last sample
@@ -352,7 +352,7 @@ class LiveRetarget(ChecksArguments):
         self._behind = 0.0
         self._timed = 0
         self._given = pose is not None
-        self._began = self._given  # whether the body has a pose from which it moves over to its source
+        self._began = self._given  # whether the body has a pose from which it moves to its source
         start = self._whole.rest_pose().inside[0]
         if self._mover is not None:
             self._mover.reset()
@@ -455,7 +455,7 @@ class LiveRetarget(ChecksArguments):
         return self._tick(self._body.go(None), Status.HOLDING)[0]
 
     def _learn(self) -> bool:
-        """Learn the calibration from the received poses, and discard them; return False if they cannot be used.
+        """Learn the calibration from the received poses, and discard these; return False if they cannot be used.
 
         Raises:
             InputError: If the bodies do not fit each other.
@@ -477,7 +477,7 @@ class LiveRetarget(ChecksArguments):
         return True
 
     def _hidden(self) -> frozenset[str]:
-        """Return the arms and legs that do not follow the last pose, because they are not seen."""
+        """Return the arms and legs that do not follow the last pose because they are hidden."""
         body = self._landmarks
         return _NOTHING if body is None else body.new if self._stays else body.hidden
 
@@ -548,7 +548,7 @@ class LiveRetarget(ChecksArguments):
         return tick
 
     def _tick(self, q: Array, status: Status) -> tuple[Tick, BodyDetails, Array]:
-        """Return the tick with joint values (nq,) of the whole body, its details, and the world frames of the body."""
+        """Return the tick with joint values (nq,) of the whole body, its details, and world frames of the body."""
         body, self._began = self._body, True
         led = q
         if self._closer is not None and self._whole.loops:
@@ -623,7 +623,7 @@ class LiveRetarget(ChecksArguments):
         })  # fmt: skip
 
     def _values(self, pose: Pose | Array | None) -> Array | None:
-        """Return the joint values (nq,) of a sample; None if there is none, or a value is not finite.
+        """Return the joint values of a sample, (nq,); None without a sample, or if a value is not finite.
 
         Raises:
             InputError: If it has another shape, or is a pose of another skeleton.

@@ -1,4 +1,4 @@
-"""A jitter buffer for samples of a live source: packets may be late, lost, doubled or out of order."""
+"""A jitter buffer for samples of a live source: packets may be late, lost, duplicated or out of order."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array
 
 SAMPLES: Final = 16  # largest number of buffered samples
-_BEYOND: Final = 1.5  # ticks for which the motion is extrapolated beyond the newest sample
-_HASTE: Final = 0.05  # largest relative difference between the rate of the clock and that of the ticks
-_GAIN: Final = 0.05  # fraction of the clock error that a tick corrects
-_FAR: Final = 0.25  # seconds: a larger clock error resets the clock
-_EXACT: Final = 1e-9  # seconds: samples this close to the tick are not interpolated
-_SAME: Final = 1e-9  # seconds: samples this close together are duplicates
-_STRAY: Final = 1.0  # seconds from the newest sample beyond which a sample belongs to another clock
-_AGREE: Final = 3  # consecutive samples of another clock after which this clock is followed
-_RECENT: Final = 64  # number of last samples among which duplicates are found
+_BEYOND: Final = 1.5  # number of ticks for which motion is extrapolated beyond the newest sample
+_HASTE: Final = 0.05  # largest relative difference between the playout clock's rate and that of the ticks
+_GAIN: Final = 0.05  # fraction of the clock error that is corrected in each tick
+_FAR: Final = 0.25  # seconds: larger clock errors reset the clock
+_EXACT: Final = 1e-9  # seconds: samples that are this close to the tick are not interpolated
+_SAME: Final = 1e-9  # seconds: samples that are this close to each other are duplicates
+_STRAY: Final = 1.0  # seconds: a sample that is farther from the newest sample belongs to another clock
+_AGREE: Final = 3  # after this number of consecutive samples of another clock, that clock is followed
+_RECENT: Final = 64  # duplicates are searched for among this number of last samples
 
 
 class Playout:
-    """Samples of a source with time stamps, played one frame late at the rate of the ticks.
+    """Samples with time stamps of a source, played one frame late at the rate of the ticks.
 
-    The playout clock runs up to 5 % faster or slower than the ticks, so that the newest sample stays one frame ahead.
-    Joint values are interpolated between samples. If the next sample is missing, the motion is extrapolated for up to
-    one and a half ticks.
+    The playout clock runs up to 5 % faster or slower than the ticks, so that the newest sample stays one frame ahead of
+    it. Joint values are interpolated between samples. If the next sample is missing, the motion is extrapolated for up
+    to one and a half ticks.
 
     Args:
-        skeleton: The source.
+        skeleton: The skeleton of the source.
         rate: Ticks per second.
 
     Attributes:
-        counts: Number of dropped samples, by the reason: "doubled", "out of order", "too many".
+        counts: Number of dropped samples, by reason: "doubled", "out of order" or "too many".
         behind: Time from the last tick to the newest sample, seconds.
     """
 
     def __init__(self, skeleton: Skeleton, rate: float) -> None:
-        """Begin without samples."""
+        """Start without samples."""
         self._h = 1.0 / rate
         t = skeleton.tables
         self._turns = t.places[~t.is_number, None] + np.arange(4)
@@ -53,14 +53,14 @@ class Playout:
         self._times: list[float] = []
         self._samples: list[Array] = []
         self._recent: deque[float] = deque(maxlen=_RECENT)
-        self._now: float | None = None  # time of the last tick on the clock of the source
+        self._now: float | None = None  # time of the last tick on the source's clock
         self._newest = -math.inf
         self._fresh, self._quiet = False, math.inf  # whether a sample came since the last tick; seconds since the last
         self._strays, self._stray = 0, -math.inf
         self.behind = 0.0
 
     def put(self, sample: Array, time: float) -> bool:
-        """Add the joint values (nq,) at a time, seconds; return False, and count the reason, if they are dropped."""
+        """Add joint values (nq,) with their time, seconds; if they are dropped, count the reason and return False."""
         if self._is_stray(time):
             self.counts["out of order"] += 1
             return False
@@ -82,7 +82,7 @@ class Playout:
         return True
 
     def _is_stray(self, time: float) -> bool:
-        """Return whether a time stamp belongs to another clock; follow that clock after several such samples."""
+        """Return whether a time stamp belongs to another clock; after several such samples, follow that clock."""
         if not self._recent or abs(time - self._newest) <= _STRAY:
             self._strays = 0
             return False
@@ -106,7 +106,7 @@ class Playout:
         restarted = self._fresh and not abs(off) <= _FAR
         if restarted:
             self._now = newest - self._h
-            old = bisect_left(self._times, self._now - _FAR)  # number of samples from before the gap
+            old = bisect_left(self._times, self._now - _FAR)  # number of samples that precede the gap
             del self._times[:old], self._samples[:old]
         else:
             self._now = min(
@@ -117,7 +117,7 @@ class Playout:
         return self._at(self._now), restarted
 
     def _at(self, now: float) -> Array:
-        """Return the joint values at a time; before the oldest sample, the values of the oldest sample."""
+        """Return the joint values at a time; before the oldest sample, return that sample."""
         times, samples = self._times, self._samples
         k = bisect_left(times, now - _EXACT)
         if k < len(times) and times[k] <= now + _EXACT:

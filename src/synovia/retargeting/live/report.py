@@ -19,16 +19,16 @@ from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.transfer import across
 from synovia.text import Report, counted, listed, plain
 
-_EACH: Final = 15.0  # comparisons of directions per second, about
-_OFF: Final = (20.0, 57.3)  # degrees: mean angle of a limb above which the verdict is "look", and "failed"
-# Thresholds above which the verdict is "look"
+_EACH: Final = 15.0  # comparisons of directions per second, approximately
+_OFF: Final = (20.0, 57.3)  # degrees: mean angle of a limb, above which the verdict is "look", and "failed"
+# thresholds above which the verdict is "look"
 _LOST: Final = 0.1  # share of ticks without a source
 _LIMITED: Final = 0.1  # share of ticks in which a limit holds a joint back
-_SLIDE: Final = 0.05  # leg lengths per second: speed of feet that stand
-_NEAR: Final = 0.005  # share of the ticks with limbs that are too near from which it is reported
-_MISSED: Final = 0.05  # share of ticks with a standing foot in which a foot misses its place
-_HIDDEN: Final = 0.05  # share of the poses in which a part is not seen
-_SHOWN: Final = 5  # largest number of joints that are named
+_SLIDE: Final = 0.05  # leg lengths per second: speed of planted feet
+_NEAR: Final = 0.005  # share of ticks in which limbs are too near
+_MISSED: Final = 0.05  # share of the ticks with planted feet in which a foot misses its place
+_HIDDEN: Final = 0.05  # share of poses in which a part is hidden
+_SHOWN: Final = 5  # largest number of joints that are listed
 _PARTS: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
 
@@ -59,7 +59,7 @@ def report_of(figures: Mapping[str, Any]) -> Report:
 
 
 def _findings(figures: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what is notable."""
+    """Yield findings about everything that is notable."""
 
     def found(cause: str, text: str, limb: str = "body", level: str = "look") -> Finding:
         return Finding(limb, cause, level, (), text)
@@ -103,7 +103,7 @@ class Meter:
     """
 
     def __init__(self, pairing: Pairing, rate: float) -> None:
-        """Find the limbs that both bodies have."""
+        """Find the limbs that both bodies have, with their rows."""
         self._up, self._leg, self._rate = pairing.target.basis[:, 1], pairing.target.leg, rate
         self._each = max(1, round(rate / _EACH))
         bodies = pairing.source, pairing.target
@@ -135,9 +135,9 @@ class Meter:
         self._feet: tuple[Array, Bools] | None = None
 
     def compare(self, tick: int, source: Array, target: Array, gone: Collection[str] = ()) -> None:
-        """Compare the directions of limbs in world frames (n, 12) of both bodies, about 15 times a second.
+        """Compare the directions of limbs, about 15 times a second, for world frames (n, 12) of both bodies.
 
-        Limbs that are ``gone``, such as ``"left_leg"``, are left out.
+        Limbs in ``gone``, such as ``"left_leg"``, are left out.
         """
         if tick % self._each or not self._names:
             return
@@ -153,7 +153,7 @@ class Meter:
         self._compared += fine
 
     def stand(self, ankles: Array, stands: Bools, *, missed: bool) -> None:
-        """Add the positions of ankles (feet, 3), which of them stand, and whether one misses its place."""
+        """Add a tick: positions of ankles (feet, 3), mask of planted feet, and whether one of them misses its place."""
         if self._feet is not None:
             both = self._feet[1] & stands
             if both.any():
@@ -167,19 +167,19 @@ class Meter:
         self._feet = ankles, stands
 
     def limit(self, reasons: Array) -> None:
-        """Count the axes that a limit holds back."""
+        """Count the axes of the body that a limit holds back in a tick."""
         self._limited.update(np.flatnonzero(reasons).tolist())
 
     def pause(self) -> None:
-        """Discard the last positions of the feet, because the body jumps."""
+        """Discard the last positions of the feet, because the body jumps or blends to another pose."""
         self._feet = None
 
     def figures(self, ticks: int, joints: Ints, names: Sequence[str]) -> dict[str, object]:
-        """Return the figures of a report.
+        """Return the figures for the report.
 
         Args:
             ticks: Number of ticks in which the body followed or held.
-            joints: Joint of each axis, rows of the skeleton.
+            joints: Row of the joint of each axis.
             names: Names of the joints.
         """
         shares: dict[str, float] = {}

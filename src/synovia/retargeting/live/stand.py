@@ -1,4 +1,4 @@
-"""Standing feet of a live body: their contacts and corrections, and the inverse kinematics of each tick."""
+"""Planted feet of a live body: contacts, corrections, and the inverse kinematics of each tick."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from synovia.retargeting.above_floor import LiveSoles
 from synovia.retargeting.feet import MISSED, foot_problem, points_of
 from synovia.retargeting.pairing import Pairing
 
-_STEPS: Final = 5  # largest number of solver steps per tick; the next tick continues
+_STEPS: Final = 5  # largest number of solver steps per tick; the solve continues in the next tick
 
 
 class Stand:
-    """Keeps the target's feet in place while the source's feet stand.
+    """Keeps the target's feet in place while the source's feet are planted.
 
     Args:
         pairing: The two bodies.
-        grounds: Height of each point of the source's feet while it stands, by role.
+        grounds: Height of each point of the source's feet while the source stands, by role.
         rate: Ticks per second.
 
     Attributes:
-        points: Ankles, then toes, that both bodies have.
+        points: The ankles, then the toes, that both bodies have.
         ankles: Rows of the target's ankles.
-        stands: Mask of the points that stand, (points,).
-        missing: Roles of the standing ankles that missed their places in the last pose that was judged.
+        stands: Mask of the planted points, (points,).
+        missing: Roles of the planted ankles that missed their places in the last judged pose.
     """
 
     def __init__(self, pairing: Pairing, grounds: Mapping[str, float], rate: float) -> None:
@@ -69,21 +69,21 @@ class Stand:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Roles of the points that stand."""
+        """Roles of the planted points."""
         return self._named(self.stands)
 
     def _named(self, which: Bools) -> tuple[str, ...]:
-        """Return the roles of some of the first points."""
+        """Return the roles of the points in a mask, which may cover only the first points."""
         return tuple(point.role for point, on in zip(self.points, which.tolist(), strict=False) if on)
 
     def step(self, frames: Array, own: Array, q: Array, gone: Collection[str] = ()) -> Array:
-        """Advance by one tick; return joint values (nq,) with standing feet at their places and soles above the floor.
+        """Advance by one tick; return joint values (nq,) with planted feet in place and soles above the floor.
 
         Args:
             frames: World frames of the source, (n, 12).
             own: World frames of the target at q, (m, 12).
             q: Joint values that follow the source, (nq,).
-            gone: Limbs whose feet are not placed, such as ``"left_leg"``.
+            gone: Limbs, such as ``"left_leg"``, whose feet are not placed.
         """
         self.stands = stands = self._contacts.look(frames[self._seen, 9:])
         if gone:

@@ -15,13 +15,13 @@ from synovia.model.skeleton import Skeleton
 from synovia.model.tree import ancestors
 
 MOST: Final = 8  # largest number of chains of a palm
-# largest number of chains that share their first joints, for example two fingers on one bone of the palm
+# largest number of chains that share their first joints, such as two fingers on one bone of the palm
 _PER_BRANCH: Final = 2
 _TIP_WORDS: Final = frozenset({"tip", "end", "nub", "site", "head"})
 # fraction of the largest distance between bases: chains that begin nearer may belong to one finger
 _NEAR: Final = 0.65
-_LAST: Final = 0.8  # assumed length of a last segment that has no tip frame, relative to the segment before
-_PARALLEL: Final = 0.95  # smallest cosine between axes of a linkage that count as parallel
+_LAST: Final = 0.8  # length of a last segment without a tip frame, relative to the segment before it
+_PARALLEL: Final = 0.95  # cosine between axes of a linkage, above which they count as parallel
 
 
 class Chain(NamedTuple):
@@ -51,12 +51,12 @@ class Chain(NamedTuple):
 
     @property
     def middle(self) -> Array:
-        """Point between base and tip, (3,)."""
+        """Midpoint between base and tip, (3,)."""
         return 0.5 * (self.base + self.end)
 
 
 class Chains:
-    """The moving chains of a skeleton.
+    """The chains of moving joints of a skeleton.
 
     Args:
         skeleton: The skeleton.
@@ -75,7 +75,7 @@ class Chains:
             self.ends[row] = below or int(self.moves[row])
 
     def _is_moving(self, row: int) -> bool:
-        """Return whether a joint moves a part of the body; end points that files add as joints do not."""
+        """Return whether a joint moves a part of the body; end points that files store as joints do not."""
         joint = self.skeleton.joints[row]
         if joint.kind in (Kind.FIXED, Kind.FREE):
             return False
@@ -83,11 +83,11 @@ class Chains:
         return not (is_end and _TIP_WORDS & words_of(joint.name))
 
     def branches(self, row: int) -> list[int]:
-        """Return the children of a row at or below which joints move."""
+        """Return the children of a row that have moving joints at or below them."""
         return [child for child in self.skeleton.children[row] if self.ends[child]]
 
     def palms(self, within: int | None = None) -> list[int]:
-        """Return the topmost rows that have two or more branches of one or two chains each.
+        """Return the topmost rows with at least two branches, each of one or two chains.
 
         Args:
             within: Row at or below which to search; None for the whole skeleton.
@@ -98,7 +98,7 @@ class Chains:
             if (within is not None and within not in line) or set(line) & set(found):
                 continue
             branches = self.branches(row)
-            # each loop may add a bar of a linkage as a further chain
+            # each loop may add a bar of a linkage, which counts as a chain
             fits = len(branches) > 1 and self.ends[row] <= MOST + len(self.skeleton.loops)
             if fits and all(self.ends[child] <= _PER_BRANCH for child in branches):
                 found.append(row)
@@ -109,7 +109,7 @@ class Chains:
         return [self.chain(row, palm) for row in range(palm + 1, len(self.skeleton)) if self._ends_at(row, palm)]
 
     def fingers(self, palm: int) -> list[Chain]:
-        """Return the chains below a palm that may be fingers, without bars of linkages and drives."""
+        """Return the chains below a palm that may be fingers, without bars of linkages and without motors."""
         return self.without_linkages(self.below(palm))[0]
 
     def are_hinges(self, palm: int) -> bool:
@@ -117,12 +117,12 @@ class Chains:
         return all(self.axis(row) is not None for chain in self.below(palm) for row in chain.rows)
 
     def whole(self, rows: Sequence[int], palm: int, all_rows: Iterable[Sequence[int]]) -> list[int]:
-        """Return all joints of a finger, given some named ones: also hinges between these and the palm, and beyond.
+        """Return the rows of all joints of a finger, given some named ones: also hinges between palm and tip.
 
         Args:
-            rows: The named joints, base to tip.
-            palm: The palm.
-            all_rows: Named joints of all fingers; their common ancestors are not part of a finger.
+            rows: Rows of the named joints, from base to tip.
+            palm: Row of the palm.
+            all_rows: Rows of the named joints of each finger; joints above all fingers belong to none of them.
         """
         if any(self.axis(row) is None for row in rows if self.moves[row]):
             return list(rows)
@@ -143,20 +143,20 @@ class Chains:
         return last and palm in ancestors(self.skeleton.parents, row)
 
     def chain(self, last: int, palm: int) -> Chain:
-        """Return the chain that ends at a moving joint."""
+        """Return the chain whose last moving joint is ``last``."""
         line = ancestors(self.skeleton.parents, last)
         rows = tuple(row for row in line[: line.index(palm)][::-1] if self.moves[row])
         return self.of_rows(rows)
 
     def of_rows(self, rows: Sequence[int]) -> Chain:
-        """Return the chain of some joints, base to tip."""
+        """Return the chain that consists of given joints, from base to tip."""
         places = self.frames[:, :3, 3]
         tip, offset, estimated = self._tip(rows)
         end = places[tip] + self.frames[tip, :3, :3] @ offset
         return Chain(tuple(rows), tip, offset, estimated, places[rows[0]], end)
 
     def _tip(self, rows: Sequence[int]) -> tuple[int, Array, bool]:
-        """Return the row that carries the tip, the tip in its frame, and whether the tip is an estimate."""
+        """Return the row that carries the tip, the tip in the frame of this row, and whether the tip is an estimate."""
         last, places = rows[-1], self.frames[:, :3, 3]
         below, open_rows = list[int](), [last]
         while open_rows:
@@ -177,7 +177,7 @@ class Chains:
         return last, self._beyond(rows), True
 
     def _beyond(self, rows: Sequence[int]) -> Array:
-        """Return an estimated tip in the frame of the last joint, by continuing the segment before."""
+        """Return an estimate of the tip in the last joint's frame, (3,), that continues the segment before it."""
         places = self.frames[:, :3, 3]
         before = [row for row in rows[:-1] if magnitude(places[rows[-1]] - places[row]) > 0.0]
         parent = before[-1] if before else self.skeleton.parents[rows[-1]]
@@ -187,7 +187,7 @@ class Chains:
         return _LAST * self.frames[rows[-1], :3, :3].T @ way
 
     def axis(self, row: int) -> Array | None:
-        """Return the axis of a hinge or slide in the world at rest, (3,); None for other joints."""
+        """Return the axis of a hinge or slide at rest in the world, (3,); None for other joints."""
         return self._axes[row]
 
     def _axis(self, row: int) -> Array | None:
@@ -196,10 +196,10 @@ class Chains:
         return self.frames[row, :3, :3] @ joint.axis if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
 
     def without_linkages(self, chains: list[Chain]) -> tuple[list[Chain], list[Chain]]:
-        """Return the chains without bars of linkages and drives of fingers, and then these bars and drives.
+        """Return the chains that may be fingers, and the other ones: bars of linkages, and motors that drive fingers.
 
-        A gripper may have a bar next to each finger: a chain that begins near a longer one, with parallel axes, or that
-        a loop ties to a longer one. Some hands have a joint that represents a motor and moves no finger directly.
+        A gripper may have a bar next to each finger: a chain that begins near a longer one and has parallel axes, or
+        that a loop connects to a longer one. Some hands have a joint for a motor, which moves no finger directly.
         """
         others = [k for k, chain in enumerate(chains) if not self._is_drive(chain, chains)]
         kept = [
@@ -214,10 +214,10 @@ class Chains:
         return [chains[k] for k in kept], [chain for k, chain in enumerate(chains) if k not in kept]
 
     def _is_drive(self, chain: Chain, chains: Sequence[Chain]) -> bool:
-        """Return whether a chain of one joint is a drive: it leads joints of other chains, or follows them as a bar.
+        """Return whether a chain of one joint is a motor: it leads joints of other chains, or follows them.
 
-        A drive has no tip frame, and at least two other chains have more joints. A joint without extent is a drive as
-        well.
+        A motor has no tip frame, and at least two other chains have more joints. A chain without length counts as a
+        motor too.
         """
         longer = [other for other in chains if len(other.rows) > len(chain.rows)]
         if len(chain.rows) > 1 or not chain.estimated or len(longer) < 2:
@@ -231,7 +231,7 @@ class Chains:
         return row in leaders and _are_parallel(axes)
 
     def _is_tied(self, chain: Chain, other: Chain) -> bool:
-        """Return whether a loop ties a chain to a chain that reaches farther."""
+        """Return whether a loop connects a chain to another chain that reaches farther."""
         places = self.frames[:, :3, 3]
         far = [magnitude(one.end - places[self.skeleton.parents[one.rows[0]]]) for one in (chain, other)]
         if far[0] >= far[1]:
@@ -244,12 +244,12 @@ class Chains:
         return False
 
     def _carrier(self, frame: str) -> int:
-        """Return the moving joint that carries a frame; the root if no joint moves the frame."""
+        """Return the row of the moving joint that carries a frame; the root's row if no joint moves the frame."""
         line = ancestors(self.skeleton.parents, self.skeleton.locate(frame)[0])
         return next((row for row in line if self.moves[row]), line[-1])
 
     def _is_bar(self, chain: Chain, other: Chain, chains: Sequence[Chain]) -> bool:
-        """Return whether a chain is a bar next to another chain."""
+        """Return whether a chain is the bar of a linkage next to another chain."""
         if len(chain.rows) >= len(other.rows):
             return False
         spread = max(magnitude(a.base - other.base) for a in chains)
@@ -258,12 +258,12 @@ class Chains:
 
 
 def _are_parallel(axes: list[Array | None]) -> bool:
-    """Return whether all axes exist and are parallel."""
+    """Return whether no axis is None, and all axes are parallel."""
     known = [axis for axis in axes if axis is not None]
     return len(known) == len(axes) and all(abs(float(known[0] @ axis)) > _PARALLEL for axis in known)
 
 
 def _is_tip(name: str) -> bool:
-    """Return whether a name means the tip of a finger."""
+    """Return whether a name is that of a fingertip."""
     words = words_of(name)
     return bool(words & {"tip", "end", "nub", "site"}) or any(word.endswith("tip") for word in words)

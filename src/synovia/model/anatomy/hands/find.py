@@ -30,33 +30,33 @@ _SHORT_NAME: Final = re.compile(  # matches THJ4, ffproximal and rh_LFtip, but n
 )
 _OTHER_WORDS: Final = {"pinky": "little", "pinkie": "little", "medium": "middle"}
 _LEGS: Final = frozenset({"thigh", "femur", "shin", "shank", "calf", "tibia", "foot"})
-_CURLED: Final = 1.0  # radians: for fingers that are bent more at rest, directions do not determine the palm
-_ALONG: Final = 0.7  # smallest cosine between axes that count as parallel
-# share of a joint's range: least excess of one side over the other that shows to which side a finger bends
+_CURLED: Final = 1.0  # radians: if fingers are bent more at rest, their directions do not determine the palm
+_ALONG: Final = 0.7  # cosine between axes, above which they count as parallel
+# fraction of a joint's range by which one side must exceed the other to show the side to which a finger bends
 _LOPSIDED: Final = 0.2
 _CLEAR: Final = (
     0.75  # the thumb is clear if the cost of the other fingers without it is below this factor of the next lowest cost
 )
-_LONGER: Final = 1.5  # largest ratio of the lengths of a gripper's two fingers
-# finger lengths: a wrist that is nearer to the knuckles does not determine the direction of the palm
+_LONGER: Final = 1.5  # a gripper's fingers differ in length by at most this factor
+# finger lengths: if the wrist is nearer to the knuckles, it does not determine the direction of the palm
 _PALM: Final = 0.4
-_NEAR: Final = 0.8  # smallest cosine between axes of a palm that agree
+_NEAR: Final = 0.8  # cosine between axes of a palm, above which they agree
 _FLAT: Final = 0.1  # smallest component of a direction that determines a side
 
 
 def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
     """Return the hand of a skeleton: its palm, its side, and its fingers.
 
-    A palm is a link at which two or more chains of joints begin. The thumb is the finger without which the others are
-    most alike in place and direction; the others are numbered from its side. Names of fingers have precedence, and a
-    note reports a contradiction with the shape. Fingers bend to the side to which their joints rotate farther. The side
-    of the hand follows from the palm, the thumb and the fingers; for a character, from its roles.
-    ``Skeleton.with_roles`` corrects the joints of a finger, as in ``{"right_thumb_1": "joint_12"}``.
+    A palm is a link at which two or more chains of joints begin. The thumb is the finger without which the other
+    fingers are most alike in position and direction; these are then numbered from the thumb's side. Names of fingers
+    have priority over shape; a note reports contradictions. Fingers bend to the side to which their joints rotate
+    farther. The side of the hand follows from palm, thumb and fingers; for a character, from its roles.
+    ``Skeleton.with_roles`` corrects the joints of a finger, for example with ``{"right_thumb_1": "joint_12"}``.
 
     Args:
-        skeleton: A hand, an arm with one, or a body with two.
-        side: ``"left"`` or ``"right"``; required for a body with two hands. It is also the side of a hand of three
-            fingers or more if neither names nor shape show its side.
+        skeleton: A hand, an arm with a hand, or a body with two hands.
+        side: ``"left"`` or ``"right"``; required for a body with two hands. For a hand with three or more fingers, it
+            is the side if neither names nor shape show the side.
 
     Raises:
         UnsupportedError: If no hand is found, or several hands match; the message lists them.
@@ -96,11 +96,11 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
 
 
 def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
-    """Return all hands of a skeleton. For a body, these are the hands of its roles.
+    """Return all hands of a skeleton; for a body, these are the hands that have roles.
 
     Args:
         skeleton: The skeleton.
-        otherwise: The side of hands whose side is unknown.
+        otherwise: Side of hands whose side is unknown; None to leave it unknown.
     """
     chains = Chains(skeleton)
     roles = skeleton.role_rows
@@ -124,7 +124,7 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
     named = [palm for palm in palms if _has_named_fingers(chains, palm)]
     if named or _is_body(skeleton):
         return [_of_palm(chains, palm, otherwise) for palm in named]
-    # four fingers without a clear thumb look like the legs of an animal
+    # without a clear thumb, four fingers look like the legs of an animal
     found = [palm for palm in palms if _are_alike(chains, palm)]
     if roles:
         found = [palm for palm in found if _thumb(chains.without_linkages(chains.below(palm))[0])[1]]
@@ -132,7 +132,7 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
 
 
 def _of_palm(chains: Chains, palm: int, side: str | None) -> Hand:
-    """Return the hand of a palm. Its side is ``side`` (or None) if neither names nor shape determine it."""
+    """Return the hand at a palm; its side is ``side`` if neither names nor shape determine it."""
     found = _found(chains, palm, None)
     known = found.side is not None or side is None or len(found.fingers) < 3
     return found if known else _found(chains, palm, None, side)
@@ -150,13 +150,13 @@ def _is_body(skeleton: Skeleton) -> bool:
 
 
 def _has_named_fingers(chains: Chains, palm: int) -> bool:
-    """Return whether joint names identify a thumb and two other fingers of a palm."""
+    """Return whether joint names identify a thumb and at least two other fingers at a palm."""
     names = {_name_of(chains, chain) for chain in chains.below(palm)} - {None}
     return "thumb" in names and len(names) > 2
 
 
 def _are_alike(chains: Chains, palm: int) -> bool:
-    """Return whether the chains of a palm may be fingers: more than two chains, or two of similar length."""
+    """Return whether the chains at a palm may be fingers: more than two chains, or two of similar length."""
     fingers, _ = chains.without_linkages(chains.below(palm))
     lengths = [magnitude(chain.end - chain.base) for chain in fingers]
     return len(fingers) > 2 or max(lengths) <= _LONGER * min(lengths)
@@ -174,19 +174,19 @@ def _of_roles(chains: Chains, side: str) -> dict[str, list[int]]:
 
 
 def _meeting(skeleton: Skeleton, rows: Sequence[int]) -> int:
-    """Return the last common ancestor of rows, above all of them."""
+    """Return the last common ancestor of rows that is above all of them."""
     lines = [ancestors(skeleton.parents, row)[1:] for row in rows]
     return next(row for row in lines[0] if all(row in line for line in lines))
 
 
 def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = None) -> Hand:
-    """Return the hand of a palm, with its fingers in order.
+    """Return the hand at a palm, with its fingers in order.
 
     Args:
         chains: The chains.
-        palm: The palm.
-        side: Side of the hand in a body.
-        otherwise: Side of a hand that is not part of a body.
+        palm: Row of the palm.
+        side: Side of the hand of a body; None if the hand is not part of a body.
+        otherwise: Side of a hand whose side is unknown.
     """
     fingers, bars = chains.without_linkages(chains.below(palm))
     inside = {row for chain in fingers for row in chain.rows}
@@ -228,7 +228,7 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
 
 
 def _name_of(chains: Chains, chain: Chain) -> str | None:
-    """Return the finger named by most joints and links of a chain; None if no name is that of a finger."""
+    """Return the finger that most names of a chain's joints and links mean; None if no name means a finger."""
     joints = [chains.skeleton.joints[row] for row in dict.fromkeys([chain.tip, *chain.rows])]
     meant = (_finger_in(name) for joint in joints for name in (joint.name, joint.body or ""))
     votes = [finger for finger in meant if finger is not None]
@@ -237,7 +237,7 @@ def _name_of(chains: Chains, chain: Chain) -> str | None:
 
 @lru_cache(1024)
 def _finger_in(name: str) -> str | None:
-    """Return the finger named by a joint or link; None for other names."""
+    """Return the finger that the name of a joint or link means; None for other names."""
     read = read_name(name)
     finger = finger_of(read.word) if read is not None else None
     for word in map(str.lower, split_name(name)):
@@ -248,7 +248,7 @@ def _finger_in(name: str) -> str | None:
 
 
 def _thumb(chains: Sequence[Chain]) -> tuple[int, bool]:
-    """Return the index of the thumb, determined by shape, and whether the choice is clear."""
+    """Return the index of the chain that is the thumb by its shape, and whether this choice is clear."""
     if len(chains) < 3:
         return 0, False
     along, middles = np.array([chain.along for chain in chains]), np.array([chain.middle for chain in chains])
@@ -260,7 +260,7 @@ def _thumb(chains: Sequence[Chain]) -> tuple[int, bool]:
 
 
 def _unlike(along: Array, middles: Array, lengths: Array) -> float:
-    """Return a dimensionless measure of how much chains differ in direction and how far they are from one row.
+    """Return a dimensionless measure of how far chains are from having one direction and being in one row.
 
     Args:
         along: Directions of the chains, (n, 3).
@@ -275,7 +275,7 @@ def _unlike(along: Array, middles: Array, lengths: Array) -> float:
 
 
 def _in_order(chains: Sequence[Chain], thumb: int) -> list[Chain]:
-    """Return the chains without the thumb, ordered from the thumb's side."""
+    """Return the chains without the thumb, in order from the thumb's side."""
     others = [chain for k, chain in enumerate(chains) if k != thumb]
     middles = np.array([chain.middle for chain in others])
     along = unit(np.mean([chain.along for chain in others], axis=0))
@@ -294,14 +294,14 @@ def _hand(
     named: Sequence[tuple[str, Chain]],
     notes: list[str],
 ) -> Hand:
-    """Return the hand with these named fingers, thumb first.
+    """Return the hand with given fingers, thumb first.
 
     Args:
         chains: The chains.
         palm: Row of the palm.
-        sides: Side of the hand if it is part of a body, and its side otherwise.
-        named: Names and chains of the fingers.
-        notes: Sentences about doubts so far.
+        sides: Side of the hand if it is part of a body; and its side if nothing else shows it.
+        named: Name and chain of each finger.
+        notes: Sentences about doubts; more are appended.
     """
     side, otherwise = sides
     skeleton = chains.skeleton
@@ -358,17 +358,17 @@ def _hand(
 def _of_wrist(
     chains: Chains, palm: int, side: str, knuckles: Sequence[Chain], found: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """Return the axes along and out of the palm of a body's hand, from its wrist and knuckles.
+    """Return the directions along and out of the palm of a body's hand, from its wrist and knuckles.
 
-    Fingers of characters may be bent in the pose of the file, and their thumbs show the plane of the palm poorly.
-    Hinges show how fingers bend, so axes that contradict them are rejected.
+    In a file, fingers of characters may be bent at rest, and thumbs hardly show the plane of the palm. Hinges show how
+    fingers bend; if they contradict the result, it is rejected.
 
     Args:
         chains: The chains.
         palm: Row of the hand.
         side: Side of the hand.
-        knuckles: The fingers without the thumb, from the index finger on.
-        found: The axes along and out of the palm, as determined from the fingers.
+        knuckles: Chains of the fingers without the thumb, from the index finger on.
+        found: The directions along and out of the palm that the fingers show, to return if the result is rejected.
     """
     wrist, bases = chains.frames[palm, :3, 3], np.array([chain.base for chain in knuckles])
     length = float(np.mean([magnitude(chain.end - chain.base) for chain in knuckles]))
@@ -377,7 +377,7 @@ def _of_wrist(
     along, out = palm_axes(wrist, bases)
     out = out if side == "right" else -out
     hinged = any(chains.axis(row) is not None for chain in knuckles for row in chain.rows)
-    # palms of fists at rest are determined by wrist and knuckles
+    # for fists at rest, wrist and knuckles determine the palm
     hinged &= float(np.mean([_curl(chains, chain) for chain in knuckles])) <= _CURLED
     if not np.isfinite(out).all() or (hinged and min(along @ found[0], out @ found[1]) < _NEAR):
         return found
@@ -385,7 +385,7 @@ def _of_wrist(
 
 
 def _bends_to(chains: Chains, chain: Chain) -> Array:
-    """Return the direction in which a fingertip moves as its joints rotate to the side of their larger range."""
+    """Return the direction in which a fingertip moves if its joints rotate to their larger ranges, (3,)."""
     total, places = np.zeros(3), chains.frames[:, :3, 3]
     flexion = set(_flexion(chains, chain))
     for row in chain.rows:
@@ -403,7 +403,7 @@ def _bends_to(chains: Chains, chain: Chain) -> Array:
 
 
 def _curl(chains: Chains, chain: Chain) -> float:
-    """Return the bend of a finger at rest about the axis of its last joint, radians."""
+    """Return the bend of a finger at rest about the axis of its last hinge, radians."""
     axis = next((axis for row in reversed(chain.rows) if (axis := chains.axis(row)) is not None), None)
     if axis is None:
         return 0.0
@@ -414,7 +414,7 @@ def _curl(chains: Chains, chain: Chain) -> float:
 
 
 def _flexion(chains: Chains, chain: Chain) -> list[int]:
-    """Return the joints that bend a finger: balls, and hinges whose axes are parallel to that of the last hinge."""
+    """Return the joints that bend a finger: balls, and hinges with axes parallel to that of the last hinge."""
     last = next((axis for row in reversed(chain.rows) if (axis := chains.axis(row)) is not None), None)
     out: list[int] = []
     for row in chain.rows:
@@ -425,7 +425,7 @@ def _flexion(chains: Chains, chain: Chain) -> list[int]:
 
 
 def _finger(chains: Chains, name: str, chain: Chain) -> Finger:
-    """Return the finger of a chain with a name."""
+    """Return the finger that consists of a chain and has a name."""
     flexion = _flexion(chains, chain)
     others = [row for row in chain.rows if row not in flexion or chains.axis(row) is None]
     keys = [[_key(chains, row) for row in rows] for rows in (chain.rows, flexion, others)]
@@ -437,14 +437,14 @@ def _finger(chains: Chains, name: str, chain: Chain) -> Finger:
 
 
 def _coupled(chains: Chains, fingers: Sequence[Chain]) -> dict[Key, Key]:
-    """Return the leader of each mimic joint of the fingers."""
+    """Return the leader of each mimic joint of the fingers, by joint."""
     leaders = chains.skeleton.leader_rows
     rows = dict.fromkeys(row for chain in fingers for row in chain.rows)
     return {_key(chains, row): _key(chains, leaders[row]) for row in rows if row in leaders}
 
 
 def _named_side(skeleton: Skeleton, palm: int) -> str | None:
-    """Return the side in the names of the palm, the joints above it, or the model; None without such a name."""
+    """Return the side that names of palm, joints above it or the model show; None if none does."""
     for row in ancestors(skeleton.parents, palm):
         joint = skeleton.joints[row]
         for name in (joint.name, joint.body or ""):
@@ -456,14 +456,14 @@ def _named_side(skeleton: Skeleton, palm: int) -> str | None:
 
 
 def _normal(fingers: Sequence[Chain], along: Array, thumb_side: Array) -> Array:
-    """Return the normal of the plane of the knuckles that points to the side of the thumb's tip."""
+    """Return the normal of the plane of the knuckles, on the side to which the thumb points."""
     out = cross(thumb_side, along)
     tip = fingers[0].end - fingers[0].base
     return -out if out @ tip < 0.0 else out
 
 
 def _any_across(along: Array) -> Array:
-    """Return any unit vector normal to a given one."""
+    """Return some unit vector that is perpendicular to ``along``."""
     x, y, z = np.abs(along)
     other = np.eye(3)[0 if x <= min(y, z) else 1 if y <= z else 2]
     return unit(cross(along, other))

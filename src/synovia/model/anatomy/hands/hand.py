@@ -10,7 +10,7 @@ from typing import Any, Final
 from synovia.model.geometry import Array
 
 FINGERS: Final = ("thumb", "index", "middle", "ring", "little")
-Key = str | int  # name of a joint, or its row if the name is not unique
+Key = str | int  # name of a joint, or its row if several joints share the name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,13 +19,13 @@ class Finger:
 
     Attributes:
         name: ``"thumb"``, ``"index"``, ``"middle"``, ``"ring"`` or ``"little"``; ``"finger_6"`` beyond five.
-        joints: Its moving joints from base to tip, as ``Skeleton.joint_keys``.
-        flexion: Joints that bend it: hinges with axes along that of its last joint, and balls.
-        abduction: Joints that move it sideways, oppose a thumb, or rotate the finger about itself: other hinges, and
-            balls.
+        joints: Moving joints of the finger from base to tip, in the form of ``Skeleton.joint_keys``.
+        flexion: Joints that bend the finger: hinges with axes along that of the last joint, and balls.
+        abduction: Joints that move the finger sideways, oppose a thumb, or rotate the finger about itself: all other
+            hinges, and balls.
         tip: The joint whose frame carries the tip; it may be fixed.
-        offset: The tip in that frame, (3,), length units.
-        estimated: Whether the tip is extrapolated beyond the last joint, because no frame of the file marks it.
+        offset: Position of the tip in the frame of the joint ``tip``, (3,), length units.
+        estimated: Whether the tip is an estimate beyond the last joint, because no frame of the file marks it.
 
     Example:
         >>> import synovia as sy
@@ -49,13 +49,14 @@ class Hand:
 
     Attributes:
         side: ``"left"``, ``"right"``, or None if neither names nor shape show it.
-        palm: The joint or link that carries the fingers, as ``Skeleton.joint_keys``.
-        frame: The palm in its frame, (4, 4). The origin is between the knuckles. y points along the fingers, z out of
-            the palm (to the side to which the fingers bend), and x = y × z to the thumb's side of a right hand.
-            In the hand of a body, whose fingers may be bent at rest, y points from the wrist to the knuckles.
+        palm: The joint or link that carries the fingers, in the form of ``Skeleton.joint_keys``.
+        frame: Axes of the palm in the frame of the joint ``palm``, (4, 4). The origin is between the knuckles. y points
+            along the fingers, z out of the palm (to the side to which the fingers bend), and x = y × z to the thumb's
+            side of a right hand. In the hand of a body, whose fingers may be bent at rest, y points from the wrist to
+            the knuckles.
         fingers: The fingers, thumb first.
-        coupled: The leader of each mimic joint of the fingers.
-        notes: Doubts, with alternatives.
+        coupled: Leader of each mimic joint of the fingers, by joint.
+        notes: Sentences about doubts and alternatives.
 
     Example:
         >>> import synovia as sy

@@ -1,4 +1,4 @@
-"""The 21 landmarks of a hand, in the order of MediaPipe and MANO: the points of each finger, and the palm's frame."""
+"""The 21 landmarks of a hand, in the order of MediaPipe and MANO: points of fingers, side, and frame of the palm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synovia.model.geometry import Array, Bools, as_numbers, cross, magnitudes
 
 COUNT: Final = 21
 WRIST: Final = 0
-# Points of each finger from base to tip. The first is the knuckle; for a thumb, the joint at the wrist
+# landmarks of each finger from base to tip; the first is the knuckle, for a thumb the joint at the wrist
 FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
     {
         "thumb": (1, 2, 3, 4),
@@ -26,24 +26,24 @@ FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )
 _FINGERS: Final = tuple(points for finger, points in FINGER_POINTS.items() if finger != "thumb")
 KNUCKLES: Final = tuple(points[0] for points in _FINGERS)
-# sum of the sines of bends beyond the knuckles that clearly shows a side; only knuckles can bend far back
+# sum of the sines of bends beyond the knuckles that clearly shows a side, as only knuckles can bend far back
 _CLEARLY: Final = 1.0
-_STRAIGHT: Final = 0.1  # radians, summed over the four fingers: fingers that bend less do not show the side
+_STRAIGHT: Final = 0.1  # radians, summed over four fingers: fingers that bend less do not show the side
 
 
 def palm_of(points: Any, side: str | None = None) -> Array:
-    """Return the palm's frame for 21 landmarks at each time, with the axes of ``Hand.frame``.
+    """Return the frame of the palm for 21 landmarks in each frame, with the axes of ``Hand.frame``.
 
-    The origin is the mean of the four knuckles, y points from the wrist to the origin, and z out of the palm: normal to
-    y and to the line of the knuckles. x = y × z, which is on the thumb's side of a right hand.
+    The origin is the mean of the four knuckles. y points from the wrist to the origin, and z out of the palm:
+    perpendicular to y and to the line of the knuckles. x = y × z is on the thumb's side of a right hand.
 
     Args:
         points: The landmarks, (T, 21, 3), in any unit; NaN for hidden landmarks.
         side: ``"left"`` or ``"right"``, which determines the direction of z; None to find the side, see ``side_of``.
 
     Returns:
-        Frames (T, 4, 4) in the axes of the points; NaN if the wrist or a knuckle is hidden, or they are in line.
-        Knuckles that are never visible are ignored.
+        Frames (T, 4, 4) in the axes of the points; NaN if the wrist or a knuckle is hidden, or if they are in line.
+        Knuckles that are hidden in all frames are ignored.
 
     Raises:
         InputError: If the shape is wrong, or there is no such side.
@@ -59,9 +59,9 @@ class Palms(NamedTuple):
     """The palm of 21 landmarks in each frame.
 
     Attributes:
-        frames: Palm frames, as from ``palm_of``.
-        side: Side, as from ``side_of``.
-        others: Indices of frames in which the fingers clearly bend like those of the other hand.
+        frames: Frames of the palm, (T, 4, 4), see ``palm_of``.
+        side: Side of the hand, see ``side_of``.
+        others: Frames in which the fingers clearly bend as on a hand of the other side.
     """
 
     frames: Array
@@ -70,7 +70,7 @@ class Palms(NamedTuple):
 
 
 def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
-    """Return the palms and the side of landmarks from ``hand_points``, (T, 21, 3); ``side`` is as in ``palm_of``."""
+    """Return palms and side for landmarks from ``hand_points``, (T, 21, 3); ``palm_of`` describes ``side``."""
     palm = _plane(places)
     bends = _bends(places, *palm[:2])
     found = _bent_to(places, bends, *palm)
@@ -81,10 +81,10 @@ def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
 
 
 def side_of(points: Any) -> str:
-    """Return which hand 21 landmarks show, left or right: fingers bend to the side of the palm.
+    """Return the side of a hand with 21 landmarks, ``"left"`` or ``"right"``: fingers bend towards the palm.
 
-    The sum over all frames of the sines of bends of the four fingers determines the side. For straight fingers, it is
-    determined by the thumb's tip, which is on the palm's side as well.
+    The sum of the sines of the bends of four fingers, over all frames, shows the side. If the fingers are straight, the
+    tip of the thumb shows it, because it is also on the palm's side.
 
     Args:
         points: The landmarks, (T, 21, 3), in any unit; NaN for hidden landmarks.
@@ -98,9 +98,9 @@ def side_of(points: Any) -> str:
 
 
 def _bends(places: Array, along: Array, out: Array) -> Array:
-    """Return the bends of the four fingers towards the palm of a right hand, at the knuckles and beyond, (T, 2).
+    """Return the bends of the four fingers towards a right hand's palm, at the knuckles and beyond, (T, 2).
 
-    The bends are sums of sines. Hidden segments count as straight. ``along`` and ``out`` are the axes of the palm, see
+    The bends are sums of sines; hidden segments count as straight. ``along`` and ``out`` are the axes of the palm from
     ``_plane``.
     """
     bends = cross(along, out)  # axis about which the fingers of a right hand bend
@@ -135,10 +135,9 @@ def hand_points(points: Any) -> Array:
 
 
 def palm_axes(wrist: Array, knuckles: Array) -> tuple[Array, Array]:
-    """Return the direction from a wrist to the knuckles, and the normal that leaves the palm of a right hand.
+    """Return the direction from wrist to knuckles, and the normal out of a right hand's palm, (..., 3) each.
 
-    The normal is orthogonal to the line of the knuckles (by least squares). Both are (..., 3), NaN if the points are in
-    line.
+    The normal is perpendicular to the line of the knuckles, by least squares. Both are NaN if the points are in line.
 
     Args:
         wrist: Positions of the wrist, (..., 3).

@@ -15,14 +15,14 @@ from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.skeleton import Pose, Skeleton
 
-_APART: Final = 1e-6  # fraction of the length of a finger: nearer joints are at the same point
+_APART: Final = 1e-6  # fraction of a finger's length: joints that are nearer coincide
 
 
 def hand_landmarks(pose: Pose | Motion, side: str | None = None) -> Array:
     """Return the 21 landmarks of a hand, in the order of MediaPipe and MANO.
 
-    The wrist is at the joint of the palm. A finger has the last three positions of its joints, and its tip; with fewer
-    joints, points are interpolated. Missing fingers are NaN.
+    The wrist is at the joint of the palm. A finger has the positions of its last three joints, and its tip; with fewer
+    joints, points are interpolated. Landmarks of missing fingers are NaN.
 
     Args:
         pose: A pose, or a motion.
@@ -50,7 +50,7 @@ def hand_landmarks(pose: Pose | Motion, side: str | None = None) -> Array:
 
 
 def landmarks_in(skeleton: Skeleton, hand: Hand, frames: Array) -> Array:
-    """Return the landmarks of a hand, (T, 21, 3), from world frames of all joints (T, n, 12)."""
+    """Return the landmarks of a hand, (T, 21, 3), given world frames of all joints, (T, n, 12)."""
     out = np.full((len(frames), COUNT, 3), np.nan)
     out[:, WRIST] = frames[:, skeleton.value_index(hand.palm), 9:]
     for name, points in FINGER_POINTS.items():
@@ -61,7 +61,7 @@ def landmarks_in(skeleton: Skeleton, hand: Hand, frames: Array) -> Array:
 
 
 def _places(skeleton: Skeleton, finger: Finger, frames: Array) -> Array:
-    """Return the distinct positions of a finger's joints, base to tip, and its tip, (T, n, 3)."""
+    """Return the different positions of a finger's joints from base to tip, then its tip, (T, n, 3)."""
     rows = [skeleton.value_index(key) for key in finger.joints]
     tip = skeleton.value_index(finger.tip)
     R = frames[:, tip, :9].reshape(-1, 3, 3)
@@ -72,7 +72,7 @@ def _places(skeleton: Skeleton, finger: Finger, frames: Array) -> Array:
 
 
 def _along(places: Array, count: int) -> Array:
-    """Return ``count`` points of a chain (T, n, 3): its last points, or equidistant points if it has fewer."""
+    """Return ``count`` points of a chain (T, n, 3): its last ones or, if it has fewer, equidistant ones."""
     if places.shape[1] >= count:
         return places[:, -count:]
     lengths = np.zeros(places.shape[1])
