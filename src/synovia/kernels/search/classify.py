@@ -194,7 +194,10 @@ def first_polish(problem, work, targets, q):
     nq = q.shape[0]
     stored = matrix(work.watch, OTHERS, FINALISTS + 1, nq + POSE_MORE)
     taken = 0
-    if stored[0, nq + 1] == F(0) and is_near(problem, q, stored[0]):  # the answer of a restart has another number
+    first = stored[0, nq + 1] == F(0)  # the answer of a restart has another number
+    # Where only pose goals are polished, the start would lose the rotations towards poles.
+    whole = problem.general.ints.shape[0] == problem.general.data.shape[0]
+    if first and whole and is_near(problem, q, stored[0]):
         forward(problem.tree, q, work.frames)
         cost, _ = residual(problem, q, work.frames, targets, work.e)
         copy(q, stored[BEFORE])
