@@ -33,8 +33,8 @@ class Relaxation(NamedTuple):
         >>> import synovia as sy
         >>> goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.PositionGoal("joint6", (-0.4, 0.1, 0.5))]
         >>> change = sy.solve(sy.bundled("arm7"), goals, "full-body").conflict.relaxations[0]
-        >>> change.kind, change.name, round(change.length, 2)
-        ('target', 'tool', 0.57)
+        >>> change.kind, round(change.length, 2)
+        ('target', 0.57)
     """
 
     kind: str

@@ -345,8 +345,8 @@ class Skeleton(Pictured):
             >>> arm = sy.bundled("arm7")
             >>> offsets = np.zeros((len(arm), 6))
             >>> offsets[-1, 2] = 0.01
-            >>> arm.with_offsets(offsets).joints[-1].rest[2, 3] - arm.joints[-1].rest[2, 3]
-            0.01
+            >>> print(f"{arm.with_offsets(offsets).joints[-1].rest[2, 3] - arm.joints[-1].rest[2, 3]:.3f}")
+            0.010
         """
         given = as_numbers(offsets, (len(self), 6), "offsets")
         joints: list[Joint] = []
