@@ -347,8 +347,10 @@ def test_a_curve_never_jumps_in_place_or_velocity_and_is_at_its_samples_in_time(
         moved = (after.frame[:3, 3] - frame[:3, 3]) / 1e-7
         turned = sy.Rotation.from_matrix(frame[:3, :3].T @ after.frame[:3, :3]).as_rotvec() / 1e-7
         if curve.moves and curve._ahead[0].time > now + 1e-6:
-            np.testing.assert_allclose(moved, state.velocity, atol=1e-3)  # its velocity is that of the place
-            np.testing.assert_allclose(turned, state.turning, atol=1e-2)
+            for moves, name, atol in ((moved, "velocity", 1e-3), (turned, "turning", 1e-2)):
+                speed = getattr(state, name)
+                changes = np.abs(getattr(after, name) - speed).max()  # short curves have large accelerations
+                np.testing.assert_allclose(moves, speed, atol=atol + changes)
 
 
 def test_a_chunk_is_played_in_time_and_another_one_replaces_its_rest():
