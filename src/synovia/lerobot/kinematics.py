@@ -196,7 +196,8 @@ class Kinematics:
         key = _USUAL if self._smooth else key
         if key not in self._servos:
             goals = IK(self.skeleton, PoseGoal(self.target_frame_name)) if self._smooth else self._problem(key)
-            self._servos[key] = Servo(goals, **(self._limits or {}))
+            limits: Any = self._limits or {}
+            self._servos[key] = Servo(goals, **limits)
         return self._servos[key]
 
     def _problem(self, key: tuple[bool, bool, int]) -> IK:
