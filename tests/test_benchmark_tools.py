@@ -1,5 +1,6 @@
 """The tools that changes are held to: times of two versions, answers of two versions, mutants that tests must catch."""
 
+import ast
 import importlib
 import json
 import shutil
@@ -106,14 +107,19 @@ def test_a_copy_that_was_slowed_is_caught_and_one_that_lacks_a_goal_is_told(scri
     shutil.copytree(REPO / "src", copy / "src", ignore=shutil.ignore_patterns("prebuilt", "__pycache__"))
     place = copy / "src" / "synovia" / "ik" / "compiled.py"
     text = place.read_text()
-    first = '        """Pack the problem, and load or compile the kernel."""\n'
-    assert first in text
-    place.write_text(text.replace(first, f"{first}        sum(range(200_000))\n"))
+    made = next(node for node in ast.walk(ast.parse(text)) if getattr(node, "name", "") == "CompiledProblem")
+    begin = next(node for node in made.body if getattr(node, "name", "") == "__init__").body[1].lineno - 1
+    lines = text.splitlines(keepends=True)
+
+    def put(line):
+        place.write_text("".join([*lines[:begin], f"        {line}\n", *lines[begin:]]))
+
+    put("sum(range(200_000))")
     code, work = run_against(REPO, copy, pairs=2)
     assert code == 1
     assert len(work["ratios"]) == 2
     assert work["interval"][1] > 1.02
-    place.write_text(text.replace(first, f"{first}        raise RuntimeError('not yet')\n"))
+    put("raise RuntimeError('not yet')")
     code, work = run_against(REPO, copy, pairs=1)
     assert code == 0
     assert work["skipped"] == "NEW: RuntimeError: not yet"

@@ -262,6 +262,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "fade": Case("--foot-lock --fade 0.2"),
         "body": Case("--body other.bvh", rest="animate --points {} --format {format}"),
         "preset": Case("--preset coco", "coco.npy", rest="animate --points {} --format {format}"),
+        "rest": Case("--preset coco --rest rest", "coco.npy", rest="animate --points {} --format {format}"),
         "mirror": Case("--preset coco --mirror none", "coco.npy", rest="animate --points {} --format {format}"),
         "fps": Case("--fps 24"),
         "side": Case("--side left", "hand.npy", rest=ON_A_HAND),
