@@ -257,18 +257,26 @@ class IK(ChecksArguments):
         return branches_of(self.problem, targets, start, turns=turns, redundancy=redundancy)
 
     def redundancy(
-        self, targets: Targets | None = None, start: Start | None = None, *, joint: str | int | None = None
+        self,
+        targets: Targets | None = None,
+        start: Start | None = None,
+        *,
+        joint: str | int | None = None,
+        prove: bool = False,
     ) -> Redundancy:
         """Return the values of a joint (one of seven) at which the target has branches within the limits.
 
         The number of branches is computed at 256 steps over the range of the joint, and the ends of each interval by
-        bisection. Intervals and gaps shorter than a step may be missed.
+        bisection. Intervals and gaps shorter than a step may be missed, unless they are proved.
 
         Args:
             targets: As in ``solve``.
             start: As in ``solve``.
             joint: The joint to vary; by default the last one for which the branches of the other six are listed
-                reliably.
+                reliably, and with ``prove`` can be proved.
+            prove: Whether to prove the number of branches between the steps, too, which takes about half a second.
+                Each interval says what part of it is proved. This is all but short parts around the ends for most
+                joints, and nothing if the equations of the other six are degenerate for each of its values.
 
         Raises:
             UnsupportedError: If not exactly seven joints can move the goal.
@@ -281,7 +289,7 @@ class IK(ChecksArguments):
             >>> free.joint
             'joint7'
         """
-        return redundancy_of(self.problem, targets, start, joint)
+        return redundancy_of(self.problem, targets, start, joint, prove=prove)
 
     track = track
 

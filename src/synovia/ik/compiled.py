@@ -573,12 +573,14 @@ class CompiledProblem(ChecksArguments):
             count = kernel(self.ints, floats, table, first, out, workspace.scratch, COLD, LIST)
             if count < 0 or not self.proves_branches(workspace.scratch):
                 return False
-            if not self.solver.confirms_branches(
-                workspace.scratch[int(self.ints[TABLE_STARTS["work.solver_scratch"]]) :]
-            ):
+            if not self.solver.confirms_branches(self.solver_memory(workspace.scratch)):
                 return False
             found.append(out[:count])
         return has_all(self, self.listing, *found)
+
+    def solver_memory(self, scratch: Array) -> Array:
+        """Return the solver's own part of scratch memory, and what follows."""
+        return scratch[int(self.ints[TABLE_STARTS["work.solver_scratch"]]) :]
 
     def proves_branches(self, scratch: Array) -> bool:
         """Return whether a kernel with this scratch memory listed all branches, provided that none is singular."""
@@ -797,7 +799,7 @@ class CompiledProblem(ChecksArguments):
         """Try all splits of a chain of six joints at random poses, and write the best ones to the packed problem."""
         splits = table_of(self.ints, self.floats, "params")[SPLITS : SPLITS + TRIED]
         workspace, out, rest = self.new_workspace(), _empty(shape), self.skeleton.rest_pose().q
-        info = workspace.scratch[int(self.ints[TABLE_STARTS["work.solver_scratch"]]) :][:INFO_WIDTH]
+        info = self.solver_memory(workspace.scratch)[:INFO_WIDTH]
         moving = self.reduced.variables[:, BLOCK_Q]
         scores = np.zeros(2 * len(moving))
         tried = range(len(scores))

@@ -22,7 +22,7 @@ from synovia.solver.base import ClosedForm, Kernel
 _JOINTS: Final = 6
 _SLIDES: Final = 1  # largest number of slides; with two, the equations are dependent
 _LEAST: Final = 1e-20  # a determinant whose largest coefficient is smaller may be zero apart from rounding
-_DETERMINANT: Final = slice(
+DETERMINANT: Final = slice(  # coefficients of the last determinant in the memory of ``extra_scratch``
     size_of_all(takewhile(lambda table: table.name != "f", SIX_JOINTS), {}),
     size_of_all(takewhile(lambda table: table.name != "stack", SIX_JOINTS), {}),
 )
@@ -92,7 +92,7 @@ class SixJoints(ClosedForm):
 
     def confirms_branches(self, memory: Array) -> bool:
         """Return whether the last determinant, which proves that the list is complete, is clearly not zero."""
-        return bool(np.abs(memory[_DETERMINANT]).max() > _LEAST)
+        return bool(np.abs(memory[DETERMINANT]).max() > _LEAST)
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the scratch memory of ``kernels.branches``."""

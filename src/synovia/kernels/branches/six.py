@@ -27,10 +27,12 @@ from synovia.kernels.branches.elimination import (
     write_pair,
     write_triple,
 )
-from synovia.kernels.branches.isolation import CANCEL, FLOOR, isolate, transform, value
+from synovia.kernels.branches.isolation import isolate, transform, value
 from synovia.kernels.branches.memory import (
     ANGLES,
+    CANCEL,
     COMPLETE,
+    FLOOR,
     FOUND,
     INDEPENDENT,
     JOINTS,
@@ -590,7 +592,7 @@ def branches_of_split(m, split, count):
     m.info[NOISE], m.info[INDEPENDENT] = noise / largest if largest > F(0) else F(1), F(independent)
     if not largest > F(0):
         return count, -1
-    error = CANCEL * noise + FLOOR * largest
+    error = F(CANCEL) * noise + F(FLOOR) * largest
     isolated, undecided = isolate(m.f, error, m.stack, m.roots, m.clusters)
     proved = noise < NOISY * largest
     found = expected = 0
