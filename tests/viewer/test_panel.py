@@ -11,6 +11,7 @@ import pytest
 import synovia as sy
 from conftest import REPO
 from panels import make_page
+from synovia.comparison.race import Run
 from synovia.viewer.editing.mirror import mirrored
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
@@ -21,7 +22,7 @@ from synovia.viewer.panel.body import BodyTab
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
 from synovia.viewer.panel.solver import SolverTab
 from synovia.viewer.panel.tree import tree_html
-from synovia.viewer.panel.why import Run, Why
+from synovia.viewer.panel.why import Why
 
 
 class Clock:

@@ -10,6 +10,7 @@ import pytest
 
 import synovia as sy
 from panels import settled
+from synovia.comparison.race import race, trace
 from synovia.draw.arcs import limit_arcs, range_lines
 from synovia.files.poses import load_pose
 from synovia.ik.solution import GoalError
@@ -27,7 +28,7 @@ from synovia.viewer.editing.worker import SESSION, Background, Worker
 from synovia.viewer.live import Start, opening
 from synovia.viewer.page.saving import Files, Recording
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
-from synovia.viewer.panel.why import _legend, race, trace
+from synovia.viewer.panel.why import _legend
 from synovia.viewer.scene.bodies import build, from_z
 
 GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart
@@ -651,7 +652,7 @@ def test_the_error_falls_from_iteration_to_iteration() -> None:
     session = _arm()
     session.goals.move(1, GOOD)
     goals = session.solving.goals()
-    run = trace(session.solving, sy.solvers["lm"](), goals, session.body.skeleton.rest_pose())
+    run = trace(session.solving.problem, sy.solvers["lm"](), goals, session.body.skeleton.rest_pose())
     assert (np.diff(run.steps) > 0).all()
     assert (np.diff(run.errors) <= 0).all()
     ik = sy.IK(session.body.skeleton, goals, sy.LevenbergMarquardt(attempts=1))
@@ -666,7 +667,9 @@ def test_the_solver_that_holds_a_body_reaches_in_a_race_too() -> None:
     hand = session.goals.editors[0]
     session.goals.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
     assert session.solving.solver.largest_move < 1.0  # the page moves no joint farther in a frame
-    assert [run.status for run in race(session.solving, ["full-body"])] == ["reached"]
+    solving = session.solving
+    runs = race(solving.problem, solving.goals(), [solving.solver], solving.rest())
+    assert [run.status for run in runs] == ["reached"]
 
 
 @pytest.mark.compiled
@@ -676,7 +679,9 @@ def test_solvers_without_priorities_race_without_them() -> None:
     session.goals.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
     goals = session.solving.goals()
     assert any(goal.priority for goal in goals)
-    runs = {run.name: run for run in race(session.solving, ["full-body", "lm", "fabrik", "aim"])}
+    racers = [sy.solvers[name]() for name in ("full-body", "lm", "fabrik", "aim")]
+    found = race(session.solving.problem, goals, racers, session.solving.rest())
+    runs = {run.name: run for run in found}
     assert runs["full-body"].without == ()
     assert runs["lm"].without[0] == "priorities"
     assert set(runs["fabrik"].without) > {"priorities"}  # nor does it know balance
