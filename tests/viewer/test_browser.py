@@ -25,8 +25,8 @@ from synovia.viewer import View, view
 from synovia.viewer.live import animated, opening
 from synovia.viewer.page.saving import Files
 from synovia.viewer.panel.why import Why
-from synovia.viewer.retarget.limbs import BAD
 from synovia.viewer.retarget.open import retarget_opening
+from synovia.viewer.retarget.page import quality_of
 from synovia.viewer.serving.view import Opening
 
 pytestmark = [
@@ -940,7 +940,7 @@ def test_a_person_edits_the_map_of_a_clip(visit: Visit) -> None:
         target.click()
         tab.get_by_role("option", name=f"{other}_upper_arm", exact=True).click()
         visit.wait(lambda side=side, other=other: shown.transfer.joints[f"{side}_upper_arm"][1] == f"{other}_upper_arm")
-    visit.wait(lambda: max(limb.mean for limb in shown.transfer.outcome.limbs) > BAD)
+    visit.wait(lambda: any(quality_of(limb) == "bad" for limb in shown.transfer.outcome.limbs))
     tab.wait_for_selector("text=/most (left|right) upper arm: 1/")
     visit.open("Save")
     with tab.expect_download() as sent:

@@ -112,8 +112,11 @@ def test_the_page_says_that_a_held_hand_stays_behind(session, monkeypatch):
     session.animation.finish_edit()
     session.state.finish()
     step()
-    assert "stays in place" not in stack._shown_findings.content
+    assert session.layers.all[0].relative  # as the body walks
     at["Held frames"].type("15, 25")
+    step()
+    assert "stays in place" not in stack._shown_findings.content
+    at["Goes along"].type(False)
     step()
     assert "stays in place while the body goes 500 mm" in stack._shown_findings.content
     at["Goes along"].type(True)
@@ -261,6 +264,7 @@ def test_a_layer_of_the_target_holds_it_and_keeps_the_rest(session):
     clip = session.animation.clips[0]
     hand = _moved_hand(session, 20, (-0.25, 0.1, 0.1))
     place = hand.position.copy()
+    session.layers.move_along(0, False)
     session.layers.change(0, frames=(18, 22), blend=3)
     q, row = _shown(session), clip.skeleton.index("left_hand")
     np.testing.assert_allclose(
@@ -271,15 +275,14 @@ def test_a_layer_of_the_target_holds_it_and_keeps_the_rest(session):
     assert session.layers.edited.changes[0].joint == "left_hand"
 
 
-def test_a_target_goes_along_with_the_clip_on_demand(session, monkeypatch):
+def test_a_target_goes_along_with_the_clip_until_it_is_fixed(session, monkeypatch):
     """The body glides ahead, and the hand keeps its distance from where the clip has it."""
     _, at, step = make_page(session, monkeypatch)
     clip, row = session.animation.clips[0], session.animation.clips[0].skeleton.index("left_hand")
     hand, way = _moved_hand(session, 20, (0.0, 0.0, 0.0)), np.array((-0.25, 0.1, 0.1))
     session.goals.move(hand.key, clip.pose(20).positions[row] + way)
-    in_world = session.layers.all[0]
+    assert session.layers.all[0].relative
     step()
-    at["Goes along"].type(True)
     session.layers.change(0, frames=(15, 30), blend=3)
     made = np.array([sy.Pose(clip.skeleton, values).positions[row] for values in _shown(session)])
     np.testing.assert_allclose((made - clip.positions()[:, row])[15:31], np.tile(way, (16, 1)), atol=1e-3)
@@ -289,7 +292,7 @@ def test_a_target_goes_along_with_the_clip_on_demand(session, monkeypatch):
     session.layers.move_along(0, False)
     session.layers.change(0, frames=(20, 20))
     (target,) = session.layers.all[0].targets.values()
-    np.testing.assert_allclose(target.position[0], in_world.goals[0].target[:3, 3], atol=1e-9)
+    np.testing.assert_allclose(target.position[0], clip.pose(20).positions[row] + way, atol=1e-9)
     session.layers.open([sy.Layer(goals=[sy.AimGoal("head", (1.0, 1.5, 9.0))], frames=(15, 20))])
     step()
     assert not at["Goes along"].visible

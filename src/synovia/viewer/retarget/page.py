@@ -14,6 +14,9 @@ from synovia.draw.theme import THEMES
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
+from synovia.retargeting import Retargeted
+from synovia.retargeting.judging.findings import degrees
+from synovia.retargeting.judging.measure import Limb
 from synovia.surface import Surface
 from synovia.text import counted
 from synovia.viewer.editing.clip.play import Play, sample
@@ -22,7 +25,6 @@ from synovia.viewer.page.control import Message
 from synovia.viewer.page.style import BAD as RED
 from synovia.viewer.page.style import BRANDS, GOOD, WARN, note, safe
 from synovia.viewer.retarget.figure import Figure
-from synovia.viewer.retarget.limbs import BAD, FAIR, Limb
 from synovia.viewer.retarget.transfer import Outcome, Transfer
 from synovia.viewer.scene.bodies import extent
 from synovia.viewer.scene.skin import Look
@@ -58,7 +60,7 @@ class RetargetPage:
         host: Interface of the view that serves the page.
         surfaces: Surfaces of source and target.
         controls: Creates the controls.
-        animate: Shows the live page of the target with a clip.
+        animate: Shows the live page of the target with the result, paused at a frame or playing.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class RetargetPage:
         host: Host,
         surfaces: tuple[Surface, Surface],
         controls: Callable[[RetargetPage], Controls],
-        animate: Callable[[Motion], None],
+        animate: Callable[[Retargeted, int | None], None],
     ) -> None:
         """Add the scene and the controls, and start to play."""
         self.client, self.transfer, self.animate = client, transfer, animate
@@ -209,9 +211,11 @@ class RetargetPage:
         """Return the current error of the target's bones, from 0 (fair) to 1 (bad), by the row at a bone's end."""
         added = 0 if outcome.answer is None else len(outcome.answer.motion.skeleton) - len(self.transfer.target)
         out: dict[int, float] = {}
+        bones = {} if outcome.answer is None else outcome.answer.judgement.figures.bones
         for limb in outcome.limbs:
-            share = float(np.clip((limb.angles[self.frame] - FAIR) / (BAD - FAIR), 0.0, 1.0))
-            for row in limb.rows:
+            (fair, bad), angle = limb.thresholds, np.nan_to_num(limb.angles[self.frame])
+            share = float(np.clip((angle - fair) / (bad - fair), 0.0, 1.0))
+            for row in bones[limb.limb]:
                 out[row - added] = max(out.get(row - added, 0.0), share)
         return out
 
@@ -234,21 +238,24 @@ class RetargetPage:
         if outcome.answer is None:
             return note(safe(outcome.trouble), RED)
         limbs = outcome.limbs
-        worst = max(limbs, key=lambda limb: limb.mean, default=None)
+        worst = max(limbs, key=lambda limb: limb.mean / limb.thresholds[0], default=None)
         missed = len(outcome.answer.missed_frames)
         text = f"{counted(len(outcome.answer.parts), 'part')}, {counted(len(outcome.answer.motion), 'frame')}"
         if worst is not None:
             mean = sum(limb.mean for limb in limbs) / len(limbs)
-            text += f"; limbs <b>{mean:.0f}°</b> off, most {words(worst.role)}: {worst.mean:.0f}°"
+            text += f"; limbs <b>{degrees(mean)}</b> off, most {words(worst.limb)}: {degrees(worst.mean)}"
         text += f"; {counted(missed, 'frame')} missed" if missed else ""
         return note(text, colour_of(worst))
 
 
 def colour_of(limb: Limb | None) -> str:
     """Return the text colour for the error of a limb."""
-    if limb is None:
-        return "inherit"
-    return GOOD if limb.mean <= FAIR else WARN if limb.mean <= BAD else RED
+    return "inherit" if limb is None else {"good": GOOD, "fair": WARN, "bad": RED}[quality_of(limb)]
+
+
+def quality_of(limb: Limb) -> str:
+    """Return the quality of a limb: "good", "fair" or "bad"."""
+    return ("good", "fair", "bad")[int(np.searchsorted(limb.thresholds, limb.mean))]
 
 
 def words(part: str) -> str:

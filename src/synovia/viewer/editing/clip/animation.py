@@ -15,7 +15,6 @@ from synovia.io.load import clip_number
 from synovia.layers import Key, Layer
 from synovia.model import Pose
 from synovia.model.change import change_between, no_change
-from synovia.model.finding import Finding
 from synovia.model.geometry import Array
 from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
@@ -55,12 +54,6 @@ class Animation:
     def clips(self) -> Sequence[Motion]:
         """Clips to choose from."""
         return self._state.clips
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """Findings about the clip itself, if it was retargeted."""
-        number = next((k for k, one in enumerate(self.clips) if one is self.play.motion), -1)
-        return self._state.findings.get(number, ())
 
     @property
     def play(self) -> Play:

@@ -13,7 +13,6 @@ from synovia.model import Kind, Pose, Skeleton
 from synovia.model.angles import named_angles
 from synovia.model.geometry import Array
 from synovia.model.limits import SwingTwist
-from synovia.viewer.editing.clip.play import Play
 from synovia.viewer.editing.root import with_root_values
 from synovia.viewer.editing.state import State
 
@@ -68,7 +67,7 @@ def curves_of(state: State, row: int) -> Curves | None:
     frames = np.unique(np.linspace(0, len(play.motion) - 1, _MOST).round().astype(np.int64))
     added = state.rooted.added
     own = play.motion.q[frames]
-    edited = _edited(state, play, frames)
+    edited = edited_values(state, frames)
     both = [
         [_numbers(skeleton_, row_, q) for q in rows]
         for skeleton_, row_, rows in ((state.skeleton, row + added, edited), (skeleton, row, own))
@@ -83,9 +82,9 @@ def curves_of(state: State, row: int) -> Curves | None:
     return Curves(frames.astype(np.float64), "" if lengths else "°", tuple(out))
 
 
-def _edited(state: State, play: Play, frames: NDArray[np.int64]) -> Array:
+def edited_values(state: State, frames: NDArray[np.int64]) -> Array:
     """Return joint values of the clip with its layers and keys, (n, nq) of the solved skeleton."""
-    top = play.top
+    play, top = state.play, state.play.top
     rows = [] if top is None else [with_root_values(top.q[frame], state.rooted) for frame in frames.tolist()]
     return play.keyed(state.skeleton, frames.astype(np.float64), np.array(rows))
 

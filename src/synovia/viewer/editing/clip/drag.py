@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from synovia.clips.editing import EditStack
 from synovia.errors import InputError, SynoviaError, UnsupportedError
 from synovia.goals import Goal
@@ -18,12 +20,18 @@ from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.root import without_root_values
 from synovia.viewer.editing.state import State
 
+AWAY: Final = 0.05  # fraction of the body's size: if the body goes farther during a layer, targets go along with it
 LIMB, UPPER, WHOLE = "limb", "upper body", "whole body"
 REACHES: Final = (LIMB, UPPER, WHOLE)  # joints that a drag may move
 
 
-def drag_goal(state: State, editor: GoalEditor) -> None:
+def drag_goal(state: State, editor: GoalEditor, *, along: bool = True) -> None:
     """Let a layer at the current frame hold the target of a goal; the caller holds the lock of the state.
+
+    Args:
+        state: The state.
+        editor: The goal.
+        along: Whether the target of a new layer moves along with the clip if the body travels during the layer.
 
     Raises:
         InputError: If the clip is blended with another pose.
@@ -34,7 +42,9 @@ def drag_goal(state: State, editor: GoalEditor) -> None:
         number = _layer_of_goal(play, goal, given)
         layer = play.all[number] if number is not None else _new_layer(play, editor.label)
         if number is None:
-            layer = layer.replace(goals=[goal], moving=moving_of(play.solver(), given, editor.row, state.reach))
+            moving = moving_of(play.solver(), given, editor.row, state.reach)
+            goes = along and distance_in(play, layer.span(len(play.motion or ()))) > AWAY * state.size
+            layer = layer.replace(goals=[goal], moving=moving, relative=goes)
         play.drag = LayerDrag(play, layer, number, state.added, editor.key)
     old = play.drag.layer
     made = old.replace(goals=[goal], targets=None, relative=False)
@@ -140,6 +150,14 @@ def _new_layer(play: Play, name: str) -> Layer:
     fps = 1.0 if play.motion is None else play.motion.fps
     label = free_label(name, [layer.label for layer in play.all])
     return Layer(frames=(play.frame, play.frame), blend=max(round(FADE * fps), 1), name=label)
+
+
+def distance_in(play: Play, frames: tuple[int, int]) -> float:
+    """Return the distance that the body of the clip goes between two frames, length units."""
+    if play.motion is None:
+        return 0.0
+    first, last = (play.motion.pose(at).positions.mean(axis=0) for at in frames)
+    return float(np.linalg.norm(last - first))
 
 
 def _layer_of_goal(play: Play, goal: Goal, skeleton: Skeleton) -> int | None:
