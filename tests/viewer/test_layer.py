@@ -388,12 +388,37 @@ def test_layers_are_changed_on_the_time_line(session, monkeypatch):
     line = Line(page, at)
     (row,) = line.data["layers"]
     assert (row["name"], row["first"], row["last"], row["muted"]) == ("left_hand", 10, 10, False)
-    line.act("layer", 0, 12, 20, 4)
-    assert (session.layers.all[0].frames, session.layers.all[0].blend) == ((12, 20), 4)
+    there = lambda: (*session.layers.all[0].frames, session.layers.all[0].blend)  # noqa: E731
+    session.layers.change(0, blend=2)
+    last = len(session.animation.play.motion) - 1
+    for part, by, wanted in (
+        ("last", 10, (10, 20, 2)), ("first", 2, (12, 20, 2)), ("out", 3, (12, 20, 5)), ("in", 1, (12, 20, 4)),
+        ("move", -999, (0, 8, 4)), ("move", 999, (last - 8, last, 4)), ("first", 999, (last, last, 4)),
+        ("last", -999, (last, last, 4)), ("in", 999, (last, last, 0)), ("first", 12 - last, (12, last, 0)),
+        ("last", 20 - last, (12, 20, 0)), ("out", 4, (12, 20, 4)),
+    ):  # fmt: skip
+        line.act("layer", 0, part, by)
+        assert there() == wanted
     line.act("mute", 0)
     assert session.layers.all[0].muted
+    play = lambda: session.animation.play  # noqa: E731
+    for action, given, frame in (
+        ("go", 30, 30),
+        ("step", 3, 33),
+        ("step", -last, 0),
+        ("step", last, last),
+        ("go", 30, 30),
+    ):
+        line.act(action, given)
+        assert play().frame == frame
+    line.act("mark", 0)
+    line.act("step", 5)
+    line.act("mark", 1)
+    assert (play().first, play().end, play().frame) == (30, 35, 35)
+    line.act("step", 5)
+    assert play().frame == 35
+    line.act("range", 0, last)
     line.act("go", 30)
-    assert session.animation.play.frame == 30
     line.act("rename", 0, "wave <b>")
     step()
     assert [one["name"] for one in line.data["layers"]] == ["wave <b>"]
@@ -401,7 +426,7 @@ def test_layers_are_changed_on_the_time_line(session, monkeypatch):
         at["Time line"].type(text)
         at["Layers of the time line"].type(text)
     for wrong, word in (
-        (("layer", 0, 20, 12, 4), "frames of the layer"), (("layer", 7, 1, 2, 3), "no such layer"),
+        (("layer", 0, "all", 1), "part of the layer"), (("layer", 7, "move", 3), "no such layer"),
         (("rename", 0, " "), "name of the layer"), (("order", 0, 5), "no such place"),
     ):  # fmt: skip
         line.act(*wrong)

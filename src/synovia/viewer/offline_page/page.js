@@ -362,6 +362,12 @@ back.onclick = () => { release(); toggle(true); };
 
 const does = {
   go(frame) { toggle(false); state.clock = frame; },
+  step(by) { does.go(clamp(Math.round(state.clock) + by, state.first, state.end)); },
+  mark(last) {
+    const now = Math.round(state.clock);
+    if (last) does.range(Math.min(state.first, Math.max(now - 1, 0)), Math.max(now, 1));
+    else does.range(Math.min(now, frames - 2), Math.max(state.end, Math.min(now + 1, frames - 1)));
+  },
   play(on) { state.speed = Math.abs(state.speed); toggle(Boolean(on)); },
   stop() { does.go(state.first); },
   loop(on) { state.loop = Boolean(on); },

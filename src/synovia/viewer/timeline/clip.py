@@ -51,7 +51,7 @@ class ClipTimeLine(Tab):
             "key": self._move_key, "unkey": self._unkey,
         }  # fmt: skip
         slow: dict[str, Callable[..., Any]] = {
-            "layer": self._change, "mute": layers.mute, "solo": layers.solo, "order": layers.move,
+            "layer": layers.trim, "mute": layers.mute, "solo": layers.solo, "order": layers.move,
             "rename": layers.rename, "remove": layers.remove,
         }  # fmt: skip
         again = {name: self._again(action) for name, action in slow.items()}
@@ -66,10 +66,6 @@ class ClipTimeLine(Tab):
             action(number, *others)
 
         return act
-
-    def _change(self, number: int, first: int, last: int, blend: int) -> None:
-        """Change the frames of a layer and of its fades."""
-        self._layers.change(number, frames=(int(first), int(last)), blend=int(blend))
 
     def _select(self, number: int) -> None:
         """Select a layer."""

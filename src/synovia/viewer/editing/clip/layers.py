@@ -154,6 +154,34 @@ class ClipLayers:
             made = made.replace(moving=self._moving(made, reach))
         self._replace(number, made)
 
+    def trim(self, number: int, part: str, by: int) -> None:
+        """Move a part of a layer by some frames, as far as the clip allows.
+
+        Args:
+            number: Index of the layer.
+            part: ``"first"`` or ``"last"`` frame, ``"in"`` for the begin of the fade in and ``"out"`` for the end of
+                the fade out, which have the same length, or ``"move"`` for the whole layer.
+            by: Number of frames; negative for earlier frames.
+
+        Raises:
+            InputError: If there is no such layer or part.
+        """
+        layer, end, by = self._layer(number), self._count() - 1, int(by)
+        (first, last), blend = layer.bounds(end + 1), layer.blend
+        match part:
+            case "first":
+                first = min(max(first + by, 0), last)
+            case "last":
+                last = min(max(last + by, first), end)
+            case "in" | "out":
+                blend = min(max(blend + (by if part == "out" else -by), 0), end)
+            case "move":
+                by = min(max(by, -first), end - last)
+                first, last = first + by, last + by
+            case _:
+                raise InputError("part of the layer", value=part, expected="first, last, in, out or move")
+        self.change(number, frames=(first, last), blend=blend)
+
     def reach(self, number: int) -> str:
         """Return the joints that the goals of a layer may move, one of ``REACHES``; empty for another choice."""
         return reach_of(self._state.play.solver(), self._state.given, self._layer(number))
