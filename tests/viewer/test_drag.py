@@ -8,9 +8,9 @@ import pytest
 import synovia as sy
 from panels import make_page, settled
 from synovia.clips.editing import EditStack
+from synovia.clips.editing.reach import REACHES
 from synovia.errors import InputError, UnsupportedError
 from synovia.layers import moved_along
-from synovia.viewer.editing.clip.drag import REACHES
 from synovia.viewer.editing.engine import Engine
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session

@@ -1,5 +1,6 @@
 """A clip under the goals, and what is keyed on top of it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,13 +10,14 @@ import synovia as sy
 from cli_runs import run
 from conftest import REPO
 from panels import Line, make_page, settled
+from synovia.draw.rods import build
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
 from synovia.model.change import change_between, no_change
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.saving import Files, motion_file
-from synovia.viewer.scene.bodies import build
+from synovia.viewer.panel.why import Why
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Onion
 
@@ -845,3 +847,28 @@ def test_with_auto_key_an_edit_becomes_a_key_in_one_step_of_undo(session, monkey
     at["Auto-key"].type(False)
     at["Target: right"].type(None)
     assert len(session.animation.play.keys) == 1
+
+
+def test_why_explains_the_layer_that_misses_at_this_frame(session, monkeypatch):
+    """The words and the causes in the scene are of the layer's own problem, whose pose is that of the clip."""
+    page, _, step = make_page(session, monkeypatch)
+    why = next(tab for tab in page._tabs if isinstance(tab, Why))
+    shown = []
+    monkeypatch.setattr(
+        page.scene.causes, "show", lambda causes: shown.append([one.kind for one in causes]), raising=False
+    )
+    monkeypatch.setattr(page.host.background, "start", lambda name, action: action() if "trace" in name else None)
+    session.layers.open([sy.Layer({"left_hand": (0.0, 9.0, 0.0)}, frames=(20, 24), blend=3, name="far")])
+    for frame, misses in ((22, True), (35, False)):
+        session.animation.set_play(time=frame / session.animation.play.motion.fps, playing=False)
+        page.frame = replace(step(), still=True)
+        why.show(page.frame)
+        assert session.layers.missed() == (0 if misses else None)
+        assert ("left_hand" in why._text.content) == misses
+        assert ("No layer misses" in why._text.content) != misses
+        assert bool(shown[-1]) == misses
+    session.animation.set_play(time=22 / session.animation.play.motion.fps)
+    solution = session.layers.solution(0)
+    there = session.animation.start().position("left_hand")
+    np.testing.assert_allclose(solution.pose.position("left_hand"), there, atol=1e-3)
+    assert solution.missed

@@ -16,13 +16,13 @@ import synovia as sy
 from cli_runs import assert_refused, run
 from panels import Gui, Line, make_host
 from synovia.retargeting import read_map, retarget
+from synovia.retargeting.adjusted import adjusted, pose_of
 from synovia.surface import Surface
 from synovia.viewer import View
 from synovia.viewer.editing.worker import Background
 from synovia.viewer.live import Start, opening
 from synovia.viewer.retarget.page import RetargetPage, quality_of
 from synovia.viewer.retarget.panel import Panel
-from synovia.viewer.retarget.rest import adjusted, pose_of
 from synovia.viewer.retarget.transfer import Transfer
 
 WALK = "examples/walk.bvh"
@@ -122,7 +122,7 @@ def test_the_map_is_edited_and_undone():
     worst = max(transfer.compute().limbs, key=lambda limb: limb.mean)
     assert quality_of(worst) == "bad"
     assert worst.limb.endswith("arm")
-    transfer.remove("hips")
+    transfer.assign("hips", source="", target="")
     spoiled = transfer.compute()
     assert spoiled.answer is None
     assert "hips" in spoiled.trouble
@@ -253,13 +253,13 @@ def test_undo_takes_a_whole_drag_back_and_the_controls_show_it(page):
 
 
 def test_a_clip_is_saved_once_it_is_that_of_the_settings(page):
-    page.transfer.remove("head")
+    page.transfer.assign("head", source="", target="")
     page.controls["Save clip"].type(True)
     assert "still being retargeted" in page.message.text
     page._compute()
     page.controls["Save clip"].type(True)
     assert [name for name, _ in page.sent] == ["clip.npz"]
-    page.transfer.remove("hips")
+    page.transfer.assign("hips", source="", target="")
     page._compute()
     page.controls["Save clip"].type(True)
     assert "no new clip" in page.message.text

@@ -12,15 +12,16 @@ import synovia as sy
 from panels import settled
 from synovia.comparison.race import race, trace
 from synovia.draw.arcs import limit_arcs, range_lines
+from synovia.draw.rods import build, from_z
 from synovia.files.poses import load_pose
-from synovia.ik.solution import GoalError
+from synovia.ik.solution import GoalError, miss_text
 from synovia.model.change import blend
+from synovia.model.rooted import ROOTS, rooted, with_root_values, without_root_values
 from synovia.viewer.editing.clip.play import sample
 from synovia.viewer.editing.editor import kinds
-from synovia.viewer.editing.engine import Engine, Frame, miss_text
+from synovia.viewer.editing.engine import Engine, Frame
 from synovia.viewer.editing.first_goals import add_goals, first_goals
 from synovia.viewer.editing.limits import SpeedLimits
-from synovia.viewer.editing.root import ROOTS, rooted, with_root_values, without_root_values
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.state import State
 from synovia.viewer.editing.undo import Undo
@@ -29,7 +30,6 @@ from synovia.viewer.live import Start, opening
 from synovia.viewer.page.saving import Files, Recording
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
 from synovia.viewer.panel.why import _legend
-from synovia.viewer.scene.bodies import build, from_z
 
 GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart
 
@@ -828,7 +828,18 @@ def test_the_parts_of_a_session_refer_to_each_other_in_one_direction() -> None:
         for name, part in parts.items()
         if name != "state"
     }
-    assert set(below) == {"history", "body", "goals", "animation", "layers", "poses", "solving", "obstacles", "hand"}
+    assert set(below) == {
+        "history",
+        "body",
+        "goals",
+        "animation",
+        "layers",
+        "poses",
+        "solving",
+        "judging",
+        "obstacles",
+        "hand",
+    }
     assert not any(
         session is value for part in parts.values() if hasattr(part, "__dict__") for value in vars(part).values()
     )
@@ -918,7 +929,7 @@ def test_clearance_goals_begin_a_page() -> None:
     session = opening("arm7", Start(goals=goals)).make()
     assert session.state.world == WALL
     assert [editor.priority for editor in session.goals.editors] == [0, 1]
-    assert [goal.kind for goal in session.solving.goals(priorities=False)] == ["position", "clearance"]
+    assert [goal.kind for goal in session.solving.goals()] == ["position", "clearance"]
     bare = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0), (0, 3, 0)])
     made = opening(bare, Start(clearance=0.01))
     assert any("capsules" in note for note in made.notes)

@@ -19,12 +19,12 @@ from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.up import find_up
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
+from synovia.model.rooted import with_root_values
 from synovia.model.shapes.world import World
 from synovia.retargeting import Retargeted, retarget
 from synovia.solver import Solver, as_solver
 from synovia.viewer.editing.clip.play import together
 from synovia.viewer.editing.first_goals import add_goals, first_goals, stands
-from synovia.viewer.editing.root import with_root_values
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.state import DRAGGED
 from synovia.viewer.retarget.open import retarget_opening

@@ -18,13 +18,13 @@ from synovia.model.change import blend
 from synovia.model.geometry import Array
 from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
+from synovia.model.rooted import Rooted, rooted, with_root_values
 from synovia.model.shapes.world import World
 from synovia.solver import FullBody, Solver, as_solver
 from synovia.viewer.editing.clip.play import LayerDrag, Play, sample, together
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import place_at_current
 from synovia.viewer.editing.limits import SpeedLimits
-from synovia.viewer.editing.root import Rooted, rooted, with_root_values
 
 # Solver for dragging; the largest move is in radians per frame, 7 rad/s, so that limbs without goals swing slowly
 DRAGGED: Final = FullBody(attempts=1, largest_move=0.12)

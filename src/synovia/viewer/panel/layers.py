@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from synovia.clips.editing.reach import REACHES, WHOLE
 from synovia.errors import InputError
 from synovia.layers import is_movable
 from synovia.text import length_text
 from synovia.viewer.editing.clip.animation import Animation
-from synovia.viewer.editing.clip.drag import AWAY, REACHES, WHOLE, distance_in
+from synovia.viewer.editing.clip.drag import AWAY, distance_in
 from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.page.style import DIM, WARN, note, safe

@@ -14,6 +14,7 @@ from synovia.draw.causes import Cause, causes_of
 from synovia.errors import SynoviaError
 from synovia.model.geometry import Array
 from synovia.solver import as_solver, solvers
+from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.solving import Solving
 from synovia.viewer.page.style import DIM, PRIMARY, note, safe
@@ -35,12 +36,13 @@ class Why(Tab):
     Args:
         page: The page.
         solving: The solver of the page, and its problem.
+        layers: The layers on the clip.
     """
 
-    def __init__(self, page: Desk, solving: Solving) -> None:
+    def __init__(self, page: Desk, solving: Solving, layers: ClipLayers) -> None:
         """Store the arguments."""
         super().__init__(page)
-        self._solving = solving
+        self._solving, self._layers = solving, layers
 
     def build(self) -> None:
         """Add the controls."""
@@ -70,22 +72,29 @@ class Why(Tab):
         if self._raced is not None and problem != self._raced:
             self._raced = None
             self._clear()
-        if frame.solution is None:
+        number = self._layers.missed() if self._solving.on_clip else None
+        if frame.solution is None and number is None:
             self._explained = None
             self._mark([])
-            idle = "On a clip, each layer in Animation says what it misses." if self._solving.on_clip else _NO_GOAL
+            idle = "No layer misses a goal at this frame." if self._solving.on_clip else _NO_GOAL
             waits = "The solver is not ready yet." if frame.busy else idle
             self._show_lines([frame.trouble or waits])
             return
-        now = (problem, frame.pose.q.tobytes())
+        now = (problem, number, frame.pose.q.tobytes())
         if now == self._explained:
             return
         self._explained = None
         self._mark([])
-        self._show_lines([frame.solution.status.meaning])
+        self._show_lines([self._meaning(frame, number)])
         if frame.still:
             self._explained, self._due = now, frame
             self.page.host.background.start("synovia-trace", self._explain)
+
+    def _meaning(self, frame: Frame, number: int | None) -> str:
+        """Return the status in words: of the solution, or of the layer that misses a goal."""
+        if number is not None:
+            return f"The layer {self._layers.all[number].label} misses its goal at this frame."
+        return "" if frame.solution is None else frame.solution.status.meaning
 
     def _clear(self) -> None:
         """Remove the ghosts and the table of a race."""
@@ -97,16 +106,17 @@ class Why(Tab):
         while self._due is not None and not self.page.closed and self._busy.acquire(blocking=False):
             frame, self._due = self._due, None
             try:
-                if frame.solution is not None and not frame.late:
-                    causes = causes_of(
-                        frame.solution, frame.pose.skeleton.size
-                    )  # before the words, which use its proof
-                    lines = frame.solution.explain()
+                solution, number = frame.solution, self._layers.missed() if self._solving.on_clip else None
+                if number is not None:
+                    solution = self._layers.solution(number)
+                if solution is not None and not frame.late:
+                    causes = causes_of(solution, frame.pose.skeleton.size)  # before the words, which use its proof
+                    lines = solution.explain()
                     if frame is self.page.frame:  # the frame is still current
                         self._show_lines(lines)
                         self._mark(causes)
                 solving = self._solving
-                if (goals := solving.goals()) and self._raced is None:
+                if number is None and (goals := solving.goals()) and self._raced is None:
                     self._draw([trace(solving.problem, solving.solver, goals, solving.rest())])
                 self.page.client.flush()
             except (SynoviaError, RuntimeError):  # the session has changed, or the page is closed

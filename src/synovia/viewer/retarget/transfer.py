@@ -9,16 +9,16 @@ from typing import Final
 
 import numpy as np
 
+from synovia.draw.rods import axes_of
 from synovia.errors import SynoviaError, UnsupportedError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting import Retargeted, draft_map, retarget
+from synovia.retargeting.adjusted import Angles, adjusted, pose_of
 from synovia.retargeting.judging.measure import Limb
 from synovia.viewer.editing.undo import Undo
-from synovia.viewer.retarget.rest import Angles, adjusted, pose_of
-from synovia.viewer.scene.bodies import axes_of
 
 Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
 _LOW: Final = 20.0  # percentage of the frames whose lowest joint may be below the floor
@@ -108,10 +108,6 @@ class Transfer:
                 self.joints[part] = pair
                 self._edited = True
                 self._touch()
-
-    def remove(self, part: str) -> None:
-        """Remove the joints of a part from the map; the part stays in the list without joints."""
-        self.assign(part, source="", target="")
 
     def automatic(self) -> None:
         """Restore the initial map."""

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.angles import named_angles
+from synovia.model.angles import named_angles, named_limits
 from synovia.model.geometry import Array
-from synovia.model.limits import SwingTwist
-from synovia.viewer.editing.root import with_root_values
+from synovia.model.rooted import with_root_values
 from synovia.viewer.editing.state import State
 
 _MOST: Final = 240  # largest number of points of a curve
@@ -78,7 +77,8 @@ def curves_of(state: State, row: int) -> Curves | None:
         new, old = (np.array([values[name] for values in rows]) for rows in both)
         if not lengths:
             new, old = (np.degrees(np.unwrap(np.radians(angles))) if name == "" else angles for angles in (new, old))
-        out.append(Curve(name, new, old, *_limits(skeleton, row, name)))
+        ends = named_limits(skeleton, row).get(name, (-math.inf, math.inf))
+        out.append(Curve(name, new, old, *(end if math.isfinite(end) else None for end in ends)))
     return Curves(frames.astype(np.float64), "" if lengths else "°", tuple(out))
 
 
@@ -94,17 +94,3 @@ def _numbers(skeleton: Skeleton, row: int, q: Array) -> dict[str, float]:
     if skeleton.joints[row].kind is Kind.SLIDE:
         return {"": float(q[skeleton.q_slice(row)][0])}
     return named_angles(Pose.trusted(skeleton, q), row)
-
-
-def _limits(skeleton: Skeleton, row: int, name: str) -> tuple[float | None, float | None]:
-    """Return the lower and upper limit of a component (see ``Curve``), in its unit; None for a missing limit."""
-    limit, kind = skeleton.joints[row].limit, skeleton.joints[row].kind
-    if kind in (Kind.HINGE, Kind.SLIDE):
-        factor = 180.0 / math.pi if kind is Kind.HINGE else 1.0
-        low, high = (factor * value for value in skeleton.value_range(row))
-    elif isinstance(limit, SwingTwist):
-        below, above = {"swing x": limit.x, "swing y": limit.y, "twist": (-limit.twist[0], limit.twist[1])}[name]
-        low, high = -math.degrees(below), math.degrees(above)
-    else:
-        return None, None
-    return low if math.isfinite(low) else None, high if math.isfinite(high) else None

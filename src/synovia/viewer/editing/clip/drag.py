@@ -6,23 +6,20 @@ from typing import Final
 
 import numpy as np
 
-from synovia.clips.editing import EditStack
+from synovia.clips.editing.reach import moving_of
 from synovia.errors import InputError, SynoviaError, UnsupportedError
 from synovia.goals import Goal
 from synovia.layers import Key, Layer, is_movable, moved_along
 from synovia.model import Pose, Skeleton
 from synovia.model.change import change_between, no_change
 from synovia.model.geometry import Array
-from synovia.model.tree import ancestors
+from synovia.model.rooted import without_root_values
 from synovia.viewer.editing.clip.play import FADE, LayerDrag, Play
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import free_label
-from synovia.viewer.editing.root import without_root_values
 from synovia.viewer.editing.state import State
 
 AWAY: Final = 0.05  # fraction of the body's size: if the body goes farther during a layer, targets go along with it
-LIMB, UPPER, WHOLE = "limb", "upper body", "whole body"
-REACHES: Final = (LIMB, UPPER, WHOLE)  # joints that a drag may move
 
 
 def drag_goal(state: State, editor: GoalEditor, *, along: bool = True) -> None:
@@ -42,7 +39,7 @@ def drag_goal(state: State, editor: GoalEditor, *, along: bool = True) -> None:
         number = _layer_of_goal(play, goal, given)
         layer = play.all[number] if number is not None else _new_layer(play, editor.label)
         if number is None:
-            moving = moving_of(play.solver(), given, editor.row, state.reach)
+            moving = moving_of(play.solver().body, given, editor.row, state.reach)
             goes = along and distance_in(play, layer.span(len(play.motion or ()))) > AWAY * state.size
             layer = layer.replace(goals=[goal], moving=moving, relative=goes)
         play.drag = LayerDrag(play, layer, number, state.added, editor.key)
@@ -87,39 +84,6 @@ def drag_joint(state: State, row: int, q: Array) -> None:
         values = {joint: change[at].copy() for joint, at in slices if at.stop > at.start}
     play.drag.layer = play.drag.layer.replace(pose=(Key(play.frame, values),))
     state.touch()
-
-
-def moving_of(stack: EditStack, skeleton: Skeleton, row: int | None, reach: str) -> list[str | int] | None:
-    """Return the joints that a layer may move, for ``Layer.moving``; None for the whole body.
-
-    Args:
-        stack: The layers of the clip.
-        skeleton: The skeleton of the clip.
-        row: Joint of the goal; None for the whole body.
-        reach: One of ``REACHES``. With ``UPPER``, a joint outside the upper body only moves its limb.
-    """
-    if row is None or reach == WHOLE:
-        return None
-    body, roles = stack.body, skeleton.role_rows
-    rows = frozenset(body.limb(row))
-    if reach == UPPER and {"hips", "left_foot", "right_foot"} <= roles.keys():
-        lower = {top for foot in ("left_foot", "right_foot") for top in body.limb(roles[foot])[-1:]}
-        trunk = set(ancestors(skeleton.parents, roles["hips"]))
-        upper = {k for k in range(len(skeleton)) if lower.isdisjoint(ancestors(skeleton.parents, k))} - trunk
-        rows = frozenset(upper) if row in upper else rows
-    names = [skeleton.address(k) for k in sorted(rows) if skeleton.joints[k].kind.v_size]
-    return names or None
-
-
-def reach_of(stack: EditStack, skeleton: Skeleton, layer: Layer) -> str:
-    """Return the reach of a layer with goals, one of ``REACHES``; empty for another choice of joints."""
-    if layer.moving is None:
-        return WHOLE
-    rows = [None if goal.joint is None else skeleton.locate(goal.joint)[0] for goal, _ in layer.all_goals()]
-    for reach in (LIMB, UPPER):
-        if len(rows) == 1 and set(moving_of(stack, skeleton, rows[0], reach) or ()) == set(layer.moving):
-            return reach
-    return ""
 
 
 def _ready(state: State, editor: int | None) -> Play:

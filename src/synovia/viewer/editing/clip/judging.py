@@ -9,9 +9,9 @@ import numpy as np
 
 from synovia.model.finding import Finding
 from synovia.model.motion import Motion
+from synovia.model.rooted import without_root_values
 from synovia.retargeting import Retargeted
 from synovia.viewer.editing.clip.curves import edited_values
-from synovia.viewer.editing.root import without_root_values
 from synovia.viewer.editing.state import State
 
 
