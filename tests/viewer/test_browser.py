@@ -740,9 +740,9 @@ def test_an_animator_raises_a_hand_and_takes_a_mirrored_loop_home(browser: objec
 
 def test_an_animator_mends_the_worst_frame_of_a_bad_retarget(browser: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what is on the pages alone: the worst frame is found, taken to the live page, and the hand is dragged back."""
-    good: list[sy.Retargeted] = []
+    good: list[sy.results.Retargeted] = []
 
-    def glitched(*given: object, **options: object) -> sy.Retargeted:
+    def glitched(*given: object, **options: object) -> sy.results.Retargeted:
         answer = sy.retarget(*given, **options)
         good[:] = [answer]
         skeleton, q = answer.motion.skeleton, np.array(answer.motion.q)

@@ -6,7 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Stage(ABC):
         period: Seconds between two updates of the text.
     """
 
-    panel: Controls
+    panel: Any
     period: float
 
     def __init__(self, client: ClientHandle, host: Host, wide: float) -> None:
