@@ -12,11 +12,12 @@ from synovia.draw.arcs import range_lines, value_of
 from synovia.draw.scene import bones_of, radii_of
 from synovia.draw.theme import Theme
 from synovia.errors import SynoviaError
+from synovia.ik.solution import miss_text
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.viewer.editing.editor import GoalEditor, bounds_of
 from synovia.viewer.editing.editor_values import tip_of
-from synovia.viewer.editing.engine import Frame, miss_text
+from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.editing.hand import Hand
 from synovia.viewer.scene.bodies import wxyz

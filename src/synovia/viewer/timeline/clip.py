@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import InputError
+from synovia.errors import InputError, SynoviaError
 from synovia.text import short_names
 from synovia.viewer.editing.clip.curves import Curve, Curves
 from synovia.viewer.editing.engine import Frame
@@ -37,7 +39,7 @@ class ClipTimeLine(Tab):
         self._actions, self._session = actions, session
         self._animation, self._layers, self._goals = session.animation, session.layers, session.goals
         self._parts: dict[str, Part] = {}
-        self._curving = False
+        self._curving, self._busy = False, threading.Lock()
         self._kept: tuple[int, ...] = ()  # joints whose curves stay when another joint is selected
         self._state: tuple[Any, ...] | None = None  # state that is shown
 
@@ -116,12 +118,24 @@ class ClipTimeLine(Tab):
         joints = joints if self._curving else self._kept
         state = (
             play.motion, play.layers, play.above, play.edited, play.layer, play.drag, play.first, play.end, play.loop,
-            play.shuttle, layers.chosen, page.selected, joints, self._kept, self._curving, self._animation.rooted,
+            play.shuttle, layers.chosen, page.selected, joints,
+            tuple(self._session.judging.findings), self._kept, self._curving, self._animation.rooted,
         )  # fmt: skip
         if state != self._state:
             self._state = state
             self._line.show(self._data(joints))
         self.record(frame, 0.0)
+        if frame.still and self._session.judging.due and self._busy.acquire(blocking=False):
+            page.host.background.start("synovia-judge", self._judge)
+
+    def _judge(self) -> None:
+        """Judge the edited clip in a background thread, and show the findings."""
+        try:
+            with suppress(SynoviaError):  # the clip has changed in the meantime
+                self._session.judging.judge()
+            self.page.redraw()
+        finally:
+            self._busy.release()
 
     def _data(self, joints: tuple[int, ...]) -> dict[str, Any] | None:
         """Return what ``timeline.js`` shows; None without a clip."""
@@ -129,7 +143,7 @@ class ClipTimeLine(Tab):
         motion, edited = play.motion, play.edited
         if motion is None:
             return None
-        found = [*self._animation.findings, *(() if edited is None else edited.findings)]
+        found = [*self._session.judging.findings, *(() if edited is None else edited.findings)]
         missed = {one.layer for one in found if one.cause == "missed"}
         ends = [(one, *one.bounds(len(motion))) for one in layers.all]
         names = short_names(self._animation.given.joint_names)

@@ -14,6 +14,7 @@ from synovia.clips.editing import Edited, EditStack
 from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
 from synovia.clips.editing.layered import PoseOnClip
 from synovia.errors import InputError, SynoviaError, UnsupportedError
+from synovia.ik import Solution
 from synovia.layers import Key, Layer
 from synovia.model import Skeleton
 from synovia.model.change import blend, no_change
@@ -287,6 +288,10 @@ class LayerDrag:
                     last = PoseOnClip(self.below, True, np.zeros((0, 2))) if self._solved is None else self._solved[1]
                     self._solved, self.trouble = (layer, last), str(error)
             return self._solved[1]
+
+    def solution(self) -> Solution | None:
+        """Return the solution of the layer in the frame, which says why goals are missed; None without goals."""
+        return self._stack.on_top(self._below, self.layer).solution(self.frame)
 
     def _pose(self, layer: Layer) -> PoseOnClip:
         """Solve only this frame if other frames do not affect it, else all frames of this layer and of those above."""
