@@ -183,7 +183,7 @@ def write_orthogonal(Y, N):
 
 @device_dot
 def write_equations(N, X, slides, E):
-    """Write the six equations (6, 27): factors of (u², u, 1) x (v², v, 1) x (s, c, 1)."""
+    """Write the six equations, (6, 27): coefficients of the products (u², u, 1) x (v², v, 1) x (sine, cosine, 1)."""
     for e in range(6):
         for m in range(27):
             t = F(0)
@@ -199,7 +199,11 @@ def write_equations(N, X, slides, E):
 
 @inline
 def to_half_angle(E, e, first, step):
-    """Replace factors of (s, c, 1) by those of (u², u, 1), where u = tan(angle / 2), after multiplying by 1 + u²."""
+    """Change equation e, a row of E, from an angle to u = tan(angle / 2), and multiply it by 1 + u².
+
+    The coefficients of (sine, cosine, 1) become those of (u², u, 1). There are ``step`` of each: they begin in the
+    columns ``first``, ``first + step`` and ``first + 2 * step``.
+    """
     for i in range(first, first + step):
         s, c, one = E[e, i], E[e, i + step], E[e, i + 2 * step]
         E[e, i], E[e, i + step], E[e, i + 2 * step] = one - c, F(2) * s, one + c

@@ -64,10 +64,20 @@ def open_box(memory, n, first):
 
 @device
 def carry(fixed, kinds, part, memory, first):
-    """Carry the ball that contains the tip to the frame before joint ``first``; write speeds.
+    """Return a ball that contains the tip for all poses of the box, in the frame before joint ``first``.
+
+    Also write, for each joint from ``first`` on, an upper bound of the tip's speed per unit of the joint to the column
+    SPEED of ``memory``. Call ``open_box`` before.
+
+    Args:
+        fixed: Fixed transforms between the joints, see ``search_boxes``.
+        kinds: Kinds of the joints, by part.
+        part: The part whose tip is meant.
+        memory: The box and its sines and cosines, one row for each joint.
+        first: First joint of the box that moves.
 
     Returns:
-        (centre, radius).
+        (centre, radius) of the ball.
     """
     n = kinds.shape[1]
     base = part * (n + 1)

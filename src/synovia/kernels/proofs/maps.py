@@ -64,7 +64,10 @@ def halve(kinds, memory, stack, state, first):
 
 @inline
 def painted(sums, i0, i1, j0, j1):
-    """Return the number of painted cells in a rectangle."""
+    """Return the number of painted cells in rows i0 to i1 and columns j0 to j1, both ends included.
+
+    ``sums`` are the numbers of painted cells before each row and column, (rows + 1, columns + 1), see ``paint``.
+    """
     if i0 > i1 or j0 > j1:
         return 0
     return sums[i1 + 1, j1 + 1] - sums[i0, j1 + 1] - sums[i1 + 1, j0] + sums[i0, j0]

@@ -96,21 +96,27 @@ def open_general(ints, floats):
 
 @inline
 def open_clear(ints, floats, memory):
-    """Return the tables of a packed problem, with those of all its goals, and the scratch memory of clearance goals."""
+    """Return the tables of a packed problem, with those of all its goals and the scratch memory of clearance goals."""
     clear = _open_clear(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, None))
 
 
 @inline
 def open_all(ints, floats, memory):
-    """Return the tables of a packed problem, with those of all goals and loops, and their scratch memory."""
+    """Return the tables of a packed problem, with those of all goals and loops.
+
+    The tables of clearance goals and of loops include their scratch memory.
+    """
     clear, loops = _open_clear(ints, floats, (memory,)), _open_loops(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, loops))
 
 
 @inline
 def open_mechanism(ints, floats, memory):
-    """Return the tables of a packed problem, without those of general goals, with those of loops and their scratch."""
+    """Return the tables of a packed problem with loops, but without those of general goals and of clearance goals.
+
+    The tables of loops include their scratch memory.
+    """
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None, _open_loops(ints, floats, (memory,))))
 
 
@@ -142,7 +148,7 @@ def pose_goals_only(problem):
 
 @inline
 def work_of_step(problem):
-    """Estimate the work of a step with a Jacobian, in the units of ``watch``."""
+    """Estimate the work of a step with a Jacobian, in visits of a joint, see ``compiler.watch``."""
     m, v = F(problem.residuals), F(problem.columns)
     d = min(m, v)
     return F(problem.tree.ints.shape[0]) + m * v / F(32) + d * d * v / F(512)
@@ -150,7 +156,7 @@ def work_of_step(problem):
 
 @inline
 def work_of_newton(problem):
-    """Estimate the work of a step with second derivatives, in the units of ``watch``."""
+    """Estimate the work of a step with second derivatives, in visits of a joint, see ``compiler.watch``."""
     v = F(problem.columns)
     if v > NEWTON_COLUMNS:
         return work_of_step(problem)
