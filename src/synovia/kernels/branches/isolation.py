@@ -28,7 +28,7 @@ FLOOR = F(5e-15)  # least error of a coefficient, as a fraction of the largest c
 
 @inline
 def value(f, x):
-    """Return (f, f', f'') at the angle x; rows 0 and 1 of ``f`` are the factors of cos kx and sin kx."""
+    """Return (f, f', f'') at the angle x; rows 0 and 1 of ``f`` are the coefficients of cos kx and sin kx."""
     c1, s1 = math.cos(x), math.sin(x)
     c, s = F(1), F(0)
     y, slope, bend = f[0, 0], F(0), F(0)

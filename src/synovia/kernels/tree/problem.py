@@ -122,7 +122,7 @@ def open_mechanism(ints, floats, memory):
 
 @inline
 def open_work(ints, memory):
-    """Return the tables in the scratch memory, and start the watch."""
+    """Return the tables in the scratch memory, and start to count time and work, see ``compiler.watch``."""
     work = _open_work(ints, memory, ())
     begin_watch(work.watch)
     return work
@@ -130,7 +130,7 @@ def open_work(ints, memory):
 
 @inline
 def with_steps(problem, max_steps):
-    """Return the problem with another limit of steps for an attempt."""
+    """Return the problem with another largest number of steps of an attempt."""
     return _with_steps(problem, (np.int64(max_steps),))
 
 
@@ -173,7 +173,7 @@ def open_row(problem, row):
 
 @inline
 def write_head(row, status, steps, tries, winner, cost, stopped_by):
-    """Write the head of a row of the answer, see ``layout``, with 0 steps of a final descent."""
+    """Write the first numbers of a row of the answer, from STATUS on, see ``layout``; the final descent has 0 steps."""
     row[STATUS], row[STEPS], row[TRIES], row[WINNER], row[COST] = status, steps, tries, winner, cost
     row[FINISH], row[STOPPED_BY] = F(0), stopped_by
 
