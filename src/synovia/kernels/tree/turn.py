@@ -102,7 +102,7 @@ def gain(A, B, angle):
 
 @inline
 def hinge_angle(A, B, x, lower, upper):
-    """Return the best value in [lower, upper] of a hinge at x, see ``harmonic``; of equal rotations, the nearest to x."""
+    """Return the best value in [lower, upper] of a hinge at x, see ``harmonic``; of equal rotations, the nearest."""
     best = x + math.atan2(B, A)
     if best < lower and best + F(2) * PI <= upper:
         return best + F(2) * PI

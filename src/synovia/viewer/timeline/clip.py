@@ -56,7 +56,7 @@ class ClipTimeLine(Tab):
         self._line = TimeLine(self.gui, self.page.message, quick, again)
 
     def _again(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that selects a layer and calls the action; then the time line is shown again, even on errors."""
+        """Return a function that selects a layer and calls the action; even on errors, the time line is shown again."""
 
         def act(number: int, *others: Any) -> None:
             self._state = None
