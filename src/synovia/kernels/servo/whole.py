@@ -93,9 +93,9 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
 BENT = F(1.1)  # factor of accelerations and jerks of bends, which are evaluated at instants only
-# Largest position error of a cubic polynomial over a time dt, divided by dt² and by the largest difference between its
-# accelerations and the true ones at both ends. With equal differences, ½ x² (1 - x)², x from 0 to 1, it is 1/32;
-# enlarged for safety
+# Margin for the position error of a cubic polynomial over a time dt, divided by dt² and by the largest difference
+# between its accelerations and the given ones at both ends. If the error is a polynomial of degree 5, it is at most
+# 1/32, the largest value of ½ x² (1 - x)²; enlarged for other motions
 UNSURE = F(0.05)
 PARTS = 4  # intervals per part of a stop; with a jerk limit, the motion is evaluated at their ends
 SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velocities) uses
