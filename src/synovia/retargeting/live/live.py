@@ -35,7 +35,7 @@ from synovia.retargeting.live.stand import Stand
 from synovia.retargeting.loops import Closer, hurried
 from synovia.retargeting.options import LiveOptions
 from synovia.retargeting.root_motion import OnFloor, RootMover, checked_root_motion, root_bone
-from synovia.servo.limited import LimitedBody
+from synovia.servo.joints import LimitedBody
 from synovia.servo.limits import Axes
 from synovia.servo.tick import Tick
 from synovia.solver import FullBody
