@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -519,20 +518,3 @@ def test_turns_are_those_of_scipy(size, seed):
     assert np.linalg.norm(found) <= np.pi + 1e-12
     np.testing.assert_allclose(sy.Rotation.from_rotvec(found).as_matrix(), R, atol=1e-14)
     np.testing.assert_allclose(np.linalg.norm(found), size, rtol=1e-9, atol=1e-15)
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("jerk", [100.0, None])
-@pytest.mark.parametrize(
-    "q",
-    [[0.171, 1.096, 0.0, -0.467, 0.0, 1.578, 0.956], [0.17, 1.25, 0.0, -0.08, 0.0, 1.28, 1.03]],
-    ids=["straight", "at the limit of the elbow"],
-)
-def test_a_twist_pulls_a_straight_arm_back(q, jerk):
-    arm = sy.load_skeleton(Path(__file__).parents[2] / "examples" / "arm.urdf")
-    servo = sy.Servo(arm, sy.PoseGoal("tool"), rate=200, velocity=1.5, acceleration=8.0, jerk=jerk)
-    servo.reset(sy.Pose(arm, np.array(q)))
-    begin = servo.step(dt=0).pose.position("tool")
-    ticks = [servo.step(sy.Twist((-0.3, 0.0, 0.0))) for _ in range(700)]
-    off = ticks[-1].pose.position("tool") - begin
-    assert off[0] < -0.4  # metres; 3.5 s at 0.3 m/s, less the time in which the joints leave the line

@@ -303,10 +303,6 @@ class Moving(Protocol):
         """Let goals brake and keep the places where they stop."""
         ...
 
-    def leaves(self) -> bool:
-        """Return whether the joints reach the target of the only goal only by a path away from it."""
-        ...
-
 
 class Inputs:
     """The inputs of a servo.
@@ -587,8 +583,8 @@ class Inputs:
 
     @property
     def twists(self) -> bool:
-        """Whether a twist moves the target of any goal, which does not stand still."""
-        return not all(drift.stands for drift in self._drifts.values())
+        """Whether a twist moves the target of any goal."""
+        return bool(self._drifts)
 
     def twisted(self) -> Bools:
         """Return which goals have targets that twists move, (goals,)."""
@@ -708,7 +704,7 @@ class Inputs:
             lead = self._body.lead_time()
             for g, drift in drifts.items():
                 stops = self._body.stop_places(goes_on=drift.goes_on)
-                drift.advance(self._frame(table, g), h, lead, stops[g].reshape(4, 4), self._body.leaves)
+                drift.advance(self._frame(table, g), h, lead, stops[g].reshape(4, 4))
         return table
 
 

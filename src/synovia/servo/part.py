@@ -127,7 +127,6 @@ def same_goals(before: Sequence[Goal], after: Sequence[Goal]) -> list[tuple[int,
 _SLOW_LEAD: Final = 0.3  # with late="slow", a twist may be ahead by this fraction of the usual time
 _CREEP: Final = 0.25  # length scales, radians per second: speed at which ``Path.aside`` moves on
 _BEHIND: Final = 0.05  # radians, length units: ``Path.aside`` waits for a body that is farther behind
-_ELSEWHERE: Final = 0.2  # radians, length units: an answer farther away may need another path
 _STILL: Final = 1e-6  # radians, length units per second: a slower body counts as at rest
 _THERE: Final = 1e-6  # radians, length units: closer to ``Path.aside``, the body counts as arrived
 _SMALL_PART: Final = 1e-4  # fraction of the braking displacement from which the stop is extrapolated
@@ -803,13 +802,6 @@ class Part:
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
         return Pose.trusted(self.skeleton, (self._q if self.around is None else self.around).copy()).matrix(frame)
-
-    def leaves(self) -> bool:
-        """Return whether the joints reach the target of the only goal only by a path away from it."""
-        if self._live.takes.sum() != 1 or not self._answers.reaches or self.late == "slow":
-            return False
-        way = self.axes.way(self._feedback.body(self._q), self._answers.q)
-        return bool((self._levels.states[:, MODE] == FAR).any() or np.abs(way).max(initial=0.0) > _ELSEWHERE)
 
     def lead_time(self) -> float:
         """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or less."""

@@ -337,9 +337,6 @@ _FAR_BACK: Final = 0.6  # fraction of the lead: a target farther behind the body
 _MOST_OFF: Final = 2.0  # multiple of the lead: largest distance of the body from the line of a moving target
 _WHOLE: Final = 1.0 - 1e-6  # fraction of its step: a target that moves less waits for the body
 _FLOOR: Final = 1e-3  # length scales, radians: least lead, for slow twists
-_STUCK: Final = 0.1  # fraction of a twist's speed: a slower body counts as stuck
-_PATIENCE: Final = 0.3  # seconds for which a body may be stuck before its joints go to the target by another path
-_SAME_WAY: Final = 0.5  # cosine of the largest angle between twists of about the same direction
 
 
 @dataclass(frozen=True)
@@ -408,7 +405,6 @@ class Drift:
 
     Attributes:
         waits: Whether the target moved less in the last tick than the twist asks, because the body is late.
-        stands: Whether the target stands still until the joints have gone to it by another path.
     """
 
     def __init__(self, reach: float, axes: Callable[[Any], Array]) -> None:
@@ -417,15 +413,11 @@ class Drift:
         self._axes = axes
         self._twist, self._frame = Twist(), "world"
         self._moved = [False, False]
-        self.waits = self.stands = False
-        self._stuck, self._stop = 0.0, np.zeros(3)  # seconds without progress along the twist; the body's last stop
+        self.waits = False
         self._line: list[Array | None] = [None, None]  # last directions of motion: of the position, of the rotation
 
     def follow(self, twist: Twist, frame: str | int) -> None:
         """Switch to another twist, in the axes of a frame."""
-        v, u = twist.linear, self._twist.linear
-        if self.stands and (twist.angular.any() or v @ u <= _SAME_WAY * _size(v) * _size(u)):
-            self.stands = False
         self._twist, self._frame = twist, frame
 
     @property
@@ -445,22 +437,18 @@ class Drift:
         begins = any(line is None for line in self._line)
         return begins or any(self._moved) or self.goes_on
 
-    def advance(self, frame: Array, h: float, lead: float, stop: Array, leaves: Callable[[], bool]) -> None:
+    def advance(self, frame: Array, h: float, lead: float, stop: Array) -> None:
         """Move a target along its line or about its axis.
 
-        The target waits for a late body, and moves sideways towards a body far from its line. If the body is stuck on
-        the line, the target stands still for a while, so that the joints go to it as to other targets that stand still.
+        The target waits for a late body, and moves sideways towards a body far from its line.
 
         Args:
             frame: The target, (4, 4); changed in place.
             h: Seconds.
             lead: Seconds that the target may be ahead of the body.
             stop: Where the body stops if it brakes now, (4, 4).
-            leaves: Returns whether the joints reach the target only by another path.
         """
-        if self.stands and leaves():
-            return
-        self.waits = self.stands = False
+        self.waits = False
         v, w = self._twist.linear, self._twist.angular
         if self._frame != "world":
             R = frame[:3, :3] if self._frame == "local" else self._axes(self._frame)
@@ -473,10 +461,6 @@ class Drift:
             if line is not None:
                 self._advance(frame, part, line, size, size * lead / h + self._floors[part], stop)
             self._line[part], self._moved[part] = line if line is not None else np.zeros(3), size > 0.0
-        moved, self._stop = stop[:3, 3] - self._stop, stop[:3, 3].copy()
-        stuck = self.waits and not w.any() and moved @ v <= _STUCK * h * (v @ v)
-        self._stuck = self._stuck + h if stuck else 0.0
-        self.stands = self._stuck > _PATIENCE and leaves()
 
     def _advance(self, frame: Array, part: int, line: Array, size: float, most: float, stop: Array) -> None:
         """Move a target's position (part 0) or rotation (part 1) along a line, at most ``most`` ahead of a stop."""
