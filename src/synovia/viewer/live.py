@@ -57,8 +57,8 @@ def view(
         goals: Goals to start with; None for goals on hands and feet, or on the tips.
         clip: Clip to play under the goals: a ``Motion``, the result of ``retarget``, a file, or the name or number of a
             clip in the model's file. A clip of another body is retargeted.
-        solver: Settings or name of the solver; None for ``full-body`` with the default goals of a body with two feet,
-            which have priorities, or with clearance goals, else for the default solver.
+        solver: Settings or name of the solver. None for ``full-body`` if there are clearance goals, or if a body with
+            two feet has its default goals, which have priorities; else for the default solver.
         root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
             body with two feet, fixed for others.
         tolerance: As in ``IK``.

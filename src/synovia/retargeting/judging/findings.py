@@ -75,8 +75,8 @@ _SHORT: Final = 0.03  # fraction of the longest limb bone: shorter limb bones ar
 _FIRST: Final = 2  # frames at both ends: jumps to or from a calibration pose are usual there
 _FLIPPED: Final = (0.0, 0.05)  # share of frames in which the points are flipped
 _MISSED: Final = (0.0, 0.25)  # share of frames in which goals are missed
-_APART: Final = (0.15, 0.25)  # distance of a point from the body, reported if frequent; reported in any frame
-_OFTEN_APART: Final = (0.02, 0.25)  # share of frames beyond the first distance: "look"; beyond the second: "failed"
+_APART: Final = (0.15, 0.25)  # leg lengths from the body: a point farther is reported if frequent; in any frame
+_OFTEN_APART: Final = (0.02, 0.25)  # share of frames farther than ``_APART[0]``: "look"; than ``_APART[1]``: "failed"
 _ON_THE_SPOT: Final = (20.0, 1e4)  # length of steps over that of the path: above, hips only sway, or do not travel
 _PATH: Final = 4.0  # length of the steps divided by that of the path: above this, their units differ
 

@@ -100,7 +100,7 @@ def connect(
             message.show("The last request is still being processed.")
         else:
             last = message.queue.submit(act, value)
-            last.add_done_callback(Future.result)  # an unexpected error is logged
+            last.add_done_callback(lambda done: done.result())  # an unexpected error is logged
             return last
         return None
 

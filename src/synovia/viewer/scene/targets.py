@@ -253,7 +253,7 @@ class Targets:
 
 
 class Ranges:
-    """The arcs of ranges in one browser's scene, coloured by the state of their goals.
+    """The arcs of range goals in one browser's scene, coloured by the state of the goals.
 
     Args:
         canvas: The browser, and the scale and colours of its scene.
@@ -271,7 +271,7 @@ class Ranges:
         self._lines.set_theme(theme)
 
     def show(self, frame: Frame) -> None:
-        """Show the ranges of a frame."""
+        """Show an arc for each range goal, from its lower to its upper bound, coloured by the state of the goal."""
         paths: dict[str, list[Array]] = {state: [] for state in STATES}
         for editor in frame.editors:
             if (bounds := bounds_of(editor)) is not None and editor.row is not None:

@@ -58,7 +58,7 @@ class ClipTimeLine(Tab):
         self._line = TimeLine(self.gui, self.page.message, quick, again)
 
     def _again(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the action, but showing the time line again after each call, also if the action was refused."""
+        """Return a function that selects a layer and calls the action; even on errors, the time line is shown again."""
 
         def act(number: int, *others: Any) -> None:
             self._state = None
@@ -68,12 +68,12 @@ class ClipTimeLine(Tab):
         return act
 
     def _select(self, number: int) -> None:
-        """Select a layer."""
+        """Select the layer of a number."""
         self._layers.chosen = int(number)
         self.page.redraw()
 
     def _keep(self, row: int) -> None:
-        """Keep the curves of a joint when another one is selected, or release them."""
+        """Keep showing the curves of the joint ``row`` when another joint is selected, or stop doing so."""
         self._kept = tuple(one for one in self._kept if one != row) if row in self._kept else (*self._kept, int(row))
         self.page.redraw()
 
@@ -85,7 +85,7 @@ class ClipTimeLine(Tab):
         self.page.redraw()
 
     def _part(self, row: int) -> Part:
-        """Return the part of the body whose keys a row of the time line shows.
+        """Return the part of the body whose keys are in a row of the time line.
 
         Raises:
             InputError: If there is no such row.
@@ -96,12 +96,12 @@ class ClipTimeLine(Tab):
         return parts[int(row)]
 
     def _move_key(self, row: int, frame: int, to: int, copy: int) -> None:
-        """Move or copy a key."""
+        """Move the key of a row at ``frame`` to the frame ``to``, or copy it there."""
         self._state = None
         self._animation.move_key(frame, to, copy=bool(copy), part=self._part(row))
 
     def _unkey(self, row: int, frame: int) -> None:
-        """Remove a key."""
+        """Remove the key of a row at ``frame``."""
         self._animation.unkey(frame, self._part(row))
 
     def record(self, frame: Frame, now: float) -> None:
@@ -190,7 +190,7 @@ class ClipTimeLine(Tab):
 
 
 def curves_data(name: str, row: int, curves: Curves, *, kept: bool) -> dict[str, Any]:
-    """Return the curves of a joint for ``timeline.js``."""
+    """Return the curves of the joint ``row`` for ``timeline.js``; ``kept`` as in ``ClipTimeLine._keep``."""
     low, high = _range(curves)
     digits = 1 if curves.unit else 4
     lines = [
@@ -205,7 +205,7 @@ def curves_data(name: str, row: int, curves: Curves, *, kept: bool) -> dict[str,
 
 
 def _words(curve: Curve, unit: str) -> str:
-    """Return the name of a curve, its range, and its limits."""
+    """Return the name of a curve, its range, and its limits as one text."""
     low, high = float(curve.values.min()), float(curve.values.max())
     ends = f"{low:.0f} to {high:.0f}{unit}" if unit else f"{low:.3f} to {high:.3f}"
     limits = ["none" if limit is None else f"{limit:.4g}" for limit in (curve.low, curve.high)]
@@ -214,7 +214,7 @@ def _words(curve: Curve, unit: str) -> str:
 
 
 def _range(curves: Curves) -> tuple[float, float]:
-    """Return the ends of the axis, which covers all values, and the limits near these values."""
+    """Return the ends of the vertical axis: it covers all values of the curves, and the limits near these values."""
     values = np.concatenate([part for curve in curves.curves for part in (curve.values, curve.clip)])
     low, high = float(values.min()), float(values.max())
     wide, middle = max(high - low, _LEAST[curves.unit]), 0.5 * (low + high)

@@ -73,7 +73,8 @@ class Play:
     drag: LayerDrag | None = None
     stack: EditStack | None = None
     paused: frozenset[int] = frozenset()
-    _plain: tuple[Layer, Layer] | None = None  # the keys, and the keys without a root that the page has added
+    # cache: the layer of keys, and the same without the values of a root that the page has added
+    _plain: tuple[Layer, Layer] | None = None
     _curves: tuple[Layer, Skeleton, _Found] | None = None  # cache for the last evaluated layer
 
     @property
