@@ -117,15 +117,17 @@ def ease(u: Array) -> Array:
 
 
 def raising_angles(joint: int, rows: Ints, points: Array, numbers: Array) -> Callable[[Array, Array], None]:
-    """Return a function for the angles by which a joint must raise toes and heel, and by which it can turn to level.
+    """Return a function that finds how far a joint of a foot must turn, so that toes and heel are not below the floor.
 
-    It takes world frames of the body, (T, n, 12), and writes the angles to its second argument, (T, 4).
+    It takes world frames of the body, (T, n, 12), and writes to its second argument, (T, 4), radians: the angles by
+    which toes and heel must rise, then the angles by which toes and heel can rise until the foot is horizontal.
 
     Args:
         joint: Row of the joint.
         rows: Row of the joint that carries each point of the sole, (k,).
         points: The points in the frames of these joints, (k, 3).
-        numbers: Table of numbers, (4, 3), see ``kernels.tree.soles``.
+        numbers: (4, 3): the joint's axis and the direction ahead, both in its frame; the upward direction of the world;
+            bounds, see ``kernels.tree.soles``.
     """
     from synovia.kernels.tree.soles import sole_needs
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Final
 
@@ -77,6 +78,20 @@ def status_line(content: str, attributes: str = "") -> str:
     return (
         f'<div class="synovia-status" {attributes}><div style="animation-duration:{seconds:.0f}s">{content}</div></div>'
     )
+
+
+def bars(rows: Iterable[tuple[str, str, float, str]]) -> str:
+    """Return bars as HTML, from name, text, filled fraction, and the limit that is near ("" for an ordinary bar)."""
+    out: list[str] = []
+    for name, text, share, limit in rows:
+        width = 100.0 * min(max(share, 0.0), 1.0)
+        out.append(
+            f'<div data-limit="{safe(limit)}"><b title="{safe(name)}">{safe(name)}</b>'
+            f'<span role="img" aria-label="{safe(name)}: {width:.0f} % {safe(text)}">'
+            f'<i style="width:{width:.0f}%"></i></span>'
+            f'<em style="{"" if limit else "color:inherit"}">{safe(text)}</em></div>'
+        )
+    return f'<div class="synovia-speed">{"".join(out)}</div>'
 
 
 def reading_time(text: str) -> float:
