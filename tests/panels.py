@@ -39,8 +39,8 @@ class Control:
         self.value = value
         for action in self.heard:
             done = action(SimpleNamespace(client=self, target=self))
-            if done is not None:
-                asyncio.run(done)
+            if done is not None and (slow := asyncio.run(done)) is not None:
+                slow.result()
 
     def remove(self):
         self.heard = []

@@ -14,8 +14,8 @@ from beyond import beyond_limits
 from cli_runs import assert_refused, run
 from synovia.errors import InputError
 from synovia.io.toml import write_skeleton
+from synovia.model.anatomy.planting import FootPlaces
 from synovia.model.pose import world_frames
-from synovia.retargeting.feet import planted_foot
 from synovia.tracking.chains import Chain, Direction, Orientation, Place, base_frames, within_steps
 
 X, Y, Z = np.eye(3)
@@ -356,7 +356,10 @@ def test_a_toe_stands_while_its_heel_lifts():
     ankle[:, 2] = length * np.sin(lift)
     ankle[40:, 0] += 0.03 * np.arange(20)
     toe[40:, 0] += 0.03 * np.arange(20)
-    a, b = planted_foot(ankle, toe, [(5, 25)], [(5, 40)], FPS)
+    stands = np.zeros((frames, 2), bool)
+    stands[5:25, 0] = stands[5:40, 1] = True
+    feet = FootPlaces(np.array([0.0, 0.0, 1.0]), 1.0, [1, 0], FPS, causal=False)
+    a, b = np.swapaxes(feet.follow(np.stack([ankle, toe], axis=1), stands), 0, 1)
     np.testing.assert_allclose(np.linalg.norm(b - a, axis=1), length, atol=1e-9)
     np.testing.assert_allclose(np.ptp(a[5:25], axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(np.ptp(b[5:40], axis=0), 0.0, atol=1e-9)

@@ -13,12 +13,12 @@ from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.model import Joint, Kind
 from synovia.model.anatomy.contacts import find_contacts
 from synovia.model.anatomy.names import read_name
+from synovia.model.anatomy.planting import FootPlaces
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.bones import smallest_rotation
-from synovia.retargeting.feet import planted_path
 from synovia.retargeting.joint_map import draft_to_save
 from synovia.retargeting.transfer import Orienter
 
@@ -198,11 +198,15 @@ def test_contacts_and_plants():
     path[:, 1] = np.where(stands, 0.0, 0.2 * np.sin(np.pi * ((t % 1.0) - 0.5) / 0.5))
     spans = find_contacts(path[:, None], np.array([0.0, 1.0, 0.0]), 120.0).spans[0]
     assert 2 <= len(spans) <= 3
-    fixed = planted_path(path, spans, 120.0)
+    stands = np.zeros((240, 1), bool)
     for a, b in spans:
-        np.testing.assert_array_equal(fixed[a:b], np.broadcast_to(fixed[a], (b - a, 3)))
+        stands[a:b] = True
+    feet = FootPlaces(np.array([0.0, 1.0, 0.0]), 1.0, [None], 120.0, causal=False)
+    fixed = feet.follow(path[:, None], stands)[:, 0]
+    for a, b in spans:
+        np.testing.assert_allclose(fixed[a:b], np.broadcast_to(path[a:b].mean(0), (b - a, 3)), atol=1e-12)
     assert np.abs(np.diff(fixed - path, axis=0)).max() < 0.021  # what is added never jumps
-    np.testing.assert_array_equal(planted_path(path, [], 120.0), path)
+    np.testing.assert_array_equal(feet.follow(path[:, None], np.zeros((240, 1), bool))[:, 0], path)
 
 
 def test_hands_stay_while_feet_are_put_in_place(other, clip):

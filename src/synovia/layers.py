@@ -338,6 +338,34 @@ def moved_along(layer: Layer, pose: Pose, relative: bool) -> Layer:
     return layer.replace(targets=targets, goals=None, relative=relative)
 
 
+def is_keys(layer: Layer) -> bool:
+    """Return whether a layer has the form of the keys on top: only changes of joint values."""
+    return bool(layer.keys) and layer.relative and not (layer.goals or layer.targets or layer.muted)
+
+
+def with_frames(layer: Layer, frames: tuple[int, int], count: int) -> Layer:
+    """Return a layer with other frames; keys move with a layer of equal length, else they are clamped to the frames.
+
+    Args:
+        layer: The layer.
+        frames: First and last frame, both included.
+        count: Number of frames of the clip.
+
+    Raises:
+        InputError: If the clip has no such frames.
+    """
+    first, last = frames
+    if not 0 <= first <= last < count:
+        raise InputError("frames of the layer", value=frames, expected=f"two frames of 0 to {count - 1}, in order")
+    start, end = layer.bounds(count)
+    by = first - start if last - first == end - start else 0
+    keys: dict[int | None, Key] = {}
+    for key in layer.keys:
+        at = None if key.frame is None else min(max(key.frame + by, first), last)
+        keys.setdefault(at, Key(at, key.values))
+    return layer.replace(frames=frames, pose=tuple(keys.values()) or None)
+
+
 def _any(value: Any) -> Any:
     """Return a value as ``Any``, for values whose type the checker has narrowed to partially unknown."""
     return value

@@ -9,7 +9,7 @@ import synovia as sy
 from conftest import REPO
 from live.limits import faster_than
 from synovia.errors import FileError, FormatError, InputError
-from synovia.model.anatomy.planting import Corrections
+from synovia.model.anatomy.planting import FootPlaces
 from synovia.retargeting.clearance import pairs_too_near
 from synovia.retargeting.judging.measure import Figures
 from synovia.servo.joints import LimitedBody
@@ -268,18 +268,57 @@ def test_a_body_goes_over_from_where_it_stands(walk, character, known):
 
 
 def test_a_foot_that_is_released_does_not_jump():
-    corrections = Corrections(np.array([0.0, 0.0, 1.0]), 1.0, [None], 100.0)
+    feet = FootPlaces(np.array([0.0, 0.0, 1.0]), 1.0, [None], 100.0, causal=True)
     places = []
     for k in range(200):
-        own = np.array([[0.01 * k, 0.0, 0.0]])  # a metre a second
-        corrections.apply(own, np.array([50 <= k < 100]))
-        places.append(corrections.places[0, 0])
+        own = np.array([[[0.01 * k, 0.0, 0.0]]])  # a metre a second
+        places.append(feet.follow(own, np.array([[50 <= k < 100]]))[0, 0, 0])
     steps = np.diff(places)
     assert np.abs(steps[50:99]).max() < 1e-12
     assert steps.min() >= -1e-12
-    assert steps.max() < 0.01 + 0.5 / 8.0
+    assert steps.max() < 0.01 + 0.5 * 1.875 / 20.0  # the steepest slope of the fade of half a metre
     assert np.abs(np.diff(steps[99:])).max() < 0.03
-    assert places[-1] == pytest.approx(1.99, abs=1e-3)
+    assert places[-1] == pytest.approx(1.99, abs=1e-9)
+
+
+def test_a_foot_that_is_planted_now_is_rigid_and_stays():
+    """Planted points stay on the spot and the foot keeps its length, in whatever order heel and toe touch and leave."""
+    rng = np.random.default_rng(3)
+    feet = FootPlaces(np.array([0.0, 0.0, 1.0]), 1.0, [1, 0], 100.0, causal=True)
+    heading, before, stood = np.zeros(2), None, np.zeros(2, bool)
+    for k in range(2000):
+        if k % 25 == 0:
+            stands = rng.random(2) < 0.5
+        heading = heading + 0.03 * rng.normal(size=2)
+        line = 0.2 * np.array([np.cos(heading[0]), np.sin(heading[0]), 0.0])  # level, so that heights stay
+        own = np.array([0.01 * k, np.sin(0.02 * k), 0.0]) + np.array([np.zeros(3), line])
+        places = feet.follow(own[None], stands[None])[0]
+        assert np.linalg.norm(places[1] - places[0]) == pytest.approx(0.2, abs=1e-12)
+        if before is not None:
+            both = stands & stood
+            np.testing.assert_allclose(places[both], before[both], atol=1e-12)
+        before, stood = places, stands.copy()
+
+
+@pytest.mark.parametrize(
+    ("points", "frames", "toe"),
+    [(0, 3, 0.1), (2, 0, 0.1), (2, 1, 0.1), (2, 3, 0.0), (2, 3, 1e-300), (2, 3, 1e9)],
+    ids=["no feet", "no frames", "one frame", "toe at the ankle", "tiny foot", "huge foot"],
+)
+@pytest.mark.parametrize("causal", [False, True])
+def test_places_of_feet_at_the_edges(points, frames, toe, causal):
+    feet = FootPlaces(np.array([0.0, 0.0, 1.0]), 1.0, [1, 0][:points], 30.0, causal=causal)
+    own = np.zeros((frames, points, 3))
+    own[:, 1:, 0] = toe
+    own[..., 1] = np.arange(frames)[:, None]
+    stands = np.ones((frames, points), bool)
+    stands[:1] = False
+    places = feet.follow(own, stands)
+    assert places.shape == own.shape
+    assert np.isfinite(places).all()
+    assert feet.active == bool(own.size and stands.any())
+    if points == 2 and frames == 3:
+        np.testing.assert_allclose(places[2], places[1], atol=1e-9 * max(1.0, toe))
 
 
 def test_without_limits_a_body_is_where_it_is_led():

@@ -7,10 +7,12 @@ import pytest
 
 import synovia as sy
 from panels import make_page, settled
+from synovia.draw.rods import axes_of
+from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.geometry import rigid
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.first_goals import first_goals
-from synovia.viewer.editing.mirror import counterparts, mirrored
+from synovia.viewer.editing.poses import mirror_image
 from synovia.viewer.editing.session import Session
 from synovia.viewer.live import opening
 from synovia.viewer.scene.rings import turned_values
@@ -133,12 +135,14 @@ def test_m_mirrors_the_pose_and_the_goals(body):
 @pytest.mark.parametrize("name", ["humanoid", "quadruped", "arm7"])
 def test_a_mirror_image_keeps_all_distances_and_twice_is_the_pose(name):
     skeleton = sy.bundled(name).with_root("free")
-    pairs = counterparts(skeleton)
+    pairs = [
+        row if pair < 0 else pair for row, pair in enumerate(Mirror.across(skeleton, axes_of(skeleton)[:, 0]).pairs)
+    ]
     pose = skeleton.random_pose(3)
-    image = sy.Pose(skeleton, mirrored(pose))
+    image = sy.Pose(skeleton, mirror_image(pose))
     apart = [np.linalg.norm(at[:, None] - at[None], axis=-1) for at in (pose.positions, image.positions[pairs])]
     np.testing.assert_allclose(apart[0], apart[1], atol=1e-9 * skeleton.size)
-    np.testing.assert_allclose(sy.Pose(skeleton, mirrored(image)).positions, pose.positions, atol=1e-9)
+    np.testing.assert_allclose(sy.Pose(skeleton, mirror_image(image)).positions, pose.positions, atol=1e-9)
     assert any(pair != row for row, pair in enumerate(pairs)) == (name != "arm7")
 
 
@@ -149,8 +153,8 @@ def test_hands_of_different_kinds_are_no_counterparts():
         sy.Joint("right", "hips", sy.Kind.BALL, rigid((-0.3, 0.0, 0.0)), role="right_hand"),
     ]
     skeleton = sy.Skeleton(joints)
-    assert counterparts(skeleton) == [0, 1, 2]
-    assert np.isfinite(mirrored(skeleton.random_pose(1))).all()
+    assert all(pair in (row, -1) for row, pair in enumerate(Mirror.across(skeleton, axes_of(skeleton)[:, 0]).pairs))
+    assert np.isfinite(mirror_image(skeleton.random_pose(1))).all()
 
 
 @pytest.mark.parametrize(

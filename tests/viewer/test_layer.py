@@ -1,5 +1,6 @@
 """A clip under the goals, and what is keyed on top of it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,13 +10,14 @@ import synovia as sy
 from cli_runs import run
 from conftest import REPO
 from panels import Line, make_page, settled
+from synovia.draw.rods import build
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
 from synovia.model.change import change_between, no_change
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.saving import Files, motion_file
-from synovia.viewer.scene.bodies import build
+from synovia.viewer.panel.why import Why
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Onion
 
@@ -112,8 +114,11 @@ def test_the_page_says_that_a_held_hand_stays_behind(session, monkeypatch):
     session.animation.finish_edit()
     session.state.finish()
     step()
-    assert "stays in place" not in stack._shown_findings.content
+    assert session.layers.all[0].relative  # as the body walks
     at["Held frames"].type("15, 25")
+    step()
+    assert "stays in place" not in stack._shown_findings.content
+    at["Goes along"].type(False)
     step()
     assert "stays in place while the body goes 500 mm" in stack._shown_findings.content
     at["Goes along"].type(True)
@@ -261,6 +266,7 @@ def test_a_layer_of_the_target_holds_it_and_keeps_the_rest(session):
     clip = session.animation.clips[0]
     hand = _moved_hand(session, 20, (-0.25, 0.1, 0.1))
     place = hand.position.copy()
+    session.layers.move_along(0, False)
     session.layers.change(0, frames=(18, 22), blend=3)
     q, row = _shown(session), clip.skeleton.index("left_hand")
     np.testing.assert_allclose(
@@ -271,15 +277,14 @@ def test_a_layer_of_the_target_holds_it_and_keeps_the_rest(session):
     assert session.layers.edited.changes[0].joint == "left_hand"
 
 
-def test_a_target_goes_along_with_the_clip_on_demand(session, monkeypatch):
+def test_a_target_goes_along_with_the_clip_until_it_is_fixed(session, monkeypatch):
     """The body glides ahead, and the hand keeps its distance from where the clip has it."""
     _, at, step = make_page(session, monkeypatch)
     clip, row = session.animation.clips[0], session.animation.clips[0].skeleton.index("left_hand")
     hand, way = _moved_hand(session, 20, (0.0, 0.0, 0.0)), np.array((-0.25, 0.1, 0.1))
     session.goals.move(hand.key, clip.pose(20).positions[row] + way)
-    in_world = session.layers.all[0]
+    assert session.layers.all[0].relative
     step()
-    at["Goes along"].type(True)
     session.layers.change(0, frames=(15, 30), blend=3)
     made = np.array([sy.Pose(clip.skeleton, values).positions[row] for values in _shown(session)])
     np.testing.assert_allclose((made - clip.positions()[:, row])[15:31], np.tile(way, (16, 1)), atol=1e-3)
@@ -289,7 +294,7 @@ def test_a_target_goes_along_with_the_clip_on_demand(session, monkeypatch):
     session.layers.move_along(0, False)
     session.layers.change(0, frames=(20, 20))
     (target,) = session.layers.all[0].targets.values()
-    np.testing.assert_allclose(target.position[0], in_world.goals[0].target[:3, 3], atol=1e-9)
+    np.testing.assert_allclose(target.position[0], clip.pose(20).positions[row] + way, atol=1e-9)
     session.layers.open([sy.Layer(goals=[sy.AimGoal("head", (1.0, 1.5, 9.0))], frames=(15, 20))])
     step()
     assert not at["Goes along"].visible
@@ -385,12 +390,37 @@ def test_layers_are_changed_on_the_time_line(session, monkeypatch):
     line = Line(page, at)
     (row,) = line.data["layers"]
     assert (row["name"], row["first"], row["last"], row["muted"]) == ("left_hand", 10, 10, False)
-    line.act("layer", 0, 12, 20, 4)
-    assert (session.layers.all[0].frames, session.layers.all[0].blend) == ((12, 20), 4)
+    there = lambda: (*session.layers.all[0].frames, session.layers.all[0].blend)  # noqa: E731
+    session.layers.change(0, blend=2)
+    last = len(session.animation.play.motion) - 1
+    for part, by, wanted in (
+        ("last", 10, (10, 20, 2)), ("first", 2, (12, 20, 2)), ("out", 3, (12, 20, 5)), ("in", 1, (12, 20, 4)),
+        ("move", -999, (0, 8, 4)), ("move", 999, (last - 8, last, 4)), ("first", 999, (last, last, 4)),
+        ("last", -999, (last, last, 4)), ("in", 999, (last, last, 0)), ("first", 12 - last, (12, last, 0)),
+        ("last", 20 - last, (12, 20, 0)), ("out", 4, (12, 20, 4)),
+    ):  # fmt: skip
+        line.act("layer", 0, part, by)
+        assert there() == wanted
     line.act("mute", 0)
     assert session.layers.all[0].muted
+    play = lambda: session.animation.play  # noqa: E731
+    for action, given, frame in (
+        ("go", 30, 30),
+        ("step", 3, 33),
+        ("step", -last, 0),
+        ("step", last, last),
+        ("go", 30, 30),
+    ):
+        line.act(action, given)
+        assert play().frame == frame
+    line.act("mark", 0)
+    line.act("step", 5)
+    line.act("mark", 1)
+    assert (play().first, play().end, play().frame) == (30, 35, 35)
+    line.act("step", 5)
+    assert play().frame == 35
+    line.act("range", 0, last)
     line.act("go", 30)
-    assert session.animation.play.frame == 30
     line.act("rename", 0, "wave <b>")
     step()
     assert [one["name"] for one in line.data["layers"]] == ["wave <b>"]
@@ -398,7 +428,7 @@ def test_layers_are_changed_on_the_time_line(session, monkeypatch):
         at["Time line"].type(text)
         at["Layers of the time line"].type(text)
     for wrong, word in (
-        (("layer", 0, 20, 12, 4), "frames of the layer"), (("layer", 7, 1, 2, 3), "no such layer"),
+        (("layer", 0, "all", 1), "part of the layer"), (("layer", 7, "move", 3), "no such layer"),
         (("rename", 0, " "), "name of the layer"), (("order", 0, 5), "no such place"),
     ):  # fmt: skip
         line.act(*wrong)
@@ -817,3 +847,28 @@ def test_with_auto_key_an_edit_becomes_a_key_in_one_step_of_undo(session, monkey
     at["Auto-key"].type(False)
     at["Target: right"].type(None)
     assert len(session.animation.play.keys) == 1
+
+
+def test_why_explains_the_layer_that_misses_at_this_frame(session, monkeypatch):
+    """The words and the causes in the scene are of the layer's own problem, whose pose is that of the clip."""
+    page, _, step = make_page(session, monkeypatch)
+    why = next(tab for tab in page._tabs if isinstance(tab, Why))
+    shown = []
+    monkeypatch.setattr(
+        page.scene.causes, "show", lambda causes: shown.append([one.kind for one in causes]), raising=False
+    )
+    monkeypatch.setattr(page.host.background, "start", lambda name, action: action() if "trace" in name else None)
+    session.layers.open([sy.Layer({"left_hand": (0.0, 9.0, 0.0)}, frames=(20, 24), blend=3, name="far")])
+    for frame, misses in ((22, True), (35, False)):
+        session.animation.set_play(time=frame / session.animation.play.motion.fps, playing=False)
+        page.frame = replace(step(), still=True)
+        why.show(page.frame)
+        assert session.layers.missed() == (0 if misses else None)
+        assert ("left_hand" in why._text.content) == misses
+        assert ("No layer misses" in why._text.content) != misses
+        assert bool(shown[-1]) == misses
+    session.animation.set_play(time=22 / session.animation.play.motion.fps)
+    solution = session.layers.solution(0)
+    there = session.animation.start().position("left_hand")
+    np.testing.assert_allclose(solution.pose.position("left_hand"), there, atol=1e-3)
+    assert solution.missed

@@ -11,7 +11,8 @@ import pytest
 import synovia as sy
 from conftest import REPO
 from panels import make_page
-from synovia.viewer.editing.mirror import mirrored
+from synovia.comparison.race import Run
+from synovia.viewer.editing.poses import mirror_image
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
 from synovia.viewer.page.saving import Files
@@ -21,7 +22,7 @@ from synovia.viewer.panel.body import BodyTab
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
 from synovia.viewer.panel.solver import SolverTab
 from synovia.viewer.panel.tree import tree_html
-from synovia.viewer.panel.why import Run, Why
+from synovia.viewer.panel.why import Why
 
 
 class Clock:
@@ -447,7 +448,7 @@ def test_poses_are_kept_applied_mirrored_saved_and_read_again(name, mode, monkey
     body._use.type("Apply")
     np.testing.assert_allclose(step().pose.q, kept.q, atol=1e-9)
     body._use.type("Mirrored")
-    inside = sy.Pose(session.body.skeleton, mirrored(kept)).inside[0]
+    inside = sy.Pose(session.body.skeleton, mirror_image(kept)).inside[0]
     np.testing.assert_allclose(step().pose.positions, sy.Pose(session.body.skeleton, inside).positions, atol=1e-6)
     page.actions.undo()
     np.testing.assert_allclose(step().pose.q, kept.q, atol=1e-9)

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,13 +16,13 @@ import synovia as sy
 from cli_runs import assert_refused, run
 from panels import Gui, Line, make_host
 from synovia.retargeting import read_map, retarget
+from synovia.retargeting.adjusted import adjusted, pose_of
 from synovia.surface import Surface
 from synovia.viewer import View
 from synovia.viewer.editing.worker import Background
-from synovia.viewer.retarget.limbs import BAD, compare_limbs
-from synovia.viewer.retarget.page import RetargetPage
+from synovia.viewer.live import Start, opening
+from synovia.viewer.retarget.page import RetargetPage, quality_of
 from synovia.viewer.retarget.panel import Panel
-from synovia.viewer.retarget.rest import adjusted, pose_of
 from synovia.viewer.retarget.transfer import Transfer
 
 WALK = "examples/walk.bvh"
@@ -55,23 +56,59 @@ def test_outward_raises_the_arms_of_both_sides_alike():
     assert (ahead.position("left_hand") - ahead.positions[rows["left"]])[2] > 0.1
 
 
-def test_limbs_are_compared_by_their_directions():
-    motion = walk()
-    answer = retarget(motion, motion.skeleton, hold_feet=False)
-    limbs = compare_limbs(answer, motion)
-    assert {limb.role for limb in limbs} >= {"trunk", "left_upper_arm", "right_lower_leg"}
-    assert max(limb.angles.max() for limb in limbs) < 1e-3
-    arm = motion.skeleton.index(motion.skeleton.roles["left_lower_arm"])
-    q = np.array(answer.motion.q)
-    at = answer.motion.skeleton.q_slice(answer.motion.skeleton.joint_names[arm])
-    bend = sy.Rotation.from_euler("xyz", (50.0, 20.0, 0.0), degrees=True)
-    q[:, at] = (sy.Rotation.from_quat(q[:, at]) * bend).as_quat()
-    from dataclasses import replace
+def test_limbs_are_those_of_the_judge_and_the_worst_frame_is_found():
+    transfer = Transfer(raised(walk(40), 20), sy.bundled("humanoid"))
+    outcome = transfer.compute()
+    assert {limb.limb for limb in outcome.limbs} >= {"trunk", "left_upper_arm", "right_lower_leg"}
+    assert (outcome.worst.limb, outcome.worst.frame) == ("left_upper_arm", 20)
+    figures = outcome.answer.judgement.figures
+    body = outcome.answer.motion.skeleton
+    assert [body.joint_names[row] for row in figures.bones["left_upper_arm"]] == ["left_lower_arm"]
+    assert {body.joint_names[row] for row in figures.bones["trunk"]} >= {"chest"}
 
-    bent = replace(answer, motion=sy.Motion(answer.motion.skeleton, q, motion.fps))
-    off = {limb.role: limb.mean for limb in compare_limbs(bent, motion)}
-    assert off["left_lower_arm"] > 15.0
-    assert max(mean for role, mean in off.items() if role != "left_lower_arm") < 1e-3
+
+def raised(motion, frame):
+    """A clip whose left arm turns backwards around a frame, which no shoulder can follow."""
+    q, at = np.array(motion.q), motion.skeleton.q_slice(motion.skeleton.roles["left_upper_arm"])
+    for k in range(max(frame - 6, 0), frame + 7):
+        turn = sy.Rotation.from_euler("z", -60.0 * np.exp(-(((k - frame) / 3.0) ** 2)), degrees=True)
+        q[k, at] = (sy.Rotation.from_quat(q[k, at]) * turn).as_quat()
+    return sy.Motion(motion.skeleton, q, motion.fps, name=motion.name)
+
+
+def glitched(answer, frame):
+    """A result that went wrong around a frame: the left arm is turned by 80 degrees."""
+    skeleton, q = answer.motion.skeleton, np.array(answer.motion.q)
+    at = skeleton.q_slice(skeleton.roles["left_upper_arm"])
+    for k in range(frame - 6, frame + 7):
+        turn = sy.Rotation.from_euler("y", -80.0 * np.exp(-(((k - frame) / 3.0) ** 2)), degrees=True)
+        q[k, at] = (sy.Rotation.from_quat(q[k, at]) * turn).as_quat()
+    return replace(answer, motion=sy.Motion(skeleton, q, answer.motion.fps, name=answer.motion.name))
+
+
+def test_a_retargeted_clip_is_judged_again_after_an_edit():
+    good = retarget(walk(101), sy.bundled("humanoid"))
+    bad = glitched(good, 42)
+    session = opening("humanoid", Start(clip=bad, frame=42)).make()
+    judging, at = session.judging, good.motion.skeleton.q_slice("left_upper_arm")
+    assert (session.animation.play.frame, session.animation.play.playing) == (42, False)
+    assert [one.cause for one in judging.findings] == ["direction"]
+    assert not judging.due
+    row = session.body.given.index("left_upper_arm")
+    session.body.set_joint(row + session.body.rooted.added, good.motion.q[42, at])
+    session.hand.end()
+    assert not judging.due  # the drag has not ended
+    session.state.finish()
+    session.layers.change(0, blend=5)
+    assert judging.due
+    assert [one.cause for one in judging.findings] == ["direction"]
+    judging.judge()
+    assert (judging.due, list(judging.findings)) == (False, [])
+    while session.layers.all:
+        session.history.undo()
+    assert judging.due
+    judging.judge()
+    assert [one.cause for one in judging.findings] == ["direction"]
 
 
 def test_the_map_is_edited_and_undone():
@@ -83,9 +120,9 @@ def test_the_map_is_edited_and_undone():
     transfer.assign("left_upper_arm", target=right)
     transfer.assign("right_upper_arm", target=left)
     worst = max(transfer.compute().limbs, key=lambda limb: limb.mean)
-    assert worst.mean > BAD
-    assert worst.role.endswith("arm")
-    transfer.remove("hips")
+    assert quality_of(worst) == "bad"
+    assert worst.limb.endswith("arm")
+    transfer.assign("hips", source="", target="")
     spoiled = transfer.compute()
     assert spoiled.answer is None
     assert "hips" in spoiled.trouble
@@ -216,13 +253,13 @@ def test_undo_takes_a_whole_drag_back_and_the_controls_show_it(page):
 
 
 def test_a_clip_is_saved_once_it_is_that_of_the_settings(page):
-    page.transfer.remove("head")
+    page.transfer.assign("head", source="", target="")
     page.controls["Save clip"].type(True)
     assert "still being retargeted" in page.message.text
     page._compute()
     page.controls["Save clip"].type(True)
     assert [name for name, _ in page.sent] == ["clip.npz"]
-    page.transfer.remove("hips")
+    page.transfer.assign("hips", source="", target="")
     page._compute()
     page.controls["Save clip"].type(True)
     assert "no new clip" in page.message.text

@@ -10,16 +10,18 @@ import pytest
 
 import synovia as sy
 from panels import settled
+from synovia.comparison.race import race, trace
 from synovia.draw.arcs import limit_arcs, range_lines
+from synovia.draw.rods import build, from_z
 from synovia.files.poses import load_pose
-from synovia.ik.solution import GoalError
+from synovia.ik.solution import GoalError, miss_text
 from synovia.model.change import blend
+from synovia.model.rooted import ROOTS, rooted, with_root_values, without_root_values
 from synovia.viewer.editing.clip.play import sample
 from synovia.viewer.editing.editor import kinds
-from synovia.viewer.editing.engine import Engine, Frame, miss_text
+from synovia.viewer.editing.engine import Engine, Frame
 from synovia.viewer.editing.first_goals import add_goals, first_goals
 from synovia.viewer.editing.limits import SpeedLimits
-from synovia.viewer.editing.root import ROOTS, rooted, with_root_values, without_root_values
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.state import State
 from synovia.viewer.editing.undo import Undo
@@ -27,8 +29,7 @@ from synovia.viewer.editing.worker import SESSION, Background, Worker
 from synovia.viewer.live import Start, opening
 from synovia.viewer.page.saving import Files, Recording
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
-from synovia.viewer.panel.why import _legend, race, trace
-from synovia.viewer.scene.bodies import build, from_z
+from synovia.viewer.panel.why import _legend
 
 GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart
 
@@ -651,7 +652,7 @@ def test_the_error_falls_from_iteration_to_iteration() -> None:
     session = _arm()
     session.goals.move(1, GOOD)
     goals = session.solving.goals()
-    run = trace(session.solving, sy.solvers["lm"](), goals, session.body.skeleton.rest_pose())
+    run = trace(session.solving.problem, sy.solvers["lm"](), goals, session.body.skeleton.rest_pose())
     assert (np.diff(run.steps) > 0).all()
     assert (np.diff(run.errors) <= 0).all()
     ik = sy.IK(session.body.skeleton, goals, sy.LevenbergMarquardt(attempts=1))
@@ -666,7 +667,9 @@ def test_the_solver_that_holds_a_body_reaches_in_a_race_too() -> None:
     hand = session.goals.editors[0]
     session.goals.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
     assert session.solving.solver.largest_move < 1.0  # the page moves no joint farther in a frame
-    assert [run.status for run in race(session.solving, ["full-body"])] == ["reached"]
+    solving = session.solving
+    runs = race(solving.problem, solving.goals(), [solving.solver], solving.rest())
+    assert [run.status for run in runs] == ["reached"]
 
 
 @pytest.mark.compiled
@@ -676,7 +679,9 @@ def test_solvers_without_priorities_race_without_them() -> None:
     session.goals.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
     goals = session.solving.goals()
     assert any(goal.priority for goal in goals)
-    runs = {run.name: run for run in race(session.solving, ["full-body", "lm", "fabrik", "aim"])}
+    racers = [sy.solvers[name]() for name in ("full-body", "lm", "fabrik", "aim")]
+    found = race(session.solving.problem, goals, racers, session.solving.rest())
+    runs = {run.name: run for run in found}
     assert runs["full-body"].without == ()
     assert runs["lm"].without[0] == "priorities"
     assert set(runs["fabrik"].without) > {"priorities"}  # nor does it know balance
@@ -823,7 +828,18 @@ def test_the_parts_of_a_session_refer_to_each_other_in_one_direction() -> None:
         for name, part in parts.items()
         if name != "state"
     }
-    assert set(below) == {"history", "body", "goals", "animation", "layers", "poses", "solving", "obstacles", "hand"}
+    assert set(below) == {
+        "history",
+        "body",
+        "goals",
+        "animation",
+        "layers",
+        "poses",
+        "solving",
+        "judging",
+        "obstacles",
+        "hand",
+    }
     assert not any(
         session is value for part in parts.values() if hasattr(part, "__dict__") for value in vars(part).values()
     )
@@ -913,7 +929,7 @@ def test_clearance_goals_begin_a_page() -> None:
     session = opening("arm7", Start(goals=goals)).make()
     assert session.state.world == WALL
     assert [editor.priority for editor in session.goals.editors] == [0, 1]
-    assert [goal.kind for goal in session.solving.goals(priorities=False)] == ["position", "clearance"]
+    assert [goal.kind for goal in session.solving.goals()] == ["position", "clearance"]
     bare = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0), (0, 3, 0)])
     made = opening(bare, Start(clearance=0.01))
     assert any("capsules" in note for note in made.notes)

@@ -189,3 +189,20 @@ def _trunk(pose: Pose) -> Array | None:
     if hips not in line[2:]:
         return None
     return pose.position(line[0]) - pose.position(line[line.index(hips) - 1])
+
+
+def long_limbs(skeleton: Skeleton, feet: Sequence[int]) -> list[int]:
+    """Return the tips of up to two long limbs that contain no foot and have at most half of their joints in common."""
+    chains: list[list[int]] = []
+    for row in range(len(skeleton)):
+        if skeleton.children[row]:
+            continue
+        chain = ancestors(skeleton.parents, row)
+        moves = any(skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE) for at in chain)
+        if moves and not set(chain) & set(feet):
+            chains.append(chain)
+    chosen: list[list[int]] = []
+    for chain in sorted(chains, key=len, reverse=True):
+        if all(len(set(chain) & set(other)) <= 0.5 * len(chain) for other in chosen):
+            chosen.append(chain)
+    return [chain[0] for chain in chosen[:2]]

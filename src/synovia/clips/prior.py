@@ -223,7 +223,12 @@ def _value_counts(prior: Prior, count: int) -> tuple[Array, Array]:
 
 
 def _noise(model: Model, terms: Terms, prior: Prior, q: Array, draws: Array) -> float:
-    """Return the variance of the noise: the sum of squared errors over its degrees of freedom."""
+    """Return the variance of the noise of the points.
+
+    It is the weighted sum of squared errors, divided by the number of seen values minus the number of values that the
+    poses determine. ``draws``, random deviations of the poses, estimate the latter. The divisor is at least a twentieth
+    of the seen values.
+    """
     e, J, _ = model.evaluate(q, terms.targets)
     moved: Any = np.matmul(J, np.moveaxis(draws, 0, 2))
     seen = np.count_nonzero(terms.weights > 0.0)

@@ -218,7 +218,7 @@ class _Runner:
 
 
 def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, report: _Report) -> None:
-    """Time every solver on every problem, in rounds."""
+    """Time every solver on every problem, in rounds; a solver gets no more problems after ``budget`` seconds."""
     targets = problems.of_kind(problems.targets)
     count = len(next(iter(targets.values())))
     single = [{name: values[k] for name, values in targets.items()} for k in range(count)]

@@ -128,7 +128,9 @@ class ClearBranches:
         return self._listed.has_all(np.ascontiguousarray(table[:, self._others]), start)
 
     def _solve_one(self, one: _One, out: Array, *, follows: bool) -> int:
-        """Solve one problem, write its row of results into ``out``, (1, ...), and return the code of the kernel.
+        """Solve one problem, write its row of results into ``out``, (1, ...), and return the kernel's code.
+
+        For the code, see ``MISSED`` in ``kernels.layout``.
 
         With ``follows`` (in a track, or with one attempt), first solve by levels from the start, which evades
         obstacles. If the pose then misses a goal, use another branch.
@@ -154,7 +156,7 @@ class ClearBranches:
         return self._stepped(one, out)
 
     def _stepped(self, one: _One, out: Array) -> int:
-        """Solve by priority levels, write the results into ``out``, and return the code of the kernel."""
+        """Solve by priority levels, write the results into ``out``, and return the kernel's code, see ``MISSED``."""
         return self._kernel(one.ints, one.floats, one.targets, one.start, out, one.scratch, COLD, 0)
 
     def _measured(self, one: _One, memory: Array | None = None) -> Array | int:

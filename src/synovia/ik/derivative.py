@@ -42,7 +42,7 @@ _MIXED: Final = 1e-5  # a ball takes part in motions if its share, relative to t
 _BLOCK: Final = 2000  # number of poses that are evaluated at once
 _EXACT, _CLOSE = 1e-9, 1e-3  # steps to a minimum (radians, length scales) that are rounding, and that are large
 _ASIDE: Final = 1e-2  # radians, length scales: distance of a pose at which no curvature is 0 by chance
-_STAY: Final = 0.01  # weight of staying in place next to a posture, see ``kernels.hierarchy.step``
+_STAY: Final = 0.01  # weight of no motion, relative to the largest posture weight, see ``kernels.hierarchy.step``
 
 
 class Derivative(np.ndarray[Any, np.dtype[np.float64]]):

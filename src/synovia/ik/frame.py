@@ -115,14 +115,14 @@ class FrameSolver:
 
     @property
     def _changeable(self) -> Array:
-        """The floats of the problem, as a private copy that is made at first use."""
+        """The float array of the problem, as a private copy that is made at first use."""
         if not self._own:
             self._floats, self._own = self._floats.copy(), True
         return self._floats
 
     @property
     def _posture(self) -> References:
-        """The table of rest goals in the floats of the problem, as ``References``."""
+        """The rest goals, as ``References`` that change the private copy of the problem's float array."""
         if self._references is None:
             self._references = References(self.problem.ints, self._changeable, self.problem.reduced)
         return self._references

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from synovia.ik.proofs.proof import Proof
 
 _EVERY_STATUS = tuple(Status)
+_NEGLIGIBLE: Final = (1e-6, 1e-4)  # metres or units, and radians; smaller errors are not shown
 
 
 class GoalError(NamedTuple):
@@ -47,6 +48,17 @@ class GoalError(NamedTuple):
 
     position: float
     angle: float
+
+
+def miss_text(error: GoalError, meters_per_unit: float | None) -> str:
+    """Return the error of a goal as text."""
+    far = error.position * (meters_per_unit or 1.0) > _NEGLIGIBLE[0]
+    parts: list[str] = []
+    if far or error.position > 0.0 >= error.angle:
+        parts.append(length_text(error.position, meters_per_unit))
+    if error.angle > _NEGLIGIBLE[1] or (error.angle > 0.0 and not far):
+        parts.append(f"{math.degrees(error.angle):.2g}°")
+    return ", ".join(parts)
 
 
 class Relief(NamedTuple):

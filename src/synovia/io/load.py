@@ -181,7 +181,7 @@ def first_notes(notes: Sequence[str], source: str) -> str:
 def _contents(
     where: Path, srdf: str | os.PathLike[str] | None = None, loops: str | os.PathLike[str] | None = None
 ) -> Contents:
-    """Read a file with a given SRDF file, and with a file of loops: the given one, or the one next to the file."""
+    """Read a file, with an SRDF file if one is given, and a file of loops: the given one, or the one next to it."""
     found = _without_loops(where, srdf)
     if loops is None:
         given = next((path for path in _loops_next_to(where) if path.is_file()), None)
@@ -201,7 +201,7 @@ def _loops_next_to(path: Path) -> list[Path]:
 
 
 def _without_loops(where: Path, srdf: str | os.PathLike[str] | None = None) -> Contents:
-    """Read a file with a given SRDF file, without files of loops."""
+    """Read a file, with an SRDF file if one is given, but without the loops of a file of loops."""
     if srdf is None:
         return guarded(where, lambda: format_of(where).read(where))
     pairs, fmt = as_path(srdf), format_of(where)

@@ -19,7 +19,7 @@ _DEFAULT_ANGLE: Final = 1e-3  # rad; used for --tol without an angle, same as th
 
 
 RESTS: Final = ("file", "bind", "first", "tpose")  # poses in which a source stands
-UNSEEN: Final = ("keep", "rest")  # what limbs do that are not seen
+UNSEEN: Final = ("keep", "rest")  # what unseen limbs do
 
 
 class RestPose(Kind):

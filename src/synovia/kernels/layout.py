@@ -366,7 +366,7 @@ MONOMIAL_WIDTH = 2
 FREE_TURN, FREE_TWIST = 1, 2  # bits of PROPOSAL_FORM: the target determines the first joint, or the last joint
 DIVIDES_BY, FIRST_PROPOSAL = 0, 1  # in row i: feature by which node i divides; first proposal of leaf i
 NODE_NUMBERS = 2
-SEEN_ROTATION = 0  # x and y axes of the last row's rotation without its own joint, see ``proposals.propose.seen``
+SEEN_ROTATION = 0  # x and y axes of the last joint's rotation, at its value 0, as ``proposals.propose.seen`` returns it
 PROPOSED_Q = 6  # values of all variables; for an arm, the slope of each joint over each feature follows
 MOST_FEATURES = 36  # features of four positions and rotations
 

@@ -83,7 +83,7 @@ class Bends:
     unknown: tuple[Ints, Array]
 
     def bent(self, q: Array, size: float, which: Array) -> Array | None:
-        """Return joint values (T, nq) with straight limbs bent to their sides; None if no limb can be bent.
+        """Return joint values (T, nq) with straight limbs bent to the correct sides; None if no limb can be bent.
 
         Args:
             q: Joint values, inside the limits.
@@ -96,18 +96,18 @@ class Bends:
         return out if bend(*given, size * which, np.ascontiguousarray(q), out) else None
 
     def shares(self, starts: Array, q: Array, least: Array = BENT) -> Array | None:
-        """Return the share of each limb's bend in q (T, nq) that is to its side, from -1 (the other side) to 1.
+        """Return how much of each limb's bend is to the side to which the limb should bend.
 
-        The share is 1 for limbs that bend to their sides well enough, that were not straight before, or that bend too
-        little.
+        The share is from 1 (the whole bend) to -1 (the limb bends to the opposite side). It is also 1 for limbs that
+        bend to the correct side well enough, that were not straight at the start, or whose bend is not checked.
 
         Args:
-            starts: Joint values before, (T or 1, nq).
-            q: Joint values.
+            starts: Joint values at the start of the solve, (T or 1, nq).
+            q: Joint values after it, (T, nq).
             least: Sine of the smallest bend that is checked, (1,).
 
         Returns:
-            (T, k); None if all limbs bend to their sides.
+            (T, k) for k limbs; None if all limbs bend to the correct sides.
         """
         out = np.empty((len(q), len(self.places)))
         starts, q = np.ascontiguousarray(starts), np.ascontiguousarray(q)

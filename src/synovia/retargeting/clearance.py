@@ -31,6 +31,7 @@ from synovia.ik.targets import table_of
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.planting import eased
 from synovia.model.change import turns
 from synovia.model.geometry import LONGEST, Array, frames_to_transforms, is_number, rotation_between, times_exp, unit
 from synovia.model.pose import clamped, inside_limits, world_frames
@@ -39,7 +40,7 @@ from synovia.model.shapes.over_time import TooNear, are_near, near_shapes
 from synovia.model.tree import ancestors
 from synovia.problem.structure import with_tied
 from synovia.retargeting.body import Body
-from synovia.retargeting.feet import FootPath, eased, stand_frames
+from synovia.retargeting.feet import FootPath, stand_frames
 from synovia.retargeting.judging.shaped import ARMS, LEGS, PARTS, limb_of_rows, limb_pairs, limb_tops
 from synovia.solver import FullBody
 from synovia.tracking.around import Around

@@ -1,9 +1,8 @@
-"""Planted feet: contacts of the source become fixed positions of the target's feet."""
+"""Paths of feet that are planted, on a floor or a world, and the poses of clips in which feet follow them."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -17,9 +16,10 @@ from synovia.bodies.footing import Foothold
 from synovia.clips.onfeet import HEEL_SHARE, FootPoint, on_feet
 from synovia.facade import IK
 from synovia.goals import PositionGoal
-from synovia.model.anatomy.contacts import Spans, find_contacts
+from synovia.model.anatomy.contacts import Spans
 from synovia.model.anatomy.feet import feet_of, runs
 from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.planting import ease, eased
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
@@ -32,13 +32,11 @@ EXACT: Final = 1e-5  # leg lengths: tolerance of a foot's position, visible as a
 TURNED: Final = 1e-3  # radians: tolerance of rotations; no effect, because no goal is a rotation
 BENT: Final = np.array([0.1])  # sine: a limb that bends less in a frame may keep the side that the clip has
 MISSED: Final = 1e-3  # leg lengths: a foot that is farther from its target misses it
-SWING: Final = 0.5  # seconds in which a foot leaves its path before the first contact, and returns after the last
 _SIDE: Final = 0.1  # leg lengths from the ankle to a point that shows the orientation of a foot without toes
 _ROLLS: Final = (
     0.004,
     0.015,
 )  # leg lengths off its position: an ankle starts to rise at the first, and rises fully from the second
-TURN: Final = 0.1  # seconds in which a foot rotates from its own direction to the direction of its contact, and back
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,148 +72,6 @@ class FootPath:
         for first, end in (*self.spans, *self.toe_spans):
             out[first:end] = True
         return out
-
-
-def planted_path(points: Array, spans: Spans, fps: float) -> Array:
-    """Return a path (T, 3) that is constant during contacts and follows ``points`` between them.
-
-    During a contact, the path is at the mean of ``points``. Between two contacts, the difference from ``points``
-    changes smoothly over the whole swing, so that the swing keeps its shape. Before the first and after the last
-    contact, the difference fades to 0.
-    """
-    shift = np.zeros_like(points)
-    for a, b in spans:
-        shift[a:b] = points[a:b].mean(0) - points[a:b]
-    return points + eased(shift, spans, fps)
-
-
-def eased(shift: Array, spans: Spans, fps: float) -> Array:
-    """Fill the shift (T, 3) of a path outside its spans: it changes smoothly from one span to the next."""
-    shift = shift.copy()
-    if not spans:
-        return shift
-    first, last = spans[0][0], spans[-1][1]
-    before, after = np.arange(first, 0, -1), np.arange(1, len(shift) - last + 1)
-    for part, end, frames in ((slice(0, first), first, before), (slice(last, None), last - 1, after)):
-        shift[part] = (1.0 - _ease(np.minimum(frames / (SWING * fps), 1.0)))[:, None] * shift[end]
-    for (_, b), (a, _) in itertools.pairwise(spans):
-        u = np.linspace(0.0, 1.0, a - b + 2)[1:-1, None]
-        shift[b:a] = shift[b - 1] + _ease(u) * (shift[a] - shift[b - 1])
-    return shift
-
-
-def _ease(u: Array) -> Array:
-    """Return a step from 0 to 1 whose speed and acceleration are 0 at both ends."""
-    return u * u * u * (u * (6.0 * u - 15.0) + 10.0)
-
-
-def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: float) -> tuple[Array, Array]:
-    """Return the paths of ankle and toe of a rigid foot, (T, 3) each; each is constant during its own contacts.
-
-    While only the toe is planted, the foot rotates about it, so that the heel can lift. While both are planted, the
-    foot does not rotate; it takes its direction from the contact within ``TURN``, and returns to its own.
-
-    Args:
-        ankle: Path of the ankle, (T, 3).
-        toe: Path of the toe, (T, 3).
-        spans: Contacts of the ankle.
-        toe_spans: Contacts of the toe.
-        fps: Frames per second.
-    """
-    count = len(ankle)
-    ankle_at: Array = np.full((count, 3), np.nan)
-    toe_at, flat = ankle_at.copy(), ankle_at.copy()  # flat: from ankle to toe while both are planted
-    own: Array = toe - ankle
-    length = float(np.linalg.norm(own, axis=1).mean())
-    for a, b in toe_spans:
-        toe_at[a:b] = toe[a:b].mean(0)
-    for a, b in spans:
-        place = ankle[a:b].mean(0)
-        both = np.flatnonzero(np.isfinite(toe_at[a:b, 0])) + a
-        if len(both):
-            flat[both] = _scaled(toe_at[both].mean(0) - place, length)
-            place = (toe_at[both] - flat[both]).mean(0)
-        ankle_at[a:b] = place
-    known = np.flatnonzero(np.isfinite(flat[:, 0]))
-    if len(known):
-        at = np.arange(count)
-        after = np.clip(np.searchsorted(known, at), 0, len(known) - 1)
-        before = np.maximum(after - 1, 0)
-        near = np.where(np.abs(known[before] - at) <= np.abs(known[after] - at), known[before], known[after])
-        share = _ease(np.clip(np.abs(near - at) / (TURN * fps), 0.0, 1.0))[:, None]
-        own = _scaled((1.0 - share) * flat[near] + share * own, length)
-    stands, steps = np.isfinite(ankle_at[:, :1]), np.isfinite(toe_at[:, :1])
-    shift = np.where(stands, ankle_at, np.where(steps, toe_at - own, ankle)) - ankle
-    moved = ankle + eased(shift, runs((stands | steps)[:, 0]), fps)
-    return moved, moved + own
-
-
-def _scaled(v: Array, length: float) -> Array:
-    """Return vectors (..., 3) scaled to a length."""
-    return v * (length / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12))
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point of a foot that can be planted: an ankle or a toe.
-
-    Args:
-        role: Role of the point, such as ``"left_foot"`` or ``"left_toes"``.
-        source: Row of its joint in the source.
-        target: Row of its joint in the target.
-        mate: Index in the list of the other point of the same foot; None without one.
-    """
-
-    role: str
-    source: int
-    target: int
-    mate: int | None
-
-
-def points_of(source: Body, target: Body, roles: Collection[str]) -> list[Point]:
-    """Return the ankles, then the toes, that both bodies have."""
-    feet = [side for side in SIDES if all(f"{side}_foot" in known for known in (source.roles, target.roles, roles))]
-    toes = {
-        side: (one, other)
-        for side in feet
-        if (one := toe_row(source, side)) is not None and (other := toe_row(target, side)) is not None
-    }
-    mates = {side: len(feet) + k for k, side in enumerate(toes)}
-    ankles = [
-        Point(role, source.roles[role], target.roles[role], mates.get(side))
-        for side, role in ((side, f"{side}_foot") for side in feet)
-    ]
-    return ankles + [Point(f"{side}_toes", *rows, feet.index(side)) for side, rows in toes.items()]
-
-
-def foot_paths(
-    source: Body, target: Body, roles: Collection[str], frames: Array, own: Array, fps: float
-) -> dict[str, FootPath]:
-    """Return the target path of each retargeted foot, with contacts, by role.
-
-    Args:
-        source: The body whose motion is retargeted.
-        target: The body that follows.
-        roles: Roles of the retargeted parts.
-        frames: World frames of the source, (T, n, 12).
-        own: World frames of the target before its feet are corrected, (T, m, 12).
-        fps: Frames per second.
-    """
-    out: dict[str, FootPath] = {}
-    points = points_of(source, target, roles)
-    rows = [point.source for point in points]
-    spans = find_contacts(frames[:, rows, 9:], source.basis[:, 1], fps, source.leg).spans
-    for point, own_spans in zip(points, spans, strict=True):
-        if not point.role.endswith("_foot"):
-            continue
-        ankle = own[:, point.target, 9:]
-        if point.mate is None:
-            out[point.role] = FootPath(planted_path(ankle, own_spans, fps), own_spans, None, ankle, [])
-            continue
-        toe, toe_spans = points[point.mate].target, spans[point.mate]
-        places = planted_foot(ankle, own[:, toe, 9:], own_spans, toe_spans, fps)
-        out[point.role] = FootPath(places[0], own_spans, toe, places[1], toe_spans)
-    return out
 
 
 def over_world(
@@ -299,7 +155,7 @@ def on_world(
             tip = frames[:, path.toe_row, 9:]
             rise = own + path.toe - tip - path.ankle  # displacement of the ankle if the toes are in place
             off = np.linalg.norm(rise, axis=1, keepdims=True) / target.leg
-            ankle = path.ankle + _ease(np.clip((off - _ROLLS[0]) / (_ROLLS[1] - _ROLLS[0]), 0.0, 1.0)) * rise
+            ankle = path.ankle + ease(np.clip((off - _ROLLS[0]) / (_ROLLS[1] - _ROLLS[0]), 0.0, 1.0)) * rise
             toe = tip + eased(np.where(stands, path.toe - tip, 0.0), spans, fps)
         moved = eased(np.where(stands, ankle - own, 0.0), spans, fps)
         ankle = own + moved

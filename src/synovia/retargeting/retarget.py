@@ -34,7 +34,6 @@ from synovia.retargeting.clearance import apart_of, pairs_too_near
 from synovia.retargeting.feet import (
     MISSED,
     distances_off,
-    foot_paths,
     on_world,
     over_world,
     solve_feet,
@@ -47,6 +46,7 @@ from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
 from synovia.retargeting.loops import Closer, hurried
 from synovia.retargeting.options import RetargetOptions, checked_options
 from synovia.retargeting.pairing import Pairing, paired
+from synovia.retargeting.planter import Planter
 from synovia.retargeting.props import Prop, hands_apart, keep_props, props_held
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, RestPose, Stance
 from synovia.retargeting.root_motion import (
@@ -477,7 +477,7 @@ def followed(
         rise = rise_of(target, roles, mine) if on_floor and chosen.known is None else 0.0
         mine[..., 9:] += rise * target.basis[:, 1]
         q = target.raised(q, np.full(len(q), rise))
-    paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
+    paths = Planter(pair, motion.fps).paths(frames, mine) if feet else {}
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
     if apart is not None:

@@ -690,7 +690,16 @@ class Inputs:
         return clutch.engaged
 
     def _moved(self, table: Array | None, now: float, h: float) -> Array | None:
-        """Return the targets at the end of a tick, with those that curves and twists move."""
+        """Return the table of targets at the end of a tick, after curves and twists have moved theirs.
+
+        Args:
+            table: The table of targets; None if no new targets were given.
+            now: Time at the end of the tick, seconds.
+            h: Duration of the tick, seconds.
+
+        Returns:
+            A changed copy; ``table`` itself if no curve or twist moves a target.
+        """
         curves = {g: curve for g, curve in self._curves.items() if curve.moves}
         drifts = {g: drift for g, drift in self._drifts.items() if drift.moves}
         if not curves and not drifts:

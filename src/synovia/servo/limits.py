@@ -425,10 +425,13 @@ class ToolSpeed:
         self.told: dict[str, str] = {}
 
     def note_shares(self, shares: Array, slows: Array, *, leads: bool) -> None:
-        """Record which end effectors limited a tick, or were too fast, from the used fractions of limits (tools,).
+        """Record in ``told`` which end effectors slowed the last tick, or were too fast.
 
-        End effectors that slow the body down have a nonzero value in ``slows``; ``leads`` is whether the body follows a
-        path on which it keeps these limits.
+        Args:
+            shares: Fraction of its speed limit that each end effector used, (tools,); above 1 is too fast.
+            slows: Nonzero for each end effector that slows the body down, (tools,).
+            leads: Whether the body follows a path on which it keeps these limits. Then an end effector near its limit
+                counts as slowing, too.
         """
         self.told = {}
         for name, share, slow in zip(self.limits, shares.tolist(), slows.tolist(), strict=True):

@@ -333,10 +333,12 @@ def _share(cutoff: float, dt: float) -> float:
 
 
 _MOST: Final = 1e6  # largest component of a twist
-_FAR_BACK: Final = 0.6  # fraction of the lead: a target farther behind the body's stop is moved to the stop
-_MOST_OFF: Final = 2.0  # multiple of the lead: largest distance of the body from the line of a moving target
+# A target leads the body by its distance ahead of the place where the body stops if it brakes now. The largest lead is
+# the motion of the twist in the time of ``Drift.advance``'s ``lead``
+_FAR_BACK: Final = 0.6  # fraction of the largest lead: a target farther behind the body's stop is moved to the stop
+_MOST_OFF: Final = 2.0  # multiple of the largest lead: largest distance of the body from the line of a moving target
 _WHOLE: Final = 1.0 - 1e-6  # fraction of its step: a target that moves less waits for the body
-_FLOOR: Final = 1e-3  # length scales, radians: least lead, for slow twists
+_FLOOR: Final = 1e-3  # length scales, radians: added to the largest lead, which is tiny for slow twists
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,10 @@ class Aim(ClosedForm):
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
-        """Return the problem in which only the joints that share the rotations move."""
+        """Return the problem in which only joints that rotate for a goal move: one for each of ``shares``.
+
+        The first is the goal's own joint, or the nearest one above it that moves; the others are above it.
+        """
         moving: list[int] = []
         for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
             rows = above(reduced, row)[: len(self.shares)]

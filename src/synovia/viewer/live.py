@@ -17,15 +17,14 @@ from synovia.io.load import Clips, clip_number, format_of, is_bundled, load_clip
 from synovia.io.worlds import read_world
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.up import find_up
-from synovia.model.finding import Finding
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
+from synovia.model.rooted import with_root_values
 from synovia.model.shapes.world import World
-from synovia.retargeting import retarget
+from synovia.retargeting import Retargeted, retarget
 from synovia.solver import Solver, as_solver
 from synovia.viewer.editing.clip.play import together
 from synovia.viewer.editing.first_goals import add_goals, first_goals, stands
-from synovia.viewer.editing.root import with_root_values
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.state import DRAGGED
 from synovia.viewer.retarget.open import retarget_opening
@@ -56,10 +55,10 @@ def view(
         model: A file, the name of a bundled model, a ``Skeleton``, a ``Pose`` to start from, or a ``Motion``. The page
             plays the clip of a BVH or npz file, or the clip that Synovia wrote last into a glTF file.
         goals: Goals to start with; None for goals on hands and feet, or on the tips.
-        clip: Clip to play under the goals: a ``Motion``, a file, or the name or number of a clip in the model's file.
-            A clip of another body is retargeted.
-        solver: Settings or name of the solver; None for ``full-body`` with the default goals of a body with two feet,
-            which have priorities, or with clearance goals, else for the default solver.
+        clip: Clip to play under the goals: a ``Motion``, the result of ``retarget``, a file, or the name or number of a
+            clip in the model's file. A clip of another body is retargeted.
+        solver: Settings or name of the solver. None for ``full-body`` if there are clearance goals, or if a body with
+            two feet has its default goals, which have priorities; else for the default solver.
         root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
             body with two feet, fixed for others.
         tolerance: As in ``IK``.
@@ -123,7 +122,7 @@ def view_retarget(
 
 
 class Start(NamedTuple):
-    """Initial state of a page; the fields are arguments of ``view``."""
+    """Initial state of a page; the fields are arguments of ``view``, and the frame at which the clip is paused."""
 
     goals: Goal | Iterable[Goal] | None = None
     clip: Any = None
@@ -133,6 +132,7 @@ class Start(NamedTuple):
     world: World | str | Path | None = None
     clearance: float | None = None
     loops: str | Path | None = None
+    frame: int | None = None
 
 
 def opening(model: Any, begin: Start | None = None) -> Opening:
@@ -142,7 +142,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         model: As in ``view``.
         begin: Initial state of a page; None for the defaults.
     """
-    goals, clip, solver, root, tolerance, world, clearance, loops = begin or Start()
+    goals, clip, solver, root, tolerance, world, clearance, loops, frame = begin or Start()
     optional_package("viser", "the live page needs viser", "view")
     from synovia.viewer.page.keys import Keys
     from synovia.viewer.page.page import Model, Page
@@ -151,9 +151,9 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
 
     own, start, (clips, playing), name = _opened(model, loops)
     notes: tuple[str, ...] = ()
-    found: Sequence[Finding] = ()
+    answer: Retargeted | None = None
     if clip is not None:
-        clips, playing, notes, found = _with_clip(clips, clip, own)
+        clips, playing, notes, answer = _with_clip(clips, clip, own)
     clear = [] if clearance is None else [ClearanceGoal(clearance)]
     wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
     if any(isinstance(goal, ClearanceGoal) for goal in (*(wanted or ()), *clear)):
@@ -183,9 +183,9 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         if wanted is None:
             first_goals(session.goals)
         if playing is not None:
-            session.state.findings = {playing: found}
+            session.judging.answers = {} if answer is None else {playing: answer}
             session.animation.set_clip(playing)  # set after the first goals, which then follow the clip
-            session.animation.set_play(playing=True)
+            session.animation.set_play(time=(frame or 0) / clips[playing].fps, playing=frame is None)
         if wanted is not None:
             add_goals(session.goals, wanted)
         add_goals(session.goals, clear)
@@ -215,9 +215,9 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
     return Opening(make, give, lambda session: first_aim(session.state), surface.notes)
 
 
-def animated(host: Host, body: Skeleton, clip: Motion) -> None:
-    """Show the live page of a body that plays a clip."""
-    host.show(opening(body, Start(clip=clip)))
+def animated(host: Host, body: Skeleton, clip: Motion | Retargeted, frame: int | None = None) -> None:
+    """Show the live page of a body that plays a clip or is paused at a frame, with the findings about retargeting."""
+    host.show(opening(body, Start(clip=clip, frame=frame)))
 
 
 class _Navigation:
@@ -280,8 +280,8 @@ def _clip_of(path: str | Path, body: Skeleton) -> Motion:
     return load_motion(path, skeleton=None if format_of(Path(path)).read_onto is None else body)
 
 
-def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...], tuple[Finding, ...]]:
-    """Return a clip for the body, with notes and findings: a clip of another body is retargeted.
+def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...], Retargeted | None]:
+    """Return a clip for the body, with notes: a clip of another body is retargeted, and the answer returned too.
 
     Raises:
         SynoviaError: If the clip cannot be retargeted.
@@ -291,19 +291,21 @@ def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...], tup
     except InputError:
         answer = retarget(clip, body)
         note = f"{clip.name}: retargeted from {clip.skeleton.name} to {body.name}; the verdict is {answer.verdict!r}"
-        return answer.motion, (note,), tuple(answer.findings)
-    return clip, (), ()
+        return answer.motion, (note,), answer
+    return clip, (), None
 
 
 def _with_clip(
     clips: Sequence[Motion], clip: Any, body: Skeleton
-) -> tuple[list[Motion], int, tuple[str, ...], tuple[Finding, ...]]:
-    """Return the clips, including the requested one, the number of this one, and notes and findings about it."""
+) -> tuple[list[Motion], int, tuple[str, ...], Retargeted | None]:
+    """Return the clips, including the requested one, the number of this one, notes, and how it was retargeted."""
+    if isinstance(clip, Retargeted):
+        return [*clips, clip.motion], len(clips), (), clip
     if not isinstance(clip, int | Motion):
         clip = str(clip)
         if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):
             clip = _clip_of(clip, body)
     if isinstance(clip, Motion):
-        fitting, notes, found = _fitting(clip, body)
-        return [*clips, fitting], len(clips), notes, found
-    return list(clips), clip_number(clips, clip, body.name), (), ()
+        fitting, notes, answer = _fitting(clip, body)
+        return [*clips, fitting], len(clips), notes, answer
+    return list(clips), clip_number(clips, clip, body.name), (), None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from synovia.arguments import check_kind
 from synovia.clips.editing import EditStack
 from synovia.draw.loops import bars_of
+from synovia.draw.rods import ahead_of, build, colours_of_loops, sizes_of_loops
 from synovia.draw.scene import bone_lengths
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
@@ -28,9 +29,8 @@ from synovia.model.loops.tables import moved_by
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.surface import Part, surface_of_skeleton
-from synovia.viewer.scene.bodies import ahead_of, build
-from synovia.viewer.scene.loops import colours_of, sizes_of
-from synovia.viewer.scene.paint import corner_steps, jpeg
+from synovia.surface.textures import corner_steps, jpeg
+from synovia.viewer.page.style import palette
 from synovia.viewer.timeline.timeline import spans_of
 
 _STEP: Final = 1e-5  # resolution of stored joint values, radians or fractions of the body's size
@@ -106,7 +106,8 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
     def read(name: str) -> str:
         return folder.joinpath(name).read_text(encoding="utf-8")
 
-    page = read(f"{_PAGE}.html").replace("/*STYLE*/", read(f"{_PAGE}.css") + read("timeline/timeline.css"))
+    colours = f":root{{{palette(dark=False)}}}@media(prefers-color-scheme:dark){{:root{{{palette(dark=True)}}}}}"
+    page = read(f"{_PAGE}.html").replace("/*STYLE*/", colours + read(f"{_PAGE}.css") + read("timeline/timeline.css"))
     return page.replace("/*SCRIPT*/", "\n".join(read(name) for name in _SCRIPTS)).replace("/*DATA*/", text)
 
 
@@ -236,7 +237,7 @@ def _bones(skeleton: Skeleton) -> dict[str, Any]:
     )
     balls = zip(shape.joints.tolist(), shape.round.tolist(), shape.joint_colours.tolist(), strict=True)
     ties, knots = bars_of(skeleton)
-    sizes, colours = sizes_of(skeleton), colours_of(skeleton, THEMES["light"])
+    sizes, colours = sizes_of_loops(skeleton), colours_of_loops(skeleton, THEMES["light"])
     loops = zip(ties, *(part.tolist() for part in (sizes[0], colours[0])), strict=True)
     places = zip(knots, *(part.tolist() for part in (sizes[1], colours[1])), strict=True)
     return {

@@ -182,7 +182,7 @@ def _with_values(skeleton: Skeleton, q: Array, key: Key, rows: Sequence[int]) ->
             continue
         at = skeleton.q_slice(row)
         name = f"value of joint {skeleton.joint_keys[row]!r}"
-        if (at.stop - at.start, len(value)) == (7, 4):  # a free joint with a rotation only keeps its position
+        if (at.stop - at.start, len(value)) == (7, 4):  # 4 numbers set the rotation of a free joint; its position stays
             at = slice(at.stop - 4, at.stop)
         if at.stop - at.start != len(value):
             raise InputError(name, value=value.tolist(), expected=f"{at.stop - at.start} numbers")

@@ -31,6 +31,7 @@ from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
 from synovia.goals import AimGoal, ClearanceGoal, Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.ik import Solution
 from synovia.layers import Layer, LayerTarget
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import runs
@@ -202,6 +203,22 @@ class LayerOnClip:
                 errors = fixed.errors.at(poses, [one.wanted[at : at + 1] for one in asked])[0]
                 return PoseOnClip(poses[0], bool(done[1][0] and (errors > fixed.errors.most).any()), errors)
         raise AssertionError  # unreachable: the last stage always has a result
+
+    def solution(self, frame: int) -> Solution | None:
+        """Return the solution of the last stage in one frame, which says why goals are missed; None without goals.
+
+        Args:
+            frame: A frame of the layer or of its fades.
+        """
+        asked, place = self._asked(), frame - int(self._frames[0])
+        if not asked or not 0 <= place < len(self._frames):
+            return None
+        every = [*asked, *self._kept(asked)]
+        stage = self._within([*self._stages(asked, every, 0, ())][-1])
+        if stage is None:
+            return None
+        goals = [every[k] for k in stage.goals]
+        return Problems(self._body, self._keyed, self._frames, goals, stage, self._options).solution(place)
 
     def apply(self) -> LayerResult:
         """Return the clip with the layer."""

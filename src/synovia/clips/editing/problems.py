@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from synovia.arguments import Progress
 from synovia.clips.editing.body import Body, PlantedFoot
+from synovia.facade import IK
 from synovia.goals import ClearanceGoal, Goal, PoseGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.ik import Solution
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.frame import FrameSolver
 from synovia.ik.interrupts import Watch
@@ -130,7 +132,7 @@ class Problems:
             stage = replace(stage, only=with_tied(body.given, stage.only))
         self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
         self._watch, self._meter, self._tolerance = options.watch, options.meter, options.tolerance
-        self._rest = below[0]
+        self._rest, self._below = below[0], below
         worlds = world_frames(body.skeleton, below) if stage.feet else np.empty((0, 0, 12))
         self._places = [frames_to_transforms(worlds[:, foot.head]) for foot in stage.feet]
         self._cache: dict[tuple[tuple[bool, ...], tuple[int, ...]], tuple[Around, list[int]] | None] = {}
@@ -197,6 +199,24 @@ class Problems:
             first = end
         return out, missed
 
+    def solution(self, place: int) -> Solution | None:
+        """Return the solution of one frame alone, which says why goals are missed; None without goals.
+
+        Args:
+            place: Index of the frame, within the frames of the layer.
+        """
+        frame = self._frames[place]
+        stands = tuple(bool(foot.stands[frame]) or not self._stage.lifts for foot in self._stage.feet)
+        kept = tuple(k for k, one in enumerate(self._asked) if one.holds is None or one.holds[place])
+        if (found := self._problem(stands, kept)) is None:
+            return None
+        around, numbers = found
+        ik, targets = IK.of(around.ik), dict[str | int, Array]()
+        for goal, k in zip(ik.goals, numbers, strict=False):  # the rest goal is last, and has no target
+            if goal.takes:
+                targets[goal.label] = (self._places[-1 - k] if k < 0 else self._asked[k].wanted)[place]
+        return ik.solve(targets, Pose(self._body.skeleton, self._below[place]))
+
     def _problem(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
         """Return a problem for planted feet and goals, and the index of each of its goals; -1 - k is foot k."""
         key = (stands, kept)
@@ -215,7 +235,8 @@ class Problems:
         moving: set[int] = set()
         lowest = max((self._asked[k].goal.rank for k in kept), default=0) + _FOLLOWING + 1
         for k, (foot, stand) in enumerate(zip(stage.feet, stands, strict=True)):
-            goals.append(PoseGoal(foot.head, priority=0 if stand else lowest, name=f"foot {k}"))
+            name = f"{skeleton.joint_names[foot.head]} in place"
+            goals.append(PoseGoal(foot.head, priority=0 if stand else lowest, name=name))
             numbers.append(-1 - k)
             moving.update(ancestors(skeleton.parents, foot.head))
         for k in kept:

@@ -20,9 +20,9 @@ from synovia.ik.proofs.search import MOST_TOKENS, Found, pose_near, search, sing
 from synovia.kernels.layout import PARTS, POSITION, ROTATION
 from synovia.model.geometry import Array, frames_to_transforms
 
-_SHARES: Final = (0.5,)  # shares of the smallest distance found that a search tries to exclude, before the tolerance
+_SHARES: Final = (0.5,)  # shares of the smallest distance found; a search tries to exclude these, then the tolerance
 _FINE: Final = (0.3, 0.5, 0.7, 0.85, 0.95)  # such shares for a map, which takes less time
-_ROUNDING: Final = 1e-8  # fraction of a chain's scale; larger than the margin of the search, 1e-9
+_ROUNDING: Final = 1e-8  # fraction of a chain's scale: rounding error; above ``MARGIN`` of ``kernels.proofs.boxes``
 _EXACT: Final = 1e-12  # fraction of a target's distance from the origin: rounding error
 _ALMOST: Final = 10.0  # tolerances: if no part is missed by more, a pose within all tolerances is tried first
 _WORTH: Final = 1.01  # a proof by limits must exclude more than the simpler proof by lengths, by this factor

@@ -121,7 +121,7 @@ class _Blobs:
 
 
 def _transform(out: array[float], transform: Any) -> None:
-    """Append translation, rotation and scale."""
+    """Append the ten numbers of a transform of ``ufbx``: translation, rotation (quaternion x, y, z, w), scale."""
     out.extend(transform.translation)
     out.extend(transform.rotation)
     out.extend(transform.scale)

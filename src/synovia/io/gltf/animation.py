@@ -123,7 +123,7 @@ def mark_written(animation: dict[str, Any], others: Sequence[dict[str, Any]]) ->
 
 
 def _mark_of(animation: dict[str, Any]) -> int:
-    """Return the number from ``mark_written``; 1 for files of version 0.1, which had none; 0 for other clips."""
+    """Return the number that ``mark_written`` gave a clip; 1 for a clip of Synovia 0.1, 0 for other programs' clips."""
     extras: Any = animation.get("extras")
     if not isinstance(extras, dict) or cast("dict[str, Any]", extras).get("generator") != WRITER:
         return 0

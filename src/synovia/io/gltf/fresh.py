@@ -48,7 +48,8 @@ class Fresh:
     Args:
         skeleton: The skeleton.
         name: Name of the scene.
-        skin: The skin of the body, whose joints are in the skeleton; None for its shapes.
+        skin: The skin whose meshes are written; its joints are in the skeleton. None to write the shapes of the body
+            as a mesh.
     """
 
     def __init__(self, skeleton: Skeleton, name: str, skin: Skin | None = None) -> None:

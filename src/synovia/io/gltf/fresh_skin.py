@@ -82,7 +82,12 @@ class SkinWriter:
         return nodes
 
     def _skin(self, joints: list[int], binds: Array) -> int:
-        """Write the inverse bind matrices of all joints of the body, and return the index of the skin."""
+        """Write the inverse bind matrices of all joints of the body, and return the index of the skin.
+
+        Args:
+            joints: Row of the body's joint for each bone of the mesh.
+            binds: Inverse bind matrices of these bones, (bones, 4, 4).
+        """
         inverse = np.linalg.inv(self.rests)
         inverse[joints] = binds
         inverse[:, 3] = (0.0, 0.0, 0.0, 1.0)
@@ -95,7 +100,7 @@ class SkinWriter:
         return self._skins[columns.tobytes()]
 
     def _mesh(self, mesh: Mesh, joints: list[int], place: Array) -> int:
-        """Write a mesh with vertices transformed by a matrix, and return its index."""
+        """Write a mesh, its vertices transformed by ``place``, and return its index; for ``joints`` see ``_skin``."""
         linear = place[:3, :3]
         faces = mesh.faces[:, ::-1] if np.linalg.det(linear) < 0.0 else mesh.faces
         vertices = mesh.vertices @ linear.T + place[:3, 3]

@@ -9,8 +9,8 @@ Zf leaves its own axis in place: a point p and a direction l. So the last two co
     Gc Zd Gd Ze Ge = Zc⁻¹ Gb⁻¹ Zb⁻¹ Ga⁻¹ Za⁻¹ Gf⁻¹
 
 do not depend on f. Raghavan & Roth combine them to 14 equations: p, l, p·p, p·l, p×l and (p·p) l - 2 (p·l) p. Both
-sides are linear in the products of (s, c, 1) of the joints; a slide has (x², x, 1) in place of (s, c, 1). Values at
-three places of each joint give the coefficients for any chain.
+sides are linear in the products of (s, c, 1) of the joints, with sine s and cosine c; a slide has (x², x, 1) instead.
+Values at three places of each joint give the coefficients for any chain.
 
 The left side has nine products of d and e. Six vectors that are orthogonal to eight of them (without the constant)
 eliminate d and e. In the six equations left, c is hidden: for a fixed c they are polynomials of degree 2 in u and v,
@@ -54,7 +54,7 @@ def sample_direction(slide, k, l, side):
 
 @inline
 def put_rows(V, i, p, l):
-    """Write the 14 values of a point and a direction to row i."""
+    """Write the 14 values of a point p and a direction l, see the module, to row i of V."""
     pp, pl = dot(p, p), dot(p, l)
     m = cross(p, l)
     n = sub(scale(pp, l), scale(F(2) * pl, p))
@@ -67,7 +67,10 @@ def put_rows(V, i, p, l):
 
 @inline
 def to_coefficients(V, i, step, slide):
-    """Replace three rows of samples by the coefficients of (s, c, 1), for a slide of (x², x, 1)."""
+    """Replace three rows of V, with samples of a joint, by the coefficients of (s, c, 1), or of (x², x, 1) for a slide.
+
+    The rows are i, i + ``step`` and i + 2 ``step``.
+    """
     for r in range(ROWS):
         f0, f1, f2 = V[i, r], V[i + step, r], V[i + 2 * step, r]
         if slide:
@@ -183,7 +186,7 @@ def write_orthogonal(Y, N):
 
 @device_dot
 def write_equations(N, X, slides, E):
-    """Write the six equations (6, 27): factors of (u², u, 1) x (v², v, 1) x (s, c, 1)."""
+    """Write the six equations, (6, 27): coefficients of the products (u², u, 1) x (v², v, 1) x (sine, cosine, 1)."""
     for e in range(6):
         for m in range(27):
             t = F(0)
@@ -199,7 +202,11 @@ def write_equations(N, X, slides, E):
 
 @inline
 def to_half_angle(E, e, first, step):
-    """Replace factors of (s, c, 1) by those of (u², u, 1), where u = tan(angle / 2), after multiplying by 1 + u²."""
+    """Change equation e, a row of E, from an angle to u = tan(angle / 2), and multiply it by 1 + u².
+
+    The coefficients of (sine, cosine, 1) become those of (u², u, 1). There are ``step`` of each: they begin in the
+    columns ``first``, ``first + step`` and ``first + 2 * step``.
+    """
     for i in range(first, first + step):
         s, c, one = E[e, i], E[e, i + step], E[e, i + 2 * step]
         E[e, i], E[e, i + step], E[e, i + 2 * step] = one - c, F(2) * s, one + c
@@ -263,7 +270,7 @@ def factor(E, sc, A, M):
 
 @device
 def sample_determinant(E, A, M, samples):
-    """Write the determinant at equal angles."""
+    """Write the determinant at equal steps of the angle of c to ``samples``."""
     for i in range(SAMPLES):
         samples[i] = factor(E, sincos(F(2) * PI * F(i) / F(SAMPLES)), A, M)
 

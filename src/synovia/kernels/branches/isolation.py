@@ -21,14 +21,14 @@ MOST_INTERVALS = 600  # largest number of intervals that are examined
 NARROWEST = F(5e-6)  # radians: half-width of an interval that stays undecided
 FLAT = F(0.05)  # radians: half-width of an undecided interval if f is 0, up to its error, at the ends and in the middle
 TOUCHING = F(1e-9)  # radians: undecided intervals that are closer together are merged
-BEGIN = F(0.2718281828)  # radians: first end of an interval; an arbitrary value, which roots avoid
+BEGIN = F(0.2718281828)  # radians: where the first interval begins; an arbitrary value, at which a root is unlikely
 CANCEL = F(16)  # error of a coefficient: this times the largest coefficient above ``DEGREE``
 FLOOR = F(5e-15)  # least error of a coefficient, as a fraction of the largest coefficient
 
 
 @inline
 def value(f, x):
-    """Return (f, f', f'') at the angle x; rows 0 and 1 of ``f`` are the factors of cos kx and sin kx."""
+    """Return (f, f', f'') at the angle x; rows 0 and 1 of ``f`` are the coefficients of cos kx and sin kx."""
     c1, s1 = math.cos(x), math.sin(x)
     c, s = F(1), F(0)
     y, slope, bend = f[0, 0], F(0), F(0)

@@ -17,6 +17,7 @@ SPLITS, TRIED = 0, 3  # parameters of the solver: the splits to use, the best fi
 NOISE, INDEPENDENT, UNDECIDED, ANGLES, FOUND, USED, COMPLETE, LISTED = 0, 1, 2, 3, 4, 5, 6, 7
 INFO_WIDTH: Final = 8
 
+# A split is one of the twelve ways to cut the loop of the chain, see ``six``
 SIX_JOINTS: Final = (
     Table("info", (INFO_WIDTH,)),
     Table("candidates", (MOST_ROOTS * JOINTS,)),  # values of all variables, one candidate after the other
@@ -43,7 +44,7 @@ SIX_JOINTS: Final = (
     Table("null", (9,)),  # null vector of the matrix
     Table("plane", (2, 9)),  # two null vectors
     Table("normal", (5,)),  # normal equations of the sine and cosine of e
-    Table("x", (JOINTS,)),  # joint values of a split
+    Table("x", (JOINTS,)),  # joint values of a split, from the joint at which it cuts
     Table("pose", (JOINTS,)),  # joint values in the order of the chain
     Table("J", (JOINTS, JOINTS + 1)),  # Jacobian of the loop, and the error
     Table("regular", (1,)),  # least pivot of the Jacobian, as a fraction of the largest

@@ -78,14 +78,14 @@ def swing_at(limit, k, u, v):
 
 @inline
 def target_seen(limit, k, sight, u, v):
-    """Return the target in the frame of the joint after the swing of a point (u, v) of the disc."""
+    """Return the vector to the target in the frame after the swing of a point (u, v) of the disc, before the twist."""
     sx, sy = swing_at(limit, k, u, v)
     return quat_apply(quat_exp((-sx, -sy, F(0))), sight.target)
 
 
 @inline
 def gap_at(sight, d, twist):
-    """Return the squared distance between the axis and the direction of a target that is at d before the twist."""
+    """Return the error of the aim of a twist, see ``Candidate``; d is the vector to the target before the twist."""
     s, c = sincos(twist)
     way = sub((c * d[0] + s * d[1], c * d[1] - s * d[0], d[2]), sight.eye)
     size = norm(way)
@@ -97,11 +97,14 @@ def gap_at(sight, d, twist):
 
 @device
 def best_twist(limit, k, sight, d):
-    """Return an allowed twist that rotates the axis towards a target at d, and the gap of this twist.
+    """Return an allowed twist that rotates the axis of ``sight`` towards its target, and the error of the aim.
+
+    Limits are those of row k of ``limit``; for the error, see ``Candidate``. d is the vector to the target in the frame
+    after the swing and before the twist, as from ``target_seen``.
 
     The twist makes axis and target coincide as seen along z. If limits forbid that, it is the better of the two limits;
     if the axis or the target is along z, it is the allowed twist nearest to ``sight.twist``. Another twist may have a
-    smaller gap, so ``search`` also varies the twist.
+    smaller error, so ``search`` also varies the twist.
     """
     low, high = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
     level = reject(d, Z)

@@ -59,7 +59,7 @@ ENTRIES: Final = {
     "pursuit.hand.aim_hand": Entry("the first frame of a live hand", 1.0),
     "pursuit.hand.judge_hand": Entry("poses of live hands", 3.0),
     "pursuit.feet.watch_contacts": Entry("contacts of live feet", 1.0),
-    "pursuit.feet.plant_points": Entry("live feet that stand", 1.5),
+    "pursuit.feet.plant_feet": Entry("feet that are planted", 1.5),
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
     "hierarchy.linear_rows.linear_rows": Entry("derivatives of answers", 8.0),
     "jacobian.pull_back.pull_back": Entry("gradients of answers", 4.0),
@@ -119,8 +119,8 @@ _OTHERS: Final = {
     ),
     "tree.spread.spread_turns": (("float64", 3), ("float64", 2), ("float64", 3)),
     "pursuit.feet.watch_contacts": (*(("float64", 2),) * 4, ("float64", 1), ("float64", 2)),
-    "pursuit.feet.plant_points": (
-        ("float64", 2), ("float64", 1), ("int32", 1), ("float64", 1), *(("float64", 2),) * 2,
+    "pursuit.feet.plant_feet": (
+        ("float64", 3), ("float64", 2), ("int32", 1), ("float64", 1), ("float64", 2), *(("float64", 3),) * 2,
     ),
     "tree.hinges.follow_hinges": (
         *(("float64", 2),) * 3, ("float64", 3), ("float64", 2), *(("float64", 1),) * 2, ("float64", 2),

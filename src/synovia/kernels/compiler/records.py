@@ -123,7 +123,7 @@ if numba is not None:
         return out
 
     def _integer(builder, stored, place):
-        """Return the LLVM value of an integer of the head of a problem."""
+        """Return the LLVM value of integer ``place`` of a problem, one of those before its tables."""
         return builder.sext(_constant_load(builder, stored["*ints"], place), _number)
 
     def _integer_field(place):

@@ -114,7 +114,7 @@ def centre_error(problem, frames, targets, term):
 
 @device
 def centre_rows(problem, q, frames, term, J):
-    """Add the three Jacobian rows of a target position to rows of zeros; call ``sum_masses`` before."""
+    """Write the Jacobian of ``centre_error`` into three rows of J, which must be zero; call ``sum_masses`` before."""
     general = problem.general
     w = general.data[term, WEIGHT] / problem.reach
     for i in range(3):
@@ -130,7 +130,7 @@ def centre_start_target(problem, frames, term):
 
 @inline
 def support_error(problem, frames, term):
-    """Return the error: two components of the horizontal vector to the support polygon, and no angles."""
+    """Return the error: the two components of the horizontal vector from centre of mass to polygon, and no angles."""
     general = problem.general
     up = load(general.data, term, NUMBERS)
     c = centre_of_mass(general.masses, frames)
@@ -141,10 +141,10 @@ def support_error(problem, frames, term):
 
 @device
 def support_rows(problem, q, frames, term, J):
-    """Add the two Jacobian rows of the vector to a support polygon to rows of zeros; call ``sum_masses`` before.
+    """Write the Jacobian of the two components of ``support_error`` into two rows of J, which must be zero.
 
-    If a corner is nearest, the vector changes like a vector to that point. If an edge is nearest, only the part of the
-    vector normal to the edge changes.
+    Call ``sum_masses`` before. If a corner is nearest, the vector changes as for a fixed point. If an edge is nearest,
+    it changes only along the normal of the edge. Inside the polygon, the rows stay zero.
     """
     general = problem.general
     k, w = general.ints[term, FIRST], general.data[term, WEIGHT] / problem.reach

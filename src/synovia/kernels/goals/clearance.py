@@ -466,7 +466,7 @@ def measure_again(clear, frames):
 
 @apart
 def clearance_rows(clear, problem, q, frames, J):
-    """Add the Jacobian rows of all contacts that are not idle, missed or not, to rows of zeros."""
+    """Write the Jacobian rows of all contacts that are not idle, missed or not, into rows of J, which must be zero."""
     if clear is None:
         return
     for t in range(clear.ints.shape[0]):

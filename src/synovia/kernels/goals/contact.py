@@ -26,6 +26,6 @@ def error(problem, frames, targets, term):
 
 @device
 def rows(problem, q, frames, term, J):
-    """Add the three Jacobian rows to rows of zeros."""
+    """Write the Jacobian of the rotation of ``error`` into three rows of J, which must be zero."""
     R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
     turn_rows(problem, q, frames, term, column(R, 2), p, NOTHING, NOTHING, J)

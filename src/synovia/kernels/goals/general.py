@@ -95,7 +95,7 @@ def bounded_row(problem, q, frames, targets, term, J):
 
 @device
 def rows(problem, q, frames, targets, term, J):
-    """Add the Jacobian rows of a term to rows of zeros."""
+    """Write the Jacobian rows of a term into its rows of J, which must be zero."""
     kind = problem.general.ints[term, KIND]
     if is_bounded(kind):
         low, high = bounds(problem, q, frames, targets, term)
@@ -259,7 +259,7 @@ def _measure(general, problem, q, frames, targets, errors):
 
 @inline
 def general_jacobian(general, problem, q, frames, targets, J):
-    """Add the Jacobian rows of general goals to rows of zeros."""
+    """Write the Jacobian rows of all general goals into their rows of J, which must be zero."""
     if general is None:
         return
     if has_terms(general):

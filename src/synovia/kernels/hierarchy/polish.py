@@ -39,7 +39,9 @@ MIN_GAIN, MAX_LOSS = (
 UPPER_LOSS = F(1e-11)  # smaller losses of the levels above, over all steps, are rounding
 MAX_RESTORATIONS = 5  # largest number of restoration steps of the levels above after one step of the last level
 RESTORATIONS_AT_BOUNDS = 3  # number of restoration steps, from the first on, that keep the active bounds
-AT_BOUND = F(1e-5)  # distance (radians, length scales) at which a bound is active; more than swings keep from π
+# radians, length scales: within this distance a bound is active; above the 4e-6 by which limited swings stay below π
+# (``swing_twist.FOLDED``), so that such a swing is at its bound
+AT_BOUND = F(1e-5)
 MIN_DAMPING, MAX_DAMPING = F(1e-4), F(1e7)  # if the short step with the largest damping does not help, no step does
 INCREASE, DECREASE = F(10), F(0.2)
 SHRINK, EXPAND = F(0.3), F(3)  # factors of the largest move after a rejected and an accepted step

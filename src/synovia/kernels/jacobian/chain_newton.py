@@ -46,7 +46,10 @@ def directions(points, n, D):
 
 @device_dot
 def dual(D, n, v):
-    """Return Σ L |w|, Σ L w / |w| and Σ L / |w| (1 - w wᵀ / |w|²), lower triangle, with w = d + v."""
+    """Return Σ L |w|, Σ L w / |w| and Σ L / |w| (1 - w wᵀ / |w|²), lower triangle, with w = d + v.
+
+    d and L are the columns of D and the lengths of the n bones, see ``directions``; v are the multipliers.
+    """
     f = gx = gy = gz = c = xx = yx = yy = zx = zy = zz = F(0)
     for i in range(n):
         x, y, z = D[0, i] + v[0], D[1, i] + v[1], D[2, i] + v[2]
@@ -85,7 +88,7 @@ def solve3(H, g):
 
 @device
 def write_points(points, n, root, D, v):
-    """Write the best joint positions: from the root along d + v, bone after bone."""
+    """Write the best joint positions: from the root bone after bone, along the columns of D plus the multipliers v."""
     p = root
     store(points, 0, BEST, p)
     for i in range(n):

@@ -216,7 +216,7 @@ def loop_residual(loops, problem, q, frames, e):
 
 @apart
 def loop_rows(loops, problem, q, frames, J):
-    """Add the Jacobian rows of the loops (minus the derivative of their residual) to rows of zeros."""
+    """Write the Jacobian rows of the loops, minus the derivative of their residual, into zero rows of J."""
     if loops is None:
         return
     for t in range(loops.ints.shape[0]):

@@ -18,7 +18,7 @@ from synovia.kernels.math.vectors import norm, scale
 
 EDGE = F(1e-9)  # excess (radians) that still counts as inside
 FOLDED = PI - F(4e-6)  # largest swing of a limited ball: beyond, rounding changes swing direction and twist by EDGE
-ROUNDS = 100  # largest number of Newton steps for t of the ellipse; a few are usual, about 40 on a very thin ellipse
+ROUNDS = 100  # most Newton steps in ``nearest_on_ellipse``; a few are usual, about 40 on a very thin ellipse
 
 
 @inline

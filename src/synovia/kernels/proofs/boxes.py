@@ -54,7 +54,7 @@ MARGIN = F(1e-9)  # fraction of the reach: rounding error
 
 @device
 def open_box(memory, n, first):
-    """Write the sines and cosines of the joints of a box from joint ``first`` on."""
+    """Write the sines and cosines of centres and half-widths of a box to ``memory``, from joint ``first`` on."""
     for i in range(first, n):
         m, w = memory[i, CENTRE], memory[i, HALF]
         memory[i, COS], memory[i, SIN] = math.cos(m), math.sin(m)
@@ -64,10 +64,20 @@ def open_box(memory, n, first):
 
 @device
 def carry(fixed, kinds, part, memory, first):
-    """Carry the ball that contains the tip to the frame before joint ``first``; write speeds.
+    """Return a ball that contains the tip for all poses of the box, in the frame before joint ``first``.
+
+    Also write, for each joint from ``first`` on, an upper bound of the tip's speed per unit of the joint to the column
+    SPEED of ``memory``. Call ``open_box`` before.
+
+    Args:
+        fixed: Fixed transforms between the joints, see ``search_boxes``.
+        kinds: Kinds of the joints, by part.
+        part: The part whose tip is meant.
+        memory: The box and its sines and cosines, one row for each joint.
+        first: First joint of the box that moves.
 
     Returns:
-        (centre, radius).
+        (centre, radius) of the ball.
     """
     n = kinds.shape[1]
     base = part * (n + 1)
@@ -93,7 +103,7 @@ def carry(fixed, kinds, part, memory, first):
 
 @device
 def linearize(fixed, kinds, part, memory):
-    """Write the Jacobian of the tip at the centre of the box, and return the tip."""
+    """Write to ``memory`` the Jacobian of a part's tip at the centre of the box, and return the position of the tip."""
     n = kinds.shape[1]
     base = part * (n + 1)
     R, p = identity(), (F(0), F(0), F(0))
@@ -117,7 +127,10 @@ def linearize(fixed, kinds, part, memory):
 
 @device
 def remainders(kinds, part, memory):
-    """Return bounds of all terms from the second order on, and of those from the third order on."""
+    """Return bounds of the terms of a tip's motion: of all from the second order on, and of all from the third on.
+
+    Both are lengths; for the formulas see the module. Call ``carry`` before, which writes the speeds.
+    """
     second, third, before = F(0), F(0), F(0)
     for i in range(kinds.shape[1]):
         most, t = memory[i, SPEED] * memory[i, HALF], memory[i, HALF] if kinds[part, i] == F(0) else F(0)
@@ -129,7 +142,11 @@ def remainders(kinds, part, memory):
 
 @device
 def put_equations(kinds, part, memory, rows, e, unit):
-    """Write the three quadratic equations of a part, divided by ``unit``; coordinates in the box are from -1 to 1."""
+    """Write the three quadratic equations of a part to ``rows``, divided by the length ``unit``.
+
+    The unknowns are the coordinates of the joints in the box, from -1 to 1; e is the vector from the tip at the centre
+    of the box to the target.
+    """
     n, k = kinds.shape[1], 3 * part
     f = F(1) / unit
     at = n + 1
@@ -149,7 +166,11 @@ def put_equations(kinds, part, memory, rows, e, unit):
 
 @device
 def falls_short(rows, n, part, unit, e, near, second, third):
-    """Return whether the motion along e, the displacement to the target, is too short in the whole box."""
+    """Return whether the tip stays too far from the target in the whole box, by the direction bound of the module.
+
+    e is the vector from the tip at the centre of the box to the target; ``near`` is the distance to exclude, and
+    ``second`` and ``third`` are from ``remainders``.
+    """
     k, d = 3 * part, norm(e)
     first, curved = F(0), third * d
     for i in range(n):
@@ -182,8 +203,14 @@ def invert(A):
 def contract(numbers, memory, rows, inverse):
     """Shrink the intervals of the joints by the equations of all parts; see the module.
 
+    Args:
+        numbers: (parts, 9) numbers of the parts, see ``search_boxes``.
+        memory: (n, 17 or more) the box; its centres and half-widths are changed.
+        rows: The equations, from ``put_equations``; the last row is scratch.
+        inverse: (n, n + 1) scratch memory for the least squares.
+
     Returns:
-        The factor of the volume; negative if the box is empty.
+        The volume of the box divided by its volume before; negative if the box is empty.
     """
     n, parts, width = inverse.shape[0], numbers.shape[0], rows.shape[1]
     combined = rows[3 * parts]
@@ -235,7 +262,7 @@ def contract(numbers, memory, rows, inverse):
 
 @device
 def put(tokens, state, token, depth):
-    """Append a token."""
+    """Append a token and the depth of its box."""
     k = int(state[TOKENS])
     tokens[k, 0], tokens[k, 1] = token, depth
     state[TOKENS] += F(1)
@@ -243,7 +270,10 @@ def put(tokens, state, token, depth):
 
 @device
 def split(kinds, memory, stack, state, depth, speed):
-    """Put both halves of the box on the stack, and return the joint of the split, by the speeds in a column."""
+    """Put both halves of the box on the stack, and return the joint whose interval was halved.
+
+    It is the joint that moves the tip most within the box; ``speed`` is the column of ``memory`` with the speeds.
+    """
     n = kinds.shape[1]
     at, most = 0, F(-1)
     for i in range(n):

@@ -33,7 +33,11 @@ FINEST = F(0.25)  # cells: balls of smaller radius are not split further
 
 @device
 def rectangle(plane, p, r, shape):
-    """Return the first and last cells of the rectangle about a ball: rows (distance), then columns (height)."""
+    """Return the cells that a ball of centre p and radius r may touch.
+
+    The result is (first row, last row, first column, last column). Rows are distances from the axis of joint k, columns
+    are heights along it.
+    """
     rho, z = math.sqrt(p[0] * p[0] + p[1] * p[1]), p[2]
     r += plane[ROUNDING]
     i0 = min(int(max(rho - r, F(0)) / plane[CELL]), shape[0])
@@ -45,7 +49,7 @@ def rectangle(plane, p, r, shape):
 
 @device
 def halve(kinds, memory, stack, state, first):
-    """Put both halves of a box of the joints from ``first`` on the stack."""
+    """Put both halves of a box on the stack; only an interval of the joints from ``first`` on is halved."""
     n = kinds.shape[1]
     at, most = first, F(-1)
     for i in range(first, n):
@@ -64,7 +68,10 @@ def halve(kinds, memory, stack, state, first):
 
 @inline
 def painted(sums, i0, i1, j0, j1):
-    """Return the number of painted cells in a rectangle."""
+    """Return the number of painted cells in rows i0 to i1 and columns j0 to j1, both ends included.
+
+    ``sums`` are the numbers of painted cells before each row and column, (rows + 1, columns + 1), see ``paint``.
+    """
     if i0 > i1 or j0 > j1:
         return 0
     return sums[i1 + 1, j1 + 1] - sums[i0, j1 + 1] - sums[i1 + 1, j0] + sums[i0, j0]
@@ -77,12 +84,13 @@ def paint(fixed, kinds, plane, stack, memory, cells, sums, state):
     Args:
         fixed: (n + 1, 12) transforms, see ``search_boxes``.
         kinds: (1, n) kinds of joints.
-        plane: (5,) size of a cell, smallest height, margin, the largest number of boxes of this call, joint after k.
+        plane: (5,) size of a cell, smallest height, margin for rounding, the largest number of boxes of this call, and
+            the number of the joint after k.
         stack: (s, 2n + 1) boxes.
         memory: (n, 17) scratch memory.
         cells: (rows, columns) int32, 1 if painted.
         sums: (rows + 1, columns + 1) int32, numbers of cells, painted by earlier calls, before each row and column.
-        state: (3,) boxes on the stack first.
+        state: (3,); the first is the number of boxes on the stack.
 
     Returns:
         PROVED if all boxes are painted, MORE, or FULL.
@@ -123,7 +131,7 @@ def search_map(fixed, kinds, plane, sums, stack, memory, tokens, state):
         stack: (s, 2n + 1) boxes.
         memory: (n, 17) scratch memory.
         tokens: (t, 2) int32 tokens and their depths.
-        state: (3,) boxes on the stack, and tokens.
+        state: (3,); the first two are the numbers of boxes on the stack and of tokens.
 
     Returns:
         PROVED, MORE, or FULL if there is no proof.

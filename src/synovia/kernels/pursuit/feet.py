@@ -1,8 +1,8 @@
-"""Contacts of feet, tick by tick: find which points of the source's feet stand, and where the target's points stay."""
+"""Feet that are planted, frame by frame: contacts without later frames, and the path of a rigid foot with contacts."""
 
 import math
 
-from synovia.kernels.compiler.jit import F, entry
+from synovia.kernels.compiler.jit import F, entry, inline
 from synovia.kernels.math.vectors import add, axpy, dot, load, norm, scale, store, sub
 
 # Columns of the thresholds of a point: heights at which contact begins and ends, and below which the foot is on tiptoe
@@ -15,16 +15,14 @@ SLOW_BEGINS, SLOW_ENDS, RESTS, SLOW_FOR, RESTS_FOR = 0, 1, 2, 3, 4
 SLOW, STILL, AWAY, STANDS = 0, 1, 2, 3
 WATCH_THRESHOLDS, WATCH_SETTINGS, WATCH_STATE = 3, 5, 4
 
-# Settings of corrections: seconds per tick; fraction of its height error that a standing point loses in a tick; largest
-# correction that counts as zero; rates (1/s) at which corrections of swinging and of rolling points change; upward
-# direction
-STEP, LEVELING, NONE, SWING, ROLL, UP = 0, 1, 2, 3, 4, 5
-# Columns of the state of a point: what it does (``SWINGS`` and the following); its position while it stands; its
-# correction, the velocity and the goal of the correction, the offset from the goal and the velocity of the offset, (3,)
-# each; the rate at which the offset fades; what the point does next
-DOES, HOLD, NOW, SPEED, GOAL, OFF, DRIFT, PACE, NEXT = 0, 1, 4, 7, 10, 13, 16, 19, 20
-PLANT_SETTINGS, PLANT_STATE = 8, 21
-SWINGS, STAYS, ROLLS = F(0), F(1), F(2)
+# Settings of paths: frames after a contact in which a foot returns to its own path; frames in which it rotates from its
+# own direction to that of its contact, and back; fraction of its height error that a planted point loses in a frame;
+# largest displacement that counts as zero; upward direction
+SWING, TURN, LEVELING, NONE, UP = 0, 1, 2, 3, 4
+# Columns of the state of a point: whether it is planted, and where. Of an ankle also: frames since the last contact,
+# and the displacement then; frames since ankle and toe were planted, and the line from ankle to toe then
+PLANTED, HOLD, SINCE, SHIFT, AGO, FLAT = 0, 1, 4, 5, 8, 9
+PLANT_SETTINGS, PLANT_STATE = 7, 12
 
 
 @entry
@@ -55,62 +53,94 @@ def watch_contacts(places, before, up, thresholds, settings, state):
         state[i, STANDS] = F(1) if stands else F(0)
 
 
-@entry
-def plant_points(own, stands, mates, settings, state, places):
-    """Write where points of the target's feet should be.
+@inline
+def _ease(u):
+    """Return a step from 0 to 1, for u from 0, whose speed and acceleration are 0 at both ends."""
+    u = min(u, F(1))
+    return u * u * u * (u * (F(6) * u - F(15)) + F(10))
 
-    A point that begins to stand keeps its position. After any other change, its correction moves to the new goal with
-    critical damping, solved exactly over each tick.
+
+@inline
+def _held(known, own, begin, settings, state):
+    """Return where a planted point stays: at the known place, else where it was, or at ``begin`` in a new contact."""
+    if math.isfinite(known[0]):
+        return known[0], known[1], known[2]
+    if state[PLANTED] <= F(0):
+        return begin
+    up, hold = (settings[UP], settings[UP + 1], settings[UP + 2]), (state[HOLD], state[HOLD + 1], state[HOLD + 2])
+    return axpy(settings[LEVELING] * dot(sub(own, hold), up), up, hold)
+
+
+@entry
+def plant_feet(own, stands, mates, settings, state, holds, places):
+    """Write where ankles and toes should be; the two are one rigid foot.
+
+    Planted points keep their places. While only the toe is planted, the foot rotates about it. While both are, the foot
+    keeps its direction, which it takes and leaves within TURN frames. After a contact, the displacement of the foot
+    fades within SWING frames.
 
     Args:
-        own: Positions of the points without corrections, (n, 3).
-        stands: Above 0 for points that stand, (n,).
+        own: Positions of the points without contacts, ankles before toes, (T, n, 3).
+        stands: Above 0 for points that are planted, (T, n).
         mates: The other point of the same foot, (n,), -1 without one.
         settings: (PLANT_SETTINGS,).
         state: (n, PLANT_STATE).
-        places: (n, 3), written.
+        holds: Places of planted points that are known in advance, else NaN, (T, n, 3). A point without one stays where
+            its contact begins.
+        places: (T, n, 3), written.
 
     Returns:
-        1 if a point stands or a correction is above zero, else 0.
+        1 if a point is planted or displaced, else 0.
     """
-    h, up = settings[STEP], (settings[UP], settings[UP + 1], settings[UP + 2])
     active = False
-    for i in range(own.shape[0]):
-        place, goal, does = load(own, i, 0), (F(0), F(0), F(0)), SWINGS
-        if stands[i] > F(0):
-            does, active = STAYS, True
-            hold = load(state, i, HOLD) if state[i, DOES] == STAYS else add(place, load(state, i, NOW))
-            hold = axpy(settings[LEVELING] * dot(sub(place, hold), up), up, hold)
-            store(state, i, HOLD, hold)
-            goal = sub(hold, place)
-        elif mates[i] >= 0 and stands[mates[i]] > F(0):
-            does = ROLLS
-        state[i, NEXT] = does
-        store(state, i, GOAL, goal)
-    for i in range(own.shape[0]):
-        does = state[i, NEXT]
-        if does == ROLLS:
-            store(state, i, GOAL, load(state, mates[i], GOAL))
-        if does == state[i, DOES]:
-            continue
-        off, drift = sub(load(state, i, NOW), load(state, i, GOAL)), load(state, i, SPEED)
-        if does == STAYS:
-            off, drift = (F(0), F(0), F(0)), (F(0), F(0), F(0))
-        elif does == ROLLS:
-            drift = sub(drift, load(state, mates[i], SPEED))
-        store(state, i, OFF, off)
-        store(state, i, DRIFT, drift)
-        state[i, PACE] = settings[ROLL if does == ROLLS else SWING]
-    for i in range(own.shape[0]):
-        off, drift, w = load(state, i, OFF), load(state, i, DRIFT), state[i, PACE]
-        fade, push = math.exp(-h * w), scale(h, axpy(w, off, drift))
-        off, drift = scale(fade, add(off, push)), scale(fade, axpy(-w, push, drift))
-        now = add(load(state, i, GOAL), off)
-        store(state, i, SPEED, scale(F(1) / h, sub(now, load(state, i, NOW))))
-        store(state, i, OFF, off)
-        store(state, i, DRIFT, drift)
-        store(state, i, NOW, now)
-        store(places, i, 0, add(load(own, i, 0), now))
-        state[i, DOES] = state[i, NEXT]
-        active = active or max(abs(now[0]), abs(now[1]), abs(now[2])) > settings[NONE]
+    for t in range(own.shape[0]):
+        for i in range(own.shape[1]):
+            m = mates[i]
+            if 0 <= m < i:  # a toe
+                continue
+            heel, toe = stands[t, i] > F(0), m >= 0 and stands[t, m] > F(0)
+            ankle, line = load(own[t], i, 0), (F(0), F(0), F(0))
+            own_line = line
+            faded = F(1) - _ease((state[i, SINCE] + F(1)) / settings[SWING])
+            if m >= 0:
+                own_line = sub(load(own[t], m, 0), ankle)
+                length, flat = norm(own_line), load(state, i, FLAT)
+                ago = state[i, AGO] if heel and toe and state[i, AGO] <= F(0) else state[i, AGO] + F(1)
+                s, away = t, F(0)
+                while s < own.shape[0] and away < min(ago, settings[TURN]):
+                    if math.isfinite(holds[s, i, 0]) and math.isfinite(holds[s, m, 0]):
+                        ago, flat = away, sub(load(holds[s], m, 0), load(holds[s], i, 0))
+                        break
+                    s, away = s + 1, away + F(1)
+                share = _ease(ago / settings[TURN])
+                line = add(scale(share, own_line), scale(F(1) - share, flat))
+                line = scale(length / max(norm(line), F(1e-12)), line)
+                state[i, AGO] = ago
+            at = add(ankle, scale(faded, load(state, i, SHIFT)))
+            if heel:
+                begin = sub(load(state, m, HOLD), line) if toe and state[m, PLANTED] > F(0) else at
+                at = _held(holds[t, i], ankle, begin, settings, state[i])
+                store(state, i, HOLD, at)
+            if toe:
+                place = _held(holds[t, m], add(ankle, own_line), add(at, line), settings, state[m])
+                store(state, m, HOLD, place)
+                state[m, PLANTED] = F(1)
+                if heel:
+                    state[i, AGO] = F(0)
+                    store(state, i, FLAT, sub(place, at))
+                else:
+                    at = sub(place, line)
+            elif m >= 0:
+                state[m, PLANTED] = F(0)
+            state[i, PLANTED] = F(1) if heel else F(0)
+            state[i, SINCE] += F(1)
+            shift = sub(at, ankle)
+            if heel or toe:
+                state[i, SINCE] = F(0)
+                store(state, i, SHIFT, shift)
+            store(places[t], i, 0, at)
+            turn = sub(line, own_line)
+            if m >= 0:
+                store(places[t], m, 0, add(at, line))
+            active = active or heel or toe or norm(shift) > settings[NONE] or norm(turn) > settings[NONE]
     return 1 if active else 0

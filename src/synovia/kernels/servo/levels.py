@@ -708,7 +708,7 @@ def is_alone(goal_of_row):
 
 @device
 def distance_of_answer(tick, axes, columns):
-    """Return the largest displacement of an axis to the answer, radians or length scales."""
+    """Return the largest displacement that an axis has left to the solved pose, radians or length scales."""
     most = F(0)
     for j in range(columns.shape[0]):
         most = max(most, abs(axes[columns[j], AXIS_TARGET]) / tick.unit[j])
@@ -751,7 +751,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
 
     ``now`` is whether the body is to stop, whether it is at rest, whether it creeps, whether the answer meets the
     targets, the largest displacement of an axis to it, whether the jerk has a limit, whether distances changed the last
-    tick, and the time of the tick. If the body stops, only held goals keep targets.
+    tick, and the duration of the tick. If the body stops, only held goals keep targets.
 
     Below a far goal no goal is followed, as that would lead the joints off their path to the answer. If a held goal
     keeps the body from a far goal of its own level, it is far, too.
@@ -878,7 +878,7 @@ def keep_room(tick, axes, columns):
 
 @device
 def keep_turns(problem, tick, q):
-    """Bound the chosen velocities of limited rotations, so that these stop inside; return whether any has changed."""
+    """Bound the chosen velocities of limited balls, so that these stop inside; return whether any changed."""
     changed = False
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
@@ -998,12 +998,13 @@ def solve_tick(held, axes, together, q, time, levels, stays):
 
     Args:
         held: See ``open_held``.
-        axes: The state of all axes, after PROPOSE.
+        axes: The state of all axes, after the part PROPOSE of ``tick.servo_tick``.
         together: A number for each column; axes of the same number come to rest in the same time.
         q: Joint values now, (nq,).
-        time: Time of the tick, seconds.
-        levels: Number of levels that apply.
-        stays: Whether motion that they leave free follows the known stop (``tick.plan``), not the proposed velocities.
+        time: Duration of the tick, seconds.
+        levels: Number of levels that are solved, from the first on; the others are ignored.
+        stays: Whether motion that the levels leave free follows the known stop (a stop found in an earlier tick,
+            ``tick.plan``), not the proposed velocities.
 
     Returns:
         The number of linear systems that were solved.

@@ -86,5 +86,5 @@ def farthest_of(stop, i, jerk):
 
 @inline
 def is_straight(stop, i):
-    """Return whether axis i has no bend on a stop without a limit of the jerk."""
+    """Return whether the bends of axis i on a stop are 0; only for stops without a limit of the jerk."""
     return stop.bends[0, i] == F(0) and stop.bends[1, i] == F(0) and stop.bends[2, i] == F(0)

@@ -93,7 +93,10 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
 BENT = F(1.1)  # factor of accelerations and jerks of bends, which are evaluated at instants only
-UNSURE = F(0.05)  # error of a cubic polynomial per difference of its acceleration: 1/32, and more for safety
+# Margin for the position error of a cubic polynomial over a time dt, divided by dt² and by the largest difference
+# between its accelerations and the given ones at both ends. If the error is a polynomial of degree 5, it is at most
+# 1/32, the largest value of ½ x² (1 - x)²; enlarged for other motions
+UNSURE = F(0.05)
 PARTS = 4  # intervals per part of a stop; with a jerk limit, the motion is evaluated at their ends
 SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velocities) uses
 INSTANTS = 12  # intervals of a stop that are searched for extremes, without a limit of the jerk
@@ -128,7 +131,8 @@ def _bends(nodes, count, power):
 BENDS = (_bends(NODES_AT[0], 3, 2), _bends(NODES_AT[1], 3, 3), _bends(NODES_AT[2], 5, 3))
 LONGER, MOST_LONGER = F(1.02), F(1.3)  # factors of the stopping time: extra if a stop exceeds limits; most in a round
 ROUNDS = 16  # largest number of rounds in which a stop is lengthened or bent
-CLOSED, CLOSED_WITH_JERK = F(0.02), F(0.2)  # tolerances: largest node error; short stops with jerk correct no less
+# tolerances: larger errors at nodes are corrected; short stops with a limit of the jerk cannot correct smaller ones
+CLOSED, CLOSED_WITH_JERK = F(0.02), F(0.2)
 BEGINS_OPEN, OFF_AT_NODES = F(0.6), F(0.4)  # tolerances: largest errors of a stop at its start, and at nodes
 NEAR = F(2)  # tolerances: below this error at nodes, the error between them decides whether there are more
 OPEN = F(0.5)  # tolerances: largest error between nodes

@@ -113,7 +113,7 @@ def direction(n, c):
 
 @device
 def write_ball_bounds(limit, k, v, q, box):
-    """Write the three box rows of a limited ball."""
+    """Write the bounds and directions of a step of a limited ball, at q, to the three rows of ``box`` from v on."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     f, slope, n, _ = ellipse_normal(limit, k, (sx, sy))
     t = (-n[1], n[0])

@@ -96,27 +96,33 @@ def open_general(ints, floats):
 
 @inline
 def open_clear(ints, floats, memory):
-    """Return the tables of a packed problem, with those of all its goals, and the scratch memory of clearance goals."""
+    """Return the tables of a packed problem, with those of all its goals and the scratch memory of clearance goals."""
     clear = _open_clear(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, None))
 
 
 @inline
 def open_all(ints, floats, memory):
-    """Return the tables of a packed problem, with those of all goals and loops, and their scratch memory."""
+    """Return the tables of a packed problem, with those of all goals and loops.
+
+    The tables of clearance goals and of loops include their scratch memory.
+    """
     clear, loops = _open_clear(ints, floats, (memory,)), _open_loops(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, loops))
 
 
 @inline
 def open_mechanism(ints, floats, memory):
-    """Return the tables of a packed problem, without those of general goals, with those of loops and their scratch."""
+    """Return the tables of a packed problem with loops, but without those of general goals and of clearance goals.
+
+    The tables of loops include their scratch memory.
+    """
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None, _open_loops(ints, floats, (memory,))))
 
 
 @inline
 def open_work(ints, memory):
-    """Return the tables in the scratch memory, and start the watch."""
+    """Return the tables in the scratch memory, and start to count time and work, see ``compiler.watch``."""
     work = _open_work(ints, memory, ())
     begin_watch(work.watch)
     return work
@@ -124,7 +130,7 @@ def open_work(ints, memory):
 
 @inline
 def with_steps(problem, max_steps):
-    """Return the problem with another limit of steps for an attempt."""
+    """Return the problem with another largest number of steps of an attempt."""
     return _with_steps(problem, (np.int64(max_steps),))
 
 
@@ -142,7 +148,7 @@ def pose_goals_only(problem):
 
 @inline
 def work_of_step(problem):
-    """Estimate the work of a step with a Jacobian, in the units of ``watch``."""
+    """Estimate the work of a step with a Jacobian, in visits of a joint, see ``compiler.watch``."""
     m, v = F(problem.residuals), F(problem.columns)
     d = min(m, v)
     return F(problem.tree.ints.shape[0]) + m * v / F(32) + d * d * v / F(512)
@@ -150,7 +156,7 @@ def work_of_step(problem):
 
 @inline
 def work_of_newton(problem):
-    """Estimate the work of a step with second derivatives, in the units of ``watch``."""
+    """Estimate the work of a step with second derivatives, in visits of a joint, see ``compiler.watch``."""
     v = F(problem.columns)
     if v > NEWTON_COLUMNS:
         return work_of_step(problem)
@@ -167,7 +173,7 @@ def open_row(problem, row):
 
 @inline
 def write_head(row, status, steps, tries, winner, cost, stopped_by):
-    """Write the head of a row of the answer, see ``layout``, with 0 steps of a final descent."""
+    """Write the first numbers of a row of the answer, from STATUS on, see ``layout``; the final descent has 0 steps."""
     row[STATUS], row[STEPS], row[TRIES], row[WINNER], row[COST] = status, steps, tries, winner, cost
     row[FINISH], row[STOPPED_BY] = F(0), stopped_by
 

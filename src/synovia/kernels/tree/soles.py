@@ -20,7 +20,7 @@ LEAST = F(1e-12)
 
 @entry
 def sole_needs(frames, joint, rows, points, numbers, out):
-    """Write how far a joint must raise toes and heel, and how far it can turn them towards level.
+    """Write how far a joint must raise toes and heel, and how far toes and heel can rise until the foot is horizontal.
 
     Args:
         frames: (T, n, 12) world frames of a body.

@@ -68,12 +68,14 @@ def framed(x, y):
 
 @device
 def interpolate(poses, known, last):
-    """Write BETWEEN: TURNED interpolated between marked poses, along the shorter way; constant before and after them.
+    """Interpolate the angles TURNED of the marked poses along the shorter arcs, and write them to the column BETWEEN.
+
+    Before the first and after the last marked pose, the angles are constant.
 
     Args:
         poses: (T, POSE_WIDTH) values of the poses.
         known: Whether there is a marked pose before the first one.
-        last: The angle of that pose.
+        last: The angle of that pose, radians.
 
     Returns:
         (whether a pose so far was marked, the angle of the last marked one).
@@ -99,12 +101,12 @@ def interpolate(poses, known, last):
 
 @device
 def choose_angles(numbers, k, poses):
-    """Write to TURNED the angles about the upper bone to the plane of limb k, and store the limb's state.
+    """Write the angles of the plane of limb k about its upper bone to the column TURNED, and store the limb's state.
 
     Args:
         numbers: (limbs, LIMB_WIDTH) values of the limbs.
         k: The limb.
-        poses: (T, POSE_WIDTH) values of the poses; angles and bends are given.
+        poses: (T, POSE_WIDTH) values of the poses; the columns ANGLE and BEND are given.
     """
     count, clear, straight = poses.shape[0], numbers[k, CLEAR], numbers[k, STRAIGHT]
     sure = max(clear, numbers[k, SURE])

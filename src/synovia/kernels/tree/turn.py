@@ -82,27 +82,27 @@ def add_frame(M, w, R, T):
 
 @inline
 def gain_axis(M):
-    """Return Σ w d × t, the axis of steepest gain."""
+    """Return Σ w d × t, the axis about which a rotation increases the alignment fastest, see ``dot_matrix``."""
     return M[5] - M[7], M[6] - M[2], M[1] - M[3]
 
 
 @inline
 def harmonic(M, u):
-    """Return (A, B) of the gain A cos φ + B sin φ of a rotation about the unit axis u."""
+    """Return (A, B): a rotation by φ about the unit axis u gives the alignment A cos φ + B sin φ plus a constant."""
     Mu = (dot((M[0], M[1], M[2]), u), dot((M[3], M[4], M[5]), u), dot((M[6], M[7], M[8]), u))
     return M[0] + M[4] + M[8] - dot(u, Mu), dot(u, gain_axis(M))
 
 
 @inline
 def gain(A, B, angle):
-    """Return the gain A cos φ + B sin φ of a rotation by φ = ``angle``."""
+    """Return A cos φ + B sin φ with φ = ``angle``, the alignment after a rotation, see ``harmonic``."""
     s, c = sincos(angle)
     return A * c + B * s
 
 
 @inline
 def hinge_angle(A, B, x, lower, upper):
-    """Return the value of largest gain in [lower, upper] for a hinge at x; of values that differ by 2π, the nearest."""
+    """Return the best value in [lower, upper] of a hinge at x, see ``harmonic``; of equal rotations, the nearest."""
     best = x + math.atan2(B, A)
     if best < lower and best + F(2) * PI <= upper:
         return best + F(2) * PI
@@ -218,7 +218,7 @@ def turn_joint(problem, q, i, R, M, smallest, stiffness):
 
 @inline
 def slide_to(problem, q, k, by, stiffness):
-    """Move scalar variable k within its limits, and return its displacement."""
+    """Move scalar variable k by ``by``, reduced by stiffness and limits, and return its displacement."""
     at = problem.variables[k, BLOCK_Q]
     before = q[at]
     by = apply_stiffness(by, before, problem.preferences[k, PREFERRED], stiffness * problem.preferences[k, STIFFNESS])

@@ -67,7 +67,9 @@ _RAISED: Final = 0.5  # upward component of the mean direction of both arms, abo
 _SAMPLE: Final = 300  # largest number of frames that are sampled from a clip, spread evenly
 _BEGINNING: Final = 300  # number of frames at the beginning of a clip in which steps are searched for
 _FEWEST: Final = 20  # least number of frames that can show steps
-_AGAINST: Final = 0.8  # correlation of hips and planted feet, above which steps show the length of the path
+# steps are compared with the path if, from frame to frame, hips and lower foot (seen from the hips) move against each
+# other with at least this correlation
+_AGAINST: Final = 0.8
 _NO_PATH: Final = 1e-8  # squared ratio of path to steps, below which the body steps on the spot
 
 LEAST: Final = 17.0  # degrees: a smaller lean may be posture; with a larger lean, the body would fall

@@ -69,7 +69,7 @@ class Aims:
 
     @property
     def moving(self) -> Moving:
-        """The fingers and joints that move in the hand that follows."""
+        """The fingers, and the joints of the wrist, that move in the hand that follows the recording."""
         return Moving(self.fingers, self.wrist, own=self.own is not None)
 
     @property

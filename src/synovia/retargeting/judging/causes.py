@@ -94,7 +94,11 @@ def sides_of(actor: Actor, *, moved: bool) -> Sides:
 
 
 def _shape(actor: Actor, *, moved: bool) -> tuple[Actor, float]:
-    """Return the body in the clip or at rest, whichever first shows forward, and the result of ``_facing``."""
+    """Return the body whose shape shows its forward direction, and its ``_facing``.
+
+    The body in the clip is tried before the body at rest, or after it if ``moved``, see ``sides_of``. If neither shows
+    the direction, return the body in the clip and 0.
+    """
     rest = actor.at_rest
     bodies = [body for body in ((rest, actor) if moved else (actor, rest)) if body is not None]
     for body in bodies:

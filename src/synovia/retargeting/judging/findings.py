@@ -29,7 +29,7 @@ from synovia.retargeting.judging.causes import (
     whole_limbs,
 )
 from synovia.retargeting.judging.ground import held_frames, on_the_spot, path_factor, speeds
-from synovia.retargeting.judging.measure import PATH, Figures, Limb
+from synovia.retargeting.judging.measure import MEAN, PATH, Figures, Limb
 from synovia.text import DOUBT, counted, listed
 
 Bools = NDArray[np.bool_]
@@ -42,7 +42,6 @@ CAUSES: Final = (
 
 # unless stated otherwise, pairs are thresholds for "look" and "failed", lengths are in leg lengths, and shares are of
 # all frames
-_MEAN: Final = {"": (16.0, 30.0), "trunk": (8.0, 30.0), "head": (40.0, 70.0), "foot": (30.0, 70.0)}  # degrees
 _PEAK: Final = ((50.0, 0.1), (80.0, 0.25))  # angle in degrees, and its least duration in seconds; not for head and feet
 _FINGERS: Final = (10.0, 45.0)  # degrees: mean angle of the four fingers of a hand
 _THUMB: Final = (15.0, 60.0)  # degrees: mean angle of a thumb
@@ -76,8 +75,8 @@ _SHORT: Final = 0.03  # fraction of the longest limb bone: shorter limb bones ar
 _FIRST: Final = 2  # frames at both ends: jumps to or from a calibration pose are usual there
 _FLIPPED: Final = (0.0, 0.05)  # share of frames in which the points are flipped
 _MISSED: Final = (0.0, 0.25)  # share of frames in which goals are missed
-_APART: Final = (0.15, 0.25)  # distance of a point from the body, reported if frequent; reported in any frame
-_OFTEN_APART: Final = (0.02, 0.25)  # share of frames beyond the first distance: "look"; beyond the second: "failed"
+_APART: Final = (0.15, 0.25)  # leg lengths from the body: a point farther is reported if frequent; in any frame
+_OFTEN_APART: Final = (0.02, 0.25)  # share of frames farther than ``_APART[0]``: "look"; than ``_APART[1]``: "failed"
 _ON_THE_SPOT: Final = (20.0, 1e4)  # length of steps over that of the path: above, hips only sway, or do not travel
 _PATH: Final = 4.0  # length of the steps divided by that of the path: above this, their units differ
 
@@ -253,12 +252,6 @@ def _said_side(actor: Actor, roles: Sequence[str]) -> str:
     return f"{joint!r} {side}, but toes and knees say {SIDES[side == SIDES[0]]}"
 
 
-def _threshold(limb: str) -> tuple[float, float]:
-    """Return the thresholds of a limb's mean angle, radians."""
-    low, high = _MEAN.get(limb, _MEAN["foot"] if limb.endswith("foot") else _MEAN[""])
-    return float(np.radians(low)), float(np.radians(high))
-
-
 def _peaks(limb: Limb, fps: float) -> tuple[str, Bools] | None:
     """Return the level and a mask of the frames in which an angle is large for long enough; None without any."""
     if limb.limb == "head" or limb.limb.endswith("foot"):
@@ -289,7 +282,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
     fps, turned = figures.motion.fps, figures.turned
     off: dict[str, tuple[str, Bools]] = {}
     for limb in figures.limbs:
-        bars = _threshold(limb.limb)
+        bars = limb.thresholds
         level = _level(limb.mean, bars)
         peaks = _peaks(limb, fps)
         if level is not None:
@@ -406,7 +399,7 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
             yield Finding("body", "up axis", "look", every, text)
     trunks = [limb.mean for limb in figures.limbs if limb.limb == "trunk"]
     leans = (
-        0.0 if trunks and trunks[0] < _threshold("trunk")[0] else lean(figures.result)
+        0.0 if trunks and trunks[0] < np.radians(MEAN["trunk"][0]) else lean(figures.result)
     )  # a trunk that agrees with the source's leans as much as the source
     if leans and (figures.origin is None or not lean(figures.origin)):
         text = f"it leans by {leans:.0f}° in all frames, without falling: its world may be tilted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,6 +53,8 @@ PATH: Final = "path of the hips"  # stands for the path of the hips among the jo
 _CROSSED: Final = 0.03  # leg lengths: ankles are crossed if they overlap by at least this
 _SPARE: Final = 0.5  # fraction of a limb's length: a longer branch without parts may be the limb of the opposite side
 _TRUNK: Final = ("spine", "chest", "upper_chest")
+# degrees: a mean angle above the first value should be checked, one above the second is wrong
+MEAN: Final = {"": (16.0, 30.0), "trunk": (8.0, 30.0), "head": (40.0, 70.0), "foot": (30.0, 70.0)}
 _SEEN: Final = ("hips", "spine", "chest", "neck", "head", "upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
 
@@ -81,6 +84,12 @@ class Limb:
     def frame(self) -> int:
         """The frame with the largest angle."""
         return int(np.nanargmax(self.angles)) if np.isfinite(self.angles).any() else 0
+
+    @property
+    def thresholds(self) -> tuple[float, float]:
+        """Mean angles, radians: one above the first should be checked, one above the second is wrong."""
+        low, high = MEAN.get(self.limb, MEAN["foot"] if self.limb.endswith("foot") else MEAN[""])
+        return math.radians(low), math.radians(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +247,20 @@ class Figures:
                 off = np.minimum(off, angles(about_z(c, self.turn), d))
             out.append(Limb(bone, off))
         return tuple(out)
+
+    @cached_property
+    def bones(self) -> dict[str, list[int]]:
+        """Bones of each limb in the result, as rows of the joints at their ends."""
+        if self.result is None:
+            return {}
+        out, rows, parents = dict[str, list[int]](), self.result.rows, self.motion.skeleton.parents
+        tops = [rows[role] for role in (*(f"{side}_upper_arm" for side in SIDES), "neck") if role in rows]
+        for one in self.limbs:
+            start = rows[{"trunk": "hips", "head": "neck"}.get(one.limb, one.limb)]
+            ends = {"trunk": tops, "head": [rows.get("head")]}.get(one.limb) or [self.result.end_row(one.limb)]
+            path = {row for end in ends if end is not None for row in ancestors(parents, end)}
+            out[one.limb] = sorted(path - set(ancestors(parents, start)))
+        return out
 
     @cached_property
     def hands(self) -> dict[str, tuple[HandBones, HandBones]]:

@@ -46,9 +46,9 @@ from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
 from synovia.retargeting.alike import Alike
 from synovia.retargeting.body import Body
-from synovia.retargeting.feet import points_of
 from synovia.retargeting.follower import PoseFollower
 from synovia.retargeting.pairing import Pairing, alike_pairing, paired, turning
+from synovia.retargeting.planter import points_of
 from synovia.retargeting.rest_pose import RestPose, Stance, standing_target
 from synovia.text import parse_toml, toml_key, toml_text
 

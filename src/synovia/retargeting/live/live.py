@@ -31,9 +31,9 @@ from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.landmarks import ALL_LIMBS, COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import Meter, report_of
-from synovia.retargeting.live.stand import Stand
 from synovia.retargeting.loops import Closer, hurried
-from synovia.retargeting.options import LiveOptions
+from synovia.retargeting.options import LiveOptions, checked_world
+from synovia.retargeting.planter import Planter
 from synovia.retargeting.root_motion import OnFloor, RootMover, checked_root_motion, root_bone
 from synovia.servo.joints import LimitedBody
 from synovia.servo.limits import Axes
@@ -134,8 +134,8 @@ class LiveRetarget(ChecksArguments):
     their velocity limits; the report then says so.
 
     Fingers keep the source's directions in the frames of the palms, as in ``retarget``. With ``clearance``, limbs are
-    moved apart in each tick; a fast limb may still pass through others if its limits allow no faster change. A world to
-    stand on is supported only by ``retarget``. With ``root_motion="none"``, the path of the body is lost.
+    moved apart in each tick; a fast limb may still pass through others if its limits allow no faster change. With a
+    ``look_ahead``, feet stand on a ``world``. With ``root_motion="none"``, the path of the body is lost.
 
     Args:
         source_skeleton: The body that moves; None for landmarks of MediaPipe: 33, or 33, 21 of the left hand and 21 of
@@ -163,6 +163,7 @@ class LiveRetarget(ChecksArguments):
         look_ahead: Seconds by which poses are late, so that each knows those of at least half this time after it: feet,
             limbs of hinges and clearance are then as in ``retarget``. None to wait for ``finish()``: the source is
             learned from all its poses, and the answer is that of ``retarget`` with the same options.
+        world: As in ``retarget``; it needs a ``look_ahead``, so that steps are known before feet leave the ground.
         timeout: Seconds without a sample after which the source is lost.
 
     Attributes:
@@ -226,12 +227,16 @@ class LiveRetarget(ChecksArguments):
         if self._distance is not None and not target.shapes:
             hint = "sy.with_shapes(body), or --shapes, fits capsules to it"
             raise InputError("clearance", value=self._distance, expected="a target with shapes", hint=hint)
+        self._world = checked_world(chosen.world)
+        if self._world is not None and not self._waits:
+            hint = "look_ahead=0.5; a foot must know its next step before it leaves the ground"
+            raise InputError("world", value=self._world, expected="none without look_ahead=", hint=hint)
         mode = chosen.root_motion
         self._root_motion: str | None = None if mode is None else checked_root_motion(mode)
         self._apart: LiveApart | None = None
         self._relaxed = checked_idle(chosen.idle_hands) == "relaxed"
         self._set_source(target if source_skeleton is None else source_skeleton)
-        self._stand: Stand | None = None
+        self._planter: Planter | None = None
         self._resting: UnseenLimbs | None = None
         self._ahead: Ahead | None = None
         self._whole = self.skeleton = target.with_root("free") if root == "free" else target
@@ -309,17 +314,17 @@ class LiveRetarget(ChecksArguments):
             }
             self._ahead = Ahead(
                 calibration, self.rate, self._waits, hold_feet=self._hold_feet, clearance=self._distance,
-                idle_hands="relaxed" if self._relaxed else "rest",
+                idle_hands="relaxed" if self._relaxed else "rest", world=self._world,
             )  # fmt: skip
         feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles) and not self._waits
-        self._stand = Stand(pair, calibration.grounds, self.rate) if feet else None
+        self._planter = Planter(pair, self.rate, calibration.grounds) if feet else None
         if self._landmarks is not None:
             upper = {limb: "{}_upper_{}".format(*limb.split("_")) for limb in ALL_LIMBS}
             first = {limb: target.first_row(role) for limb, role in upper.items() if role in pair.roles}
             kept, _ = kept_values(self._unseen, self._target, skeleton)
             self._resting = UnseenLimbs(skeleton, first, kept, self.rate)
         if self._distance is not None and skeleton.shapes and not self._waits:
-            ankles: list[int] = [] if self._stand is None else self._stand.ankles.tolist()
+            ankles: list[int] = [] if self._planter is None else self._planter.ankles.tolist()
             self._apart = LiveApart(target, pair.roles, self._distance, self._body.axes, ankles, self.rate)
 
     @property
@@ -368,8 +373,8 @@ class LiveRetarget(ChecksArguments):
                 self._ahead.reset()
             if self._resting is not None:
                 self._resting.reset()
-            if self._stand is not None:
-                self._stand.reset()
+            if self._planter is not None:
+                self._planter.reset()
             self._meter = Meter(self._calibration.pairing, self.rate)
 
     def receive(self, pose: Pose | Array | None, time: float | None = None) -> None:
@@ -483,7 +488,7 @@ class LiveRetarget(ChecksArguments):
 
     def _follow(self, q: Array | None, restarted: bool) -> Tick:
         """Take a tick in which the target follows joint values (nq,) of the source, None if no more come."""
-        jumps, stand, ahead = q is not None and (self._lost or restarted), self._stand, self._ahead
+        jumps, planter, ahead = q is not None and (self._lost or restarted), self._planter, self._ahead
         gone = self._hidden()
         self._lost = q is None
         if jumps:
@@ -506,14 +511,14 @@ class LiveRetarget(ChecksArguments):
         self._poses, frames = poses, poses[0]
         if self._resting is not None and self._resting.step(wanted, gone):
             found = world_frames(self._whole, wanted[None])[0]
-        if stand is not None:
+        if planter is not None:
             if jumps:
-                stand.reset()
-            wanted = stand.step(frames, found, wanted, gone)
+                planter.reset()
+            wanted = planter.step(frames, found, wanted, gone)
         if self._apart is not None:
             if jumps:
                 self._apart.reset()
-            wanted = self._apart.step(wanted, _NO_FEET if stand is None else stand.stands)
+            wanted = self._apart.step(wanted, _NO_FEET if planter is None else planter.stands)
         body = self._body
         if jumps:
             if self._began:
@@ -537,11 +542,12 @@ class LiveRetarget(ChecksArguments):
             self._meter.stand(own[list(self._feet.values()), 9:], stands, missed=known.missed)
             if known.missed:
                 details.status, details.missing = Status.STALLED, known.stands
-        if stand is not None:
-            stand.judge(own)
-            self._meter.stand(own[stand.ankles, 9:], stand.stands[: len(stand.ankles)], missed=bool(stand.missing))
-            if stand.missing:
-                details.status, details.missing = Status.STALLED, stand.missing
+        if planter is not None:
+            planter.judge(own)
+            ankles, stands = own[planter.ankles, 9:], planter.stands[: len(planter.ankles)]
+            self._meter.stand(ankles, stands, missed=bool(planter.missing))
+            if planter.missing:
+                details.status, details.missing = Status.STALLED, planter.missing
         if body.behind:
             details.status = Status.LATE
             self._meter.limit(body.axes.reasons)
@@ -564,7 +570,7 @@ class LiveRetarget(ChecksArguments):
             status,
             self._parts,
             None if holds or self._sample is not None else self._playout.behind,
-            () if holds or self._stand is None else self._stand.roles,
+            () if holds or self._planter is None else self._planter.roles,
         )
         mover = self._mover
         if mover is None:

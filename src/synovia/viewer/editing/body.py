@@ -11,11 +11,11 @@ from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.loops.closing import closed_near
 from synovia.model.pose import clamped
+from synovia.model.rooted import Rooted, changed_root, rooted
 from synovia.model.tree import ancestors
 from synovia.viewer.editing.clip.drag import drag_joint
 from synovia.viewer.editing.editor_values import holds, place_at_current, with_reference
 from synovia.viewer.editing.history import History
-from synovia.viewer.editing.root import Rooted, changed_root, rooted
 from synovia.viewer.editing.state import State
 
 

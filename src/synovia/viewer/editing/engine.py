@@ -22,7 +22,7 @@ from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik import Solution
 from synovia.ik.nudges import Nudges
-from synovia.ik.solution import GoalError, length_text
+from synovia.ik.solution import GoalError
 from synovia.ik.status import Status
 from synovia.layers import Layer
 from synovia.model import Pose, Skeleton
@@ -204,7 +204,6 @@ class Engine:
             state.changed.clear()
             start, editors, moving = self._advance(seconds)
             version, before, clock = state.version, state.pose, state.play.time
-            playing = state.play.playing and state.play.motion is not None
         if version != self._version:  # an edit after ``prepare``; the next step packs the problem again
             return self._frame(before, editors, None, clock), True
         solution, command = None, None
@@ -230,9 +229,7 @@ class Engine:
                 self._nudges.end()
         self._keep(pose, before, version)
         self._left = pose
-        return self._frame(pose, editors, solution, clock, command), (
-            moving or playing or self._nudged or self._unfinished > 0
-        )
+        return self._frame(pose, editors, solution, clock, command), (moving or self._nudged or self._unfinished > 0)
 
     def _clip_step(self, seconds: float) -> tuple[Frame, bool]:
         """Advance the clip, and solve the layer that is dragged; see ``step``."""
@@ -382,17 +379,3 @@ def _compile_layers(motion: Motion) -> None:
     EditStack(short).on_top([], Layer(goals=[PositionGoal(row, np.zeros(3))], frames=(0, 0))).pose(
         Layer(goals=[PositionGoal(row, np.zeros(3))], frames=(0, 0))
     )
-
-
-_NEGLIGIBLE: Final = (1e-6, 1e-4)  # metres or units, and radians; smaller errors are not shown
-
-
-def miss_text(error: GoalError, meters_per_unit: float | None) -> str:
-    """Return the error of a goal as text."""
-    far = error.position * (meters_per_unit or 1.0) > _NEGLIGIBLE[0]
-    parts: list[str] = []
-    if far or error.position > 0.0 >= error.angle:
-        parts.append(length_text(error.position, meters_per_unit))
-    if error.angle > _NEGLIGIBLE[1] or (error.angle > 0.0 and not far):
-        parts.append(f"{math.degrees(error.angle):.2g}°")
-    return ", ".join(parts)

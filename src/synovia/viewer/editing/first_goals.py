@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from synovia.bodies.standing import support
+from synovia.bodies.standing import long_limbs, support
 from synovia.errors import InputError
 from synovia.goals import Goal
-from synovia.model import Kind, Skeleton
+from synovia.model import Skeleton
 from synovia.model.anatomy.up import find_up
-from synovia.model.tree import ancestors
 from synovia.viewer.editing.goals import Goals
 
 _BALANCE, _DRAGGED = 1, 2  # priorities; the feet have 0
@@ -48,7 +47,7 @@ def first_goals(goals: Goals) -> None:
     """
     skeleton = goals.given
     feet, hands = pair_of(skeleton, "foot"), pair_of(skeleton, "hand")
-    dragged = [goals.add("position", row) for row in hands or _limbs(skeleton, feet)]
+    dragged = [goals.add("position", row) for row in hands or long_limbs(skeleton, feet)]
     if not feet:
         return
     levels = goals.levels
@@ -64,20 +63,3 @@ def first_goals(goals: Goals) -> None:
             up = find_up(skeleton).vector
             balance.values["polygon"], balance.priority = support(skeleton, feet, up), _BALANCE
         goals.add("rest", None, label="posture")
-
-
-def _limbs(skeleton: Skeleton, feet: Sequence[int]) -> list[int]:
-    """Return the tips of up to two long limbs that contain no foot and have at most half of their joints in common."""
-    chains: list[list[int]] = []
-    for row in range(len(skeleton)):
-        if skeleton.children[row]:
-            continue
-        chain = ancestors(skeleton.parents, row)
-        moves = any(skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE) for at in chain)
-        if moves and not set(chain) & set(feet):
-            chains.append(chain)
-    chosen: list[list[int]] = []
-    for chain in sorted(chains, key=len, reverse=True):
-        if all(len(set(chain) & set(other)) <= 0.5 * len(chain) for other in chosen):
-            chosen.append(chain)
-    return [chain[0] for chain in chosen[:2]]

@@ -192,7 +192,7 @@ class Goals:
             self._history.remember()
             self._state.to_current(editor)
             if self._state.play.motion is not None:
-                self.move(key)
+                drag_goal(self._state, editor, along=False)
                 self._state.finish()
                 return True
             held = not editor.enabled or editor.follows

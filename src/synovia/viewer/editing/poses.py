@@ -7,13 +7,15 @@ from typing import Final
 
 import numpy as np
 
+from synovia.draw.rods import axes_of
 from synovia.errors import InputError, unknown_name
 from synovia.model import Pose
+from synovia.model.clip_tools.mirror import Mirror
+from synovia.model.clip_tools.mirror_pose import mirrored
 from synovia.model.geometry import Array
+from synovia.model.rooted import without_root_values
 from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.editing.history import History
-from synovia.viewer.editing.mirror import counterparts, mirrored
-from synovia.viewer.editing.root import without_root_values
 from synovia.viewer.editing.state import State
 
 _MOST: Final = 1000  # largest number of poses in the library
@@ -47,15 +49,16 @@ class Poses:
         """
         with self._state.lock:
             if self._animation.play.motion is not None:
-                self._animation.key(mirrored(self._state.pose))
+                self._animation.key(mirror_image(self._state.pose))
                 return
             self._history.remember()
-            pairs = counterparts(self.given)
+            pairs = Mirror.across(self.given, axes_of(self.given)[:, 0]).pairs  # negative for no counterpart
             states = {(editor.row, editor.kind): (editor.enabled, editor.idle) for editor in self._state.editors}
-            self._state.put(mirrored(self._state.pose))
+            self._state.put(mirror_image(self._state.pose))
             for editor in self._state.editors:
                 if editor.row is not None:
-                    other = (pairs[editor.row], editor.kind)
+                    pair = pairs[editor.row]
+                    other = (editor.row if pair < 0 else pair, editor.kind)
                     editor.enabled, editor.idle = states.get(other, (editor.enabled, editor.idle))
                 if editor.has_target:
                     self._state.to_current(editor)
@@ -91,7 +94,7 @@ class Poses:
     def _apply(self, q: Array, *, mirror: bool) -> None:
         """Set a pose or its mirror image, and move every target to the body; on a clip, the pose becomes a key."""
         if mirror:
-            q = mirrored(Pose(self._state.skeleton, q))
+            q = mirror_image(Pose(self._state.skeleton, q))
         if self._animation.play.motion is not None:
             self._animation.key(q)
             return
@@ -151,3 +154,8 @@ class Poses:
             self._history.remember()
             self._state.library = {other: pose for other, pose in self.library.items() if other != name}
             self._state.touch()
+
+
+def mirror_image(pose: Pose) -> Array:
+    """Return the joint values, (nq,), of a pose's mirror image."""
+    return mirrored(pose, axes_of(pose.skeleton)[:, 0])

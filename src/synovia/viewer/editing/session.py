@@ -14,6 +14,7 @@ from synovia.solver import Solver
 from synovia.viewer.editing.around import MovedObstacles
 from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.clip.animation import Animation
+from synovia.viewer.editing.clip.judging import Judging
 from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.editing.hand import Hand
@@ -43,6 +44,7 @@ class Session:
         layers: The layers between the clip and the keys.
         poses: Operations on whole poses: copy, mirror, keep.
         solving: The solver and its problem.
+        judging: The findings about a retargeted clip.
         obstacles: The obstacles, which the user can move.
         hand: Start and end of edits by hand.
     """
@@ -66,5 +68,6 @@ class Session:
         self.layers = ClipLayers(self.state, self.history, self.animation, self.goals)
         self.poses = Poses(self.state, self.history, self.animation)
         self.solving = Solving(self.state, self.history)
+        self.judging = Judging(self.state)
         self.obstacles = MovedObstacles(self.state, self.history)
         self.hand = Hand(self.history, self.animation)

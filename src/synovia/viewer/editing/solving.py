@@ -55,26 +55,16 @@ class Solving:
             self._state.limits = limits
             self._state.touch(structure=True)
 
-    def goals(self, *, priorities: bool = True) -> list[Goal]:
-        """Return the enabled goals on the given skeleton, with or without priorities."""
+    def goals(self) -> list[Goal]:
+        """Return the enabled goals on the given skeleton."""
         state = self._state
         with state.lock:
-            called = state.given.address
-            editors = [editor.copy() for editor in state.editors if editor.enabled]
-            for editor in editors:
-                if editor.priority is not None:
-                    editor.priority *= priorities
-            return [editor.goal(called, eased=False) for editor in editors]
+            return [one.goal(state.given.address, eased=False) for one in state.editors if one.enabled]
 
     @property
     def on_clip(self) -> bool:
         """Whether a clip is chosen, so that layers and not goals are solved."""
         return self._state.play.motion is not None
-
-    @property
-    def has_priorities(self) -> bool:
-        """Whether any enabled goal has a priority other than the highest."""
-        return any(editor.priority for editor in self._state.editors if editor.enabled)
 
     def rest(self) -> Pose:
         """Return the rest pose of the solved skeleton."""

@@ -15,17 +15,16 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import checked_tolerance
 from synovia.model import Pose, Skeleton
 from synovia.model.change import blend
-from synovia.model.finding import Finding
 from synovia.model.geometry import Array
 from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
+from synovia.model.rooted import Rooted, rooted, with_root_values
 from synovia.model.shapes.world import World
 from synovia.solver import FullBody, Solver, as_solver
 from synovia.viewer.editing.clip.play import LayerDrag, Play, sample, together
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import place_at_current
 from synovia.viewer.editing.limits import SpeedLimits
-from synovia.viewer.editing.root import Rooted, rooted, with_root_values
 
 # Solver for dragging; the largest move is in radians per frame, 7 rad/s, so that limbs without goals swing slowly
 DRAGGED: Final = FullBody(attempts=1, largest_move=0.12)
@@ -70,7 +69,6 @@ class State:
         refused: Reason why the last drag on a clip had no effect, until the page has shown it; empty without one.
         reach: The joints that a drag on a clip may move: "limb", "upper body" or "whole body".
         library: Poses of the given skeleton by name.
-        findings: Findings about clips that were retargeted, by the number of the clip.
         lock: Lock for all attributes.
         changed: Event that wakes the thread that solves and shows.
         version: Number that changes whenever the problem must be packed again.
@@ -94,7 +92,6 @@ class State:
     refused: str = field(init=False, default="")
     reach: str = field(init=False, default="whole body")
     library: Mapping[str, Pose] = field(init=False, default_factory=dict[str, Pose])
-    findings: Mapping[int, Sequence[Finding]] = field(init=False, default_factory=dict[int, Sequence[Finding]])
     lock: threading.RLock = field(init=False, default_factory=threading.RLock)
     changed: threading.Event = field(init=False, default_factory=threading.Event)
     version: int = field(init=False, default=0)

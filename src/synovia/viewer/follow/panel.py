@@ -10,7 +10,7 @@ from synovia.text import counted
 from synovia.viewer.follow.feed import Figures
 from synovia.viewer.page.control import connect
 from synovia.viewer.page.saving import motion_file
-from synovia.viewer.page.style import BAD, DIM, GOOD, PRIMARY, WARN, note, safe, status_line, style
+from synovia.viewer.page.style import BAD, DIM, GOOD, PRIMARY, WARN, bars, note, safe, status_line, style
 from synovia.viewer.scene.skin import SHOWN
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _meter(found: Figures, rate: float) -> str:
         rows.insert(0, ("Source", f"{found.source:.0f}/s", found.source / rate, False))
     if found.delay is not None:
         rows.append(("Delay", f"{1e3 * found.delay:.0f} ms", found.delay / _FULL, found.delay > _FULL))
-    return _bars([(name, text, share, "late" if bad else "") for name, text, share, bad in rows])
+    return bars([(name, text, share, "late" if bad else "") for name, text, share, bad in rows])
 
 
 def _limits(found: Figures) -> str:
@@ -118,23 +118,7 @@ def _limits(found: Figures) -> str:
     joints = sorted(found.limited, key=lambda name: -found.speeds.get(name, 0.0))
     rows = [(name, found.limited[name], found.speeds.get(name, 1.0), found.limited[name]) for name in joints[:_MOST]]
     more = len(joints) - len(rows)
-    return note("Held back by limits:") + _bars(rows) + (note(f"and {more} more.", DIM) if more else "")
-
-
-def _bars(rows: list[tuple[str, str, float, str]]) -> str:
-    """Return bars as HTML, from name, text, filled fraction, and a limit ("" for an ordinary bar)."""
-    out = [
-        f'<div data-limit="{safe(limit)}"><b title="{safe(name)}">{safe(name)}</b>'
-        f'<span role="img" aria-label="{safe(name)}: {safe(text)}"><i style="width:{_percent(share)}%"></i></span>'
-        f'<em style="{"" if limit else "color:inherit"}">{safe(text)}</em></div>'
-        for name, text, share, limit in rows
-    ]
-    return f'<div class="synovia-speed">{"".join(out)}</div>'
-
-
-def _percent(share: float) -> str:
-    """Return a share as whole percent, 0 to 100."""
-    return f"{100.0 * min(max(share, 0.0), 1.0):.0f}"
+    return note("Held back by limits:") + bars(rows) + (note(f"and {more} more.", DIM) if more else "")
 
 
 def _passed(found: Figures) -> str:

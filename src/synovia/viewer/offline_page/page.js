@@ -98,11 +98,10 @@ function seamed(arrays, corners) {
   return { place: take(arrays.place, 3), normal: take(arrays.normal, 3), bones: take(arrays.bones, 4), weights: take(arrays.weights, 4), tone: take(arrays.tone, 3), corner: new Float32Array(uv), faces };
 }
 
-const at = (frames, row) => Array.isArray(row) ? spot(frames, row) : [frames[12 * row + 9], frames[12 * row + 10], frames[12 * row + 11]];
-
-// A point [joint, x, y, z] in the frame of a joint; joint -1 is the world.
-function spot(frames, [row, ...p]) {
-  return row < 0 ? p : [0, 1, 2].map(i => frames[12 * row + 3 * i] * p[0] + frames[12 * row + 3 * i + 1] * p[1] + frames[12 * row + 3 * i + 2] * p[2] + frames[12 * row + 9 + i]);
+// The position of a joint, or of a point [joint, x, y, z] in the frame of a joint; joint -1 is the world.
+function at(frames, row) {
+  const [joint, ...p] = Array.isArray(row) ? row : [row, 0, 0, 0];
+  return joint < 0 ? p : placed(frames, joint, p);
 }
 
 function bonesOf() {
@@ -219,23 +218,21 @@ function grab(k) {
     state.goals.clear();
     const frames = body.frames(state.q), low = data.floor + 0.16 * size;
     state.stays = handles.map((h, i) => ({ ...h, k: i })).filter(h => h.carries && (dot(at(frames, h.row), up) < low))
-      .map(h => ({ k: h.k, row: h.row, place: at(frames, h.row), turn: [...frames.subarray(12 * h.row, 12 * h.row + 9)] }));
+      .map(h => ({ k: h.k, row: h.row, place: at(frames, h.row), turn: [...frames.subarray(12 * h.row, 12 * h.row + 9)], weight: STAYS }));
     state.balance = balanceOn(frames);
     back.hidden = false;
   }
   state.goals.set(k, state.goals.get(k) || at(body.frames(state.q), handles[k].row));
 }
 
-// The centre of mass stays over the feet, or between them and its place in the clip, which may be outside in a stride.
+// The centre of mass stays in a box on the floor around the standing feet and its place in the clip.
 function balanceOn(frames) {
   if (!state.stays.length || !solver.mass) return null;
-  const across = [ahead, side], flat = p => across.map(v => dot(v, p) / size), wide = 0.018, points = [flat(solver.center(frames))];
-  body.parents.forEach((_, row) => {
-    if (!state.stays.some(stay => body.isAbove(stay.row, row))) return;
-    const [a, b] = flat(at(frames, row));
-    for (const [i, j] of [[1, 1], [1, -1], [-1, 1], [-1, -1]]) points.push([a + i * wide, b + j * wide]);
+  const stands = body.parents.map((_, row) => row).filter(row => state.stays.some(stay => body.isAbove(stay.row, row)));
+  return [ahead, side].map(axis => {
+    const ends = stands.map(row => dot(axis, at(frames, row))), center = dot(axis, solver.center(frames)), wide = 0.018 * size;
+    return { axis, low: Math.min(center, ...ends.map(v => v - wide)), high: Math.max(center, ...ends.map(v => v + wide)) };
   });
-  return { across, hull: hullOf(points) };
 }
 
 function moveTo(k, x, y) {
@@ -244,12 +241,12 @@ function moveTo(k, x, y) {
 }
 
 function pull() {
-  const first = state.stays.filter(s => !state.goals.has(s.k)), second = [];
+  const stays = state.stays.filter(s => !state.goals.has(s.k)), dragged = [];
   state.goals.forEach((place, k) => {
     const stay = state.stays.find(s => s.k === k), now = state.dragged && state.dragged.k === k;
-    second.push({ row: handles[k].row, place, turn: stay && stay.turn, weight: now || !state.dragged ? 1 : 0.8 });
+    dragged.push({ row: handles[k].row, place, turn: stay && stay.turn, weight: now || !state.dragged ? 1 : 0.8 });
   });
-  state.q = solver.solve(state.q, first, second, state.balance, state.liked, 6);
+  state.q = solver.solve(state.q, stays, dragged, state.balance, state.liked, 6);
   const frames = body.frames(state.q);
   let text = "", missed = null;
   state.goals.forEach((place, k) => {
@@ -365,6 +362,12 @@ back.onclick = () => { release(); toggle(true); };
 
 const does = {
   go(frame) { toggle(false); state.clock = frame; },
+  step(by) { does.go(clamp(Math.round(state.clock) + by, state.first, state.end)); },
+  mark(last) {
+    const now = Math.round(state.clock);
+    if (last) does.range(Math.min(state.first, Math.max(now - 1, 0)), Math.max(now, 1));
+    else does.range(Math.min(now, frames - 2), Math.max(state.end, Math.min(now + 1, frames - 1)));
+  },
   play(on) { state.speed = Math.abs(state.speed); toggle(Boolean(on)); },
   stop() { does.go(state.first); },
   loop(on) { state.loop = Boolean(on); },

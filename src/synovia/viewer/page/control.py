@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from synovia.errors import SynoviaError
 from synovia.viewer.page.style import reading_time
-
-_PATIENCE: Final = 1.0  # seconds that a slow action waits for the previous one
 
 Event = Literal["update", "click", "upload", "trigger"]
 
 
 class Message:
     """The message of a page, which disappears after a few seconds or when a later action succeeds.
+
+    Attributes:
+        queue: Runs the slow actions of the page, one after another.
 
     Args:
         wake: Updates the text of the page now, and again after the given number of seconds.
@@ -31,6 +32,7 @@ class Message:
         self._kept = re.compile(re.escape(f"{folder}{os.sep}") + r"(?:[^/\\\s]+[/\\])?")
         self._now = ("", 0.0)  # the text, and the time at which it was shown
         self._wake = wake
+        self.queue = ThreadPoolExecutor(1, "synovia actions")
 
     @property
     def text(self) -> str:
@@ -72,31 +74,35 @@ def connect(
         message: Message that shows the errors of the action.
         on: The event: ``"update"`` of a value, ``"click"`` of a button or a group of buttons, ``"upload"`` of a file by
             a button, or ``"trigger"`` of a command with a key, which has no value.
-        slow: Whether the action is slow. A slow action runs in parallel with other messages, but only once at a time;
-            the next one waits for a moment, and is refused if the first one takes longer.
+        slow: Whether the action is slow. The slow actions of a page run one after another in the order of their events,
+            while other messages are processed: what is saved has all changes made before. A click on a button is
+            refused as long as an earlier click waits.
     """
-    running = threading.Lock()
+    last: Future[None] | None = None
 
-    def act(event: Any) -> None:
-        if event.client is None:  # the page itself, not the user, has set the value
-            return
-        if slow and not running.acquire(timeout=_PATIENCE):
-            message.show("The last request is still being processed.")
-            return
+    def act(value: Any) -> None:
         before = message.mark
         try:
-            action(None if on == "trigger" else handle.value)
+            action(value)
         except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError, OSError) as error:
             message.show(str(error))
         else:
             message.withdraw(before)
-        finally:
-            if slow:
-                running.release()
 
-    async def soon(event: Any) -> None:
-        act(event)
+    async def heard(event: Any) -> Future[None] | None:
+        nonlocal last
+        if event.client is None:  # the page itself, not the user, has set the value
+            return None
+        value = None if on == "trigger" else handle.value
+        if not slow:
+            act(value)
+        elif on == "click" and last is not None and not (last.running() or last.done()):
+            message.show("The last request is still being processed.")
+        else:
+            last = message.queue.submit(act, value)
+            last.add_done_callback(lambda done: done.result())  # an unexpected error is logged
+            return last
+        return None
 
-    register = getattr(handle, f"on_{on}")
-    register(act if slow else soon)
+    getattr(handle, f"on_{on}")(heard)
     return handle

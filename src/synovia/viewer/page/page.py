@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from synovia.ik.solution import miss_text
 from synovia.model.shapes.world import World
 from synovia.surface import Surface
 from synovia.text import UNITS, counted, short_names
-from synovia.viewer.editing.engine import Frame, miss_text
+from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.worker import Worker
 from synovia.viewer.page.actions import Actions
@@ -254,12 +255,12 @@ class Page:
         play = self.session.animation.play
         if play.motion is None:
             return "No goal is enabled."
-        drag, edited = play.drag, play.edited
+        drag = play.drag
         if drag is not None:
             missed = [drag.layer.label] if frame.missed else []
         else:
-            found = () if edited is None else edited.findings
-            missed = [one.layer for one in found if one.cause == "missed" and play.frame in one.frames]
+            number = self.session.layers.missed()
+            missed = [] if number is None else [play.all[number].label]
         state, colour = ("missed", BAD) if missed else ("reached", GOOD)
         if drag is None and not missed:
             count = len(play.all)

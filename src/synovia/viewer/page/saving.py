@@ -10,24 +10,24 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 import numpy as np
 
 from synovia.draw.render import render
 from synovia.errors import UnsupportedError
-from synovia.files.goals import entry_of, goals_text
+from synovia.files.code import arguments_of, changed_settings, start_values
+from synovia.files.goals import goals_text
 from synovia.files.layers import layers_text
 from synovia.files.poses import save_pose
 from synovia.goals import Goal
 from synovia.io.load import formats, is_bundled
 from synovia.io.save import lost_loops, write_motion, writer_of
 from synovia.model import Pose
-from synovia.model.geometry import Array, quat_to_matrix, rigid
+from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
-from synovia.solver import Solver
-from synovia.viewer.editing.root import changed_root
+from synovia.model.rooted import changed_root
 from synovia.viewer.editing.state import State
 
 RATE: Final = 30.0  # frames per second of a recording
@@ -114,9 +114,9 @@ class Files:
             lines.append(f"world = sy.load_world({source!r})" if source else "world = ...  # the obstacles of the page")
         lines.append("goals = [")
         for goal in goals:
-            words = [*_arguments(goal), *(["world=world"] if clear and goal.takes_world else [])]
+            words = [*arguments_of(goal), *(["world=world"] if clear and goal.takes_world else [])]
             lines.append(f"    sy.{type(goal).__name__}({', '.join(words)}),")
-        changed = ", ".join(f"{name}={value!r}" for name, value in _changed(self._state.solver).items())
+        changed = ", ".join(f"{name}={value!r}" for name, value in changed_settings(self._state.solver).items())
         root = self._root_of()
         options = "" if root == "fixed" else f", root={root!r}"
         if self._state.tolerance is not None:
@@ -125,7 +125,7 @@ class Files:
         if (moved := self._moved_root()) is not None:
             lines.append(f"# {moved}")
         lines.append(f"ik = sy.IK(body, goals, solver{options})")
-        values = _start_values(pose)
+        values = start_values(pose)
         if values:
             lines += ["start = ik.skeleton.rest_pose().with_values(", "    {"]
             lines += [*(f"        {value}," for value in values), "    }", ")"]
@@ -141,7 +141,7 @@ class Files:
             words += ["--loops", self._loops]
         if root != "fixed":
             words += ["--root", root]
-        changed = _changed(settings)
+        changed = changed_settings(settings)
         for name in ("attempts", "seed"):
             if name in changed:
                 words += [f"--{name}", str(changed.pop(name))]
@@ -240,50 +240,6 @@ class Files:
             return self._state.pose
         to, q = changed_root(self._state.pose.q, self._state.rooted, self._state.given, "free")
         return Pose(to.skeleton, q)
-
-
-def _changed(settings: Solver) -> dict[str, Any]:
-    """Return the settings of a solver that differ from the defaults."""
-    plain = type(settings)()
-    names = settings.__dataclass_fields__
-    return {name: getattr(settings, name) for name in names if getattr(settings, name) != getattr(plain, name)}
-
-
-def _start_values(pose: Pose) -> list[str]:
-    """Return joint values that differ from rest, mimic joints excepted, as the text of dictionary entries."""
-    skeleton, rest = pose.skeleton, pose.skeleton.rest_pose()
-    out: list[str] = []
-    for row, joint in enumerate(skeleton.joints):
-        part = skeleton.q_slice(row)
-        if joint.mimic is None and not np.array_equal(pose.q[part], rest.q[part]):
-            numbers = [repr(float(f"{value:.12g}") + 0.0) for value in pose.q[part].tolist()]
-            value = numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
-            out.append(f"{skeleton.address(row)!r}: {value}")
-    return out
-
-
-def _arguments(goal: Goal) -> list[str]:
-    """Return the arguments of a goal's constructor as Python code, from its entry in a goal file."""
-    entry = entry_of(goal)
-    out = [repr(entry.pop("joint"))] if "joint" in entry else []
-    entry.pop("kind")
-    for name in ("offset", "other_offset"):  # the offset is a frame if it has a rotation, else a point
-        if (turn := entry.pop(f"{name}_rotation", None)) is not None:
-            entry[name] = rigid(entry.get(name, (0.0, 0.0, 0.0)), quat_to_matrix(np.array(turn["quat_xyzw"]))).tolist()
-    if (turn := entry.pop("rotation", None)) is not None:
-        entry |= turn
-    if (values := entry.pop("values", None)) is not None:
-        entry["pose"] = values
-    return out + [f"{name}={_python(value)}" for name, value in entry.items()]
-
-
-def _python(value: Any) -> str:
-    """Return a value as Python code; lists of floats become tuples with nine significant digits."""
-    if isinstance(value, list):
-        parts = cast("list[Any]", value)
-        if all(isinstance(part, float) for part in parts):
-            return "(" + ", ".join(repr(float(f"{part:.9g}") + 0.0) for part in parts) + ")"
-    return repr(cast("object", value))
 
 
 def motion_file(motion: Motion, ending: str) -> tuple[bytes, list[str]]:

@@ -26,7 +26,7 @@ def tabs(page: Page) -> list[tuple[str, Tab]]:
         ("Pose", BodyTab(page, actions, body, poses, hand)),
         ("Animation", ClipTab(page, actions, animation, session.layers, goals, files)),
         ("Solver", SolverTab(page, session.solving, body.given)),
-        ("Why", Why(page, session.solving)),
+        ("Why", Why(page, session.solving, session.layers)),
         ("Export", Keep(page, files, body)),
         ("Open", Open(page, poses, session.layers, animation)),
     ]

@@ -12,13 +12,14 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.files.poses import poses_text
 from synovia.model import Kind
-from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.model.angles import from_swing_twist, swing_twist
+from synovia.model.geometry import Array
 from synovia.model.limits import Interval, SwingTwist
+from synovia.model.rooted import ROOTS
 from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.hand import Hand
 from synovia.viewer.editing.poses import Poses
-from synovia.viewer.editing.root import ROOTS
 from synovia.viewer.page.actions import Actions
 from synovia.viewer.page.style import DIM, WARN, note, safe
 from synovia.viewer.page.tab import Desk, Tab
@@ -258,28 +259,11 @@ def to_sliders(kind: Kind, limit: Any, values: Array) -> Array:
     """Return the slider values of a joint, in degrees or length units; a ball has swing x, swing y and twist."""
     if joint_is_simple(kind):
         return np.degrees(values) if kind is Kind.HINGE else values.copy()
-    from scipy.spatial.transform import Rotation
-
-    frame = _bone_frame(limit)
-    turn = Rotation.from_matrix(frame.T @ quat_to_matrix(values[-4:]) @ frame)
-    _, _, z, w = turn.as_quat()
-    twist = (2.0 * math.atan2(z, w) + math.pi) % (2.0 * math.pi) - math.pi
-    swing = (turn * Rotation.from_rotvec([0.0, 0.0, -twist])).as_rotvec()  # perpendicular to the bone
-    return np.concatenate([values[:-4], np.degrees([swing[0], swing[1], twist])])
+    return np.concatenate([values[:-4], np.degrees(swing_twist(values[-4:], limit))])
 
 
 def from_sliders(kind: Kind, limit: Any, values: Array) -> Array:
     """Return a joint's values from its slider values."""
     if joint_is_simple(kind):
         return np.radians(values) if kind is Kind.HINGE else values.copy()
-    from scipy.spatial.transform import Rotation
-
-    frame = _bone_frame(limit)
-    x, y, twist = np.radians(values[-3:])
-    turn = Rotation.from_rotvec([x, y, 0.0]) * Rotation.from_rotvec([0.0, 0.0, twist])
-    return np.concatenate([values[:-3], matrix_to_quat(frame @ turn.as_matrix() @ frame.T)])
-
-
-def _bone_frame(limit: Any) -> Array:
-    """Return the frame of a joint's limit, (3, 3), whose z axis is the bone."""
-    return limit.axes if isinstance(limit, SwingTwist) else np.eye(3)
+    return np.concatenate([values[:-3], from_swing_twist(np.radians(values[-3:]), limit)])

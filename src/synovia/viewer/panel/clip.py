@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from synovia.clips.editing.reach import REACHES, WHOLE
 from synovia.model.motion import Motion
 from synovia.viewer.editing.clip.animation import Animation
-from synovia.viewer.editing.clip.drag import REACHES, WHOLE
 from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame

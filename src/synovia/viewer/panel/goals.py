@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from synovia.draw.arcs import value_of
-from synovia.ik.solution import length_text
+from synovia.ik.solution import length_text, miss_text
 from synovia.model.geometry import Array
 from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.editor import GoalEditor, bounds_of, kind_of, kinds
 from synovia.viewer.editing.editor_values import tip_of
-from synovia.viewer.editing.engine import Frame, miss_text
+from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.editing.hand import Hand
 from synovia.viewer.page.style import BAD, DIM, GOOD, PRIMARY, WARN, note, safe

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
+from synovia.clips.editing.reach import REACHES, WHOLE
 from synovia.errors import InputError
 from synovia.layers import is_movable
 from synovia.text import length_text
 from synovia.viewer.editing.clip.animation import Animation
-from synovia.viewer.editing.clip.drag import REACHES, WHOLE
+from synovia.viewer.editing.clip.drag import AWAY, distance_in
 from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.page.style import DIM, WARN, note, safe
@@ -22,7 +21,6 @@ _HELP: Final = (
     " this frame. Then drag the bar of the layer, its ends, or its fades."
 )
 _OTHER: Final = "other joints"
-_AWAY: Final = 0.05  # fraction of the body's size: if the body travels farther during a layer, the tab says so
 _SHOWN: Final = 3  # largest number of shown findings
 
 
@@ -143,9 +141,8 @@ class Layers:
         edited = self._layers.edited
         lines = [] if edited is None else edited.moved(label)
         found = [finding.text for finding in self._layers.findings(self._layers.chosen)][:_SHOWN]
-        places = [motion.pose(frame).positions.mean(axis=0) for frame in layer.bounds(len(motion))]
-        away = float(np.linalg.norm(places[1] - places[0]))
-        if not layer.relative and is_movable(layer) and away > _AWAY * motion.skeleton.size:
+        away = distance_in(self._animation.play, layer.bounds(len(motion)))
+        if not layer.relative and is_movable(layer) and away > AWAY * motion.skeleton.size:
             far = length_text(away, motion.skeleton.meters_per_unit)
             found.insert(0, f"Its target stays in place while the body goes {far}. Goes along takes it with the body.")
         out = note("<br>".join(map(safe, lines)), DIM) if lines else ""

@@ -116,7 +116,7 @@ class Open(Tab):
             self.connect(self.gui.add_button("Cancel"), self._close, click=True)
 
     def _show(self, action: Callable[[], None]) -> None:
-        """Show a message, and go to another page."""
+        """Close the question, show that the file is being read, and call ``action``, which opens, plays or maps it."""
         self._close()
         self.page.notify("Reading the file.")
         self.page.client.flush()

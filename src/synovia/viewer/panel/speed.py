@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from synovia.model import Skeleton
-from synovia.servo import Tick
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.solving import Solving
-from synovia.viewer.page.style import DIM, note, safe
+from synovia.viewer.page.style import DIM, bars, note
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import Field
 
@@ -71,18 +70,7 @@ class Speed:
         """Show the limits and the bars."""
         self._show_fields()
         if self._solving.limits.on:
-            self._bars.content = note(_WAITS, DIM) if frame.following is None else bars_html(frame.following)
-
-
-def bars_html(following: Tick) -> str:
-    """Return a bar for each joint as HTML: its velocity as a fraction of its limit, and which limit slows it down."""
-    rows: list[str] = []
-    for joint, share in following.speeds.items():
-        limit = following.limited.get(joint, "")
-        part = 100.0 * min(share, 1.0)
-        rows.append(
-            f'<div data-limit="{safe(limit)}"><b title="{safe(joint)}">{safe(joint)}</b>'
-            f'<span role="img" aria-label="{safe(joint)}: {part:.0f} % of its speed {safe(limit)}">'
-            f'<i style="width:{part:.0f}%"></i></span><em>{safe(limit)}</em></div>'
-        )
-    return f'<div class="synovia-speed">{"".join(rows)}</div>'
+            tick = frame.following
+            rows = [] if tick is None else [(name, tick.limited.get(name, "")) for name in tick.speeds]
+            shown = "" if tick is None else bars((name, limit, tick.speeds[name], limit) for name, limit in rows)
+            self._bars.content = shown or note(_WAITS, DIM)

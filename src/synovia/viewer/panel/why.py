@@ -1,25 +1,20 @@
-"""The tab *Why*: explain a miss, plot the error by iteration, and compare the solvers on the same targets.
-
-A solver only reports its result. But solvers are deterministic, so another solve that stops after k steps gives the
-error at step k.
-"""
+"""The tab *Why*: explain a miss, plot the error by iteration, and compare the solvers on the same targets."""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from synovia.comparison.race import Run, race, trace
 from synovia.draw.causes import Cause, causes_of
 from synovia.errors import SynoviaError
-from synovia.goals import Goal
-from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.solver import Solver, as_solver, solvers
+from synovia.solver import as_solver, solvers
+from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.solving import Solving
 from synovia.viewer.page.style import DIM, PRIMARY, note, safe
@@ -33,87 +28,6 @@ _LEAST: Final = 1.0  # smallest range of the error axis, decades
 _SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which support few problems
 _RACE: Final = "Each solver starts from the rest pose; its answer is shown as a ghost."
 _POINTS: Final = 48  # points of a curve
-_STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
-_FLOOR: Final = 1e-12  # smallest plotted error, so that the logarithm is finite
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
-    """Result of one solver on the targets of a page.
-
-    Args:
-        name: Name of the solver.
-        steps: Iterations, (k,).
-        errors: Smallest error up to each of these iterations, (k,). An error is the norm of the errors of all goals:
-            lengths relative to the length scale, and radians.
-        pose: Last pose.
-        status: Status as text.
-        trouble: Reason why the solver does not support the problem; empty if it does.
-        without: Unsupported features that were left out, such as priorities or a goal.
-    """
-
-    name: str
-    steps: Array
-    errors: Array
-    pose: Pose | None
-    status: str
-    trouble: str = ""
-    without: tuple[str, ...] = ()
-
-
-def trace(solving: Solving, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
-    """Run one solver in one attempt from a start, without limits on the motion per frame, and return the result."""
-    whole = settings.for_diagnosis()
-    try:
-        ik = solving.problem(goals, whole)
-        final = ik.solve(start=start)
-    except SynoviaError as error:
-        return Run(settings.name, np.zeros(0), np.zeros(0), None, "", error.what)
-    steps: list[int] = []
-    errors: list[float] = []
-    for count in _STEPS:
-        if count >= min(final.steps, whole.search.max_steps):
-            break
-        steps.append(count)
-        errors.append(_total(ik.errors_after(count, starts=start)[0], ik.reach or 1.0))
-    steps.append(max([final.steps, *(last + 1 for last in steps[-1:])]))
-    errors.append(_total(np.array([[e.position, e.angle] for e in final.errors]), ik.reach or 1.0))
-    name = final.status.name.lower().replace("_", " ")
-    return Run(settings.name, np.array(steps, float), np.minimum.accumulate(errors), final.pose, name)
-
-
-def race(solving: Solving, names: Sequence[str]) -> Iterator[Run]:
-    """Run several solvers on the same targets from the rest pose, and yield their results.
-
-    The first use compiles a solver. Unsupported priorities are left out; unsupported goals, too, if any goal remains.
-
-    Args:
-        solving: The solver of the page, and its problem.
-        names: Names of the solvers. The page's own solver keeps its settings.
-    """
-    start = solving.rest()
-    for name in names:
-        settings = solving.solver if solving.solver.name == name else as_solver(name)
-        goals = solving.goals(priorities=settings.supports_priorities)
-        kept = [goal for goal in goals if _supports(settings, goal)]
-        without = [goal.label for goal in goals if all(goal is not one for one in kept)]
-        if not settings.supports_priorities and solving.has_priorities:
-            without.insert(0, "priorities")
-        yield replace(trace(solving, settings, kept or goals, start), without=tuple(without if kept else ()))
-
-
-def _supports(settings: Solver, goal: Goal) -> bool:
-    """Return whether a solver supports a goal."""
-    try:
-        settings.check([goal])
-    except SynoviaError:
-        return False
-    return True
-
-
-def _total(errors: Array, reach: float) -> float:
-    """Return the norm of the errors of all goals, (goals, 2): lengths relative to the length scale, and radians."""
-    return max(float(np.linalg.norm(errors / (reach, 1.0))), _FLOOR)
 
 
 class Why(Tab):
@@ -122,12 +36,13 @@ class Why(Tab):
     Args:
         page: The page.
         solving: The solver of the page, and its problem.
+        layers: The layers on the clip.
     """
 
-    def __init__(self, page: Desk, solving: Solving) -> None:
+    def __init__(self, page: Desk, solving: Solving, layers: ClipLayers) -> None:
         """Store the arguments."""
         super().__init__(page)
-        self._solving = solving
+        self._solving, self._layers = solving, layers
 
     def build(self) -> None:
         """Add the controls."""
@@ -157,22 +72,29 @@ class Why(Tab):
         if self._raced is not None and problem != self._raced:
             self._raced = None
             self._clear()
-        if frame.solution is None:
+        number = self._layers.missed() if self._solving.on_clip else None
+        if frame.solution is None and number is None:
             self._explained = None
             self._mark([])
-            idle = "On a clip, each layer in Animation says what it misses." if self._solving.on_clip else _NO_GOAL
+            idle = "No layer misses a goal at this frame." if self._solving.on_clip else _NO_GOAL
             waits = "The solver is not ready yet." if frame.busy else idle
             self._show_lines([frame.trouble or waits])
             return
-        now = (problem, frame.pose.q.tobytes())
+        now = (problem, number, frame.pose.q.tobytes())
         if now == self._explained:
             return
         self._explained = None
         self._mark([])
-        self._show_lines([frame.solution.status.meaning])
+        self._show_lines([self._meaning(frame, number)])
         if frame.still:
             self._explained, self._due = now, frame
             self.page.host.background.start("synovia-trace", self._explain)
+
+    def _meaning(self, frame: Frame, number: int | None) -> str:
+        """Return the status in words: of the solution, or of the layer that misses a goal."""
+        if number is not None:
+            return f"The layer {self._layers.all[number].label} misses its goal at this frame."
+        return "" if frame.solution is None else frame.solution.status.meaning
 
     def _clear(self) -> None:
         """Remove the ghosts and the table of a race."""
@@ -184,18 +106,18 @@ class Why(Tab):
         while self._due is not None and not self.page.closed and self._busy.acquire(blocking=False):
             frame, self._due = self._due, None
             try:
-                if frame.solution is not None and not frame.late:
-                    causes = causes_of(
-                        frame.solution, frame.pose.skeleton.size
-                    )  # before the words, which use its proof
-                    lines = frame.solution.explain()
+                solution, number = frame.solution, self._layers.missed() if self._solving.on_clip else None
+                if number is not None:
+                    solution = self._layers.solution(number)
+                if solution is not None and not frame.late:
+                    causes = causes_of(solution, frame.pose.skeleton.size)  # before the words, which use its proof
+                    lines = solution.explain()
                     if frame is self.page.frame:  # the frame is still current
                         self._show_lines(lines)
                         self._mark(causes)
-                goals = self._solving.goals()
-                if goals and self._raced is None:
-                    start = self._solving.rest()
-                    self._draw([trace(self._solving, self._solving.solver, goals, start)])
+                solving = self._solving
+                if number is None and (goals := solving.goals()) and self._raced is None:
+                    self._draw([trace(solving.problem, solving.solver, goals, solving.rest())])
                 self.page.client.flush()
             except (SynoviaError, RuntimeError):  # the session has changed, or the page is closed
                 return
@@ -220,11 +142,13 @@ class Why(Tab):
         """Run the race in a background thread; a first use compiles a solver."""
         try:
             with self._busy:
+                solving, own = self._solving, self._solving.solver
                 names = [name for name, box in self._racers.items() if box.value]
+                racers = [own if own.name == name else as_solver(name) for name in names]
                 begun = self.page.frame
                 problem = None if begun is None else _problem_key(self._solving, begun)
                 runs: list[Run] = []
-                for run in race(self._solving, names):
+                for run in race(solving.problem, solving.goals(), racers, solving.rest()):
                     if self.page.closed:
                         return
                     runs.append(run)

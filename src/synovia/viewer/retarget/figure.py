@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.draw.rods import build
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
-from synovia.viewer.scene.bodies import BodyMeshes, build
+from synovia.viewer.scene.bodies import BodyMeshes
 from synovia.viewer.scene.skin import Look, Skin
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,18 @@ from synovia.errors import InputError
 from synovia.io.load import load_model, load_motion
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
-from synovia.retargeting import read_map
+from synovia.retargeting import Retargeted, read_map
 from synovia.viewer.retarget.transfer import Transfer
 from synovia.viewer.scene.skin import surface_with
 from synovia.viewer.serving.view import Host, Opening
 
 
 def retarget_opening(
-    clip: Any, onto: Any, joint_map: Any, rest: Pose | None, animate: Callable[[Host, Skeleton, Motion], None]
+    clip: Any,
+    onto: Any,
+    joint_map: Any,
+    rest: Pose | None,
+    animate: Callable[[Host, Skeleton, Retargeted, int | None], None],
 ) -> Opening:
     """Return the functions and notes with which retarget pages of a clip and a body are opened.
 
@@ -28,7 +33,7 @@ def retarget_opening(
         onto: The body that follows the clip, as in ``view_retarget``.
         joint_map: The map of joints, as in ``view_retarget``.
         rest: The rest pose of the source, as in ``view_retarget``.
-        animate: Shows the live page of a body that plays a clip.
+        animate: Shows the live page of a body that plays a retargeted clip.
     """
     from synovia.viewer.retarget.page import RetargetPage, first_aim
     from synovia.viewer.retarget.panel import Panel
@@ -49,7 +54,7 @@ def retarget_opening(
         return Transfer(motion, body, given, rest, outcome=replace(first, version=1))
 
     def give(client: Any, transfer: Transfer, host: Host) -> RetargetPage:
-        return RetargetPage(client, transfer, host, surfaces, Panel, lambda result: animate(host, body, result))
+        return RetargetPage(client, transfer, host, surfaces, Panel, partial(animate, host, body))
 
     lost = dict.fromkeys((*surfaces[0].notes, *surfaces[1].notes, *motion.notes))
     notes = (*lost, *ends, *trouble)

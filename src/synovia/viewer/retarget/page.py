@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,46 +9,40 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from synovia.draw.theme import THEMES
+from synovia.draw.rods import extent
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
+from synovia.retargeting import Retargeted
+from synovia.retargeting.judging.findings import degrees
+from synovia.retargeting.judging.measure import Limb
 from synovia.surface import Surface
 from synovia.text import counted
 from synovia.viewer.editing.clip.play import Play, sample
-from synovia.viewer.editing.worker import SESSION
-from synovia.viewer.page.control import Message
+from synovia.viewer.page.stage import TALL, Controls, Stage, aim_from
 from synovia.viewer.page.style import BAD as RED
-from synovia.viewer.page.style import BRANDS, GOOD, WARN, note, safe
+from synovia.viewer.page.style import GOOD, WARN, note, safe
 from synovia.viewer.retarget.figure import Figure
-from synovia.viewer.retarget.limbs import BAD, FAIR, Limb
 from synovia.viewer.retarget.transfer import Outcome, Transfer
-from synovia.viewer.scene.bodies import extent
 from synovia.viewer.scene.skin import Look
 from synovia.viewer.serving.view import Aim, Host
 
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-_RATE: Final = 30.0  # frames per second
 _TEXT: Final = 0.15  # seconds between two updates of the text
 _QUIET: Final = 0.15  # seconds without a change after which the clip is retargeted again
-_TALL: Final = 1.7  # height of the target, scene units
 _APART: Final = 1.5  # distance of the two bodies, scene units
-_VIEW: Final = 0.8  # vertical field of view, radians
 
 
-class Controls(Protocol):
-    """The controls of a page."""
-
-    def show(self) -> None:
-        """Update status and time."""
+class MapControls(Controls, Protocol):
+    """The controls of the map."""
 
     def refresh(self) -> None:
         """Update the list of parts after a change of the map or of the result."""
 
 
-class RetargetPage:
+class RetargetPage(Stage):
     """The page of one browser.
 
     Args:
@@ -58,8 +51,10 @@ class RetargetPage:
         host: Interface of the view that serves the page.
         surfaces: Surfaces of source and target.
         controls: Creates the controls.
-        animate: Shows the live page of the target with a clip.
+        animate: Shows the live page of the target with the result, paused at a frame or playing.
     """
+
+    panel: MapControls
 
     def __init__(
         self,
@@ -67,60 +62,34 @@ class RetargetPage:
         transfer: Transfer,
         host: Host,
         surfaces: tuple[Surface, Surface],
-        controls: Callable[[RetargetPage], Controls],
-        animate: Callable[[Motion], None],
+        controls: Callable[[RetargetPage], MapControls],
+        animate: Callable[[Retargeted, int | None], None],
     ) -> None:
         """Add the scene and the controls, and start to play."""
-        self.client, self.transfer, self.animate = client, transfer, animate
-        dark, shadows = host.dark, host.shadows
+        super().__init__(client, host, 14.0)
+        self.transfer, self.animate = transfer, animate
         self.play = Play(transfer.motion, playing=True)
-        self.message = Message(self._wake, host.folder)
         self.in_place, self.overlaid, self.at_rest, self.picking = True, False, False, False
         self.part: str | None = None
         self.computing = False
-        self._stopped, self._ended = threading.Event(), threading.Event()
-        self._due = 0.0
-        client.gui.configure_theme(
-            control_width="large", dark_mode=dark, show_logo=False, show_share_button=False, brand_color=BRANDS[dark]
-        )
-        theme = THEMES["dark" if dark else "light"]
-        scale, first = _TALL / extent(transfer.target), transfer.outcome.answer
-        other = _TALL / extent(transfer.motion.skeleton) if first is None else scale * first.scale  # equal leg lengths
+        self.period, self._last, self._quiet_after = _TEXT, 0.0, 0.0
+        scale, first = TALL / extent(transfer.target), transfer.outcome.answer
+        other = TALL / extent(transfer.motion.skeleton) if first is None else scale * first.scale  # equal leg lengths
         scales = other, scale
         bodies = transfer.motion.skeleton, transfer.target
+        looks = [Look(surface, host.dark, host.shadows) for surface in surfaces]
         self.figures = [
-            Figure(
-                client, f"/{name}", body, Look(surface, dark, shadows), scale, lambda row, way=way: self._pick(way, row)
-            )
-            for way, (name, body, surface, scale) in enumerate(
-                zip(("source", "target"), bodies, surfaces, scales, strict=True)
+            Figure(client, f"/{name}", body, look, scale, lambda row, way=way: self._pick(way, row))
+            for way, (name, body, look, scale) in enumerate(
+                zip(("source", "target"), bodies, looks, scales, strict=True)
             )
         ]  # fmt: skip
-        client.scene.add_grid(
-            "/floor", width=14.0, height=14.0, plane="xz", cell_size=0.25, section_size=1.0, cell_color=theme.grid,
-            section_color=theme.grid, cell_thickness=0.6, section_thickness=1.2, fade_distance=10.0,
-            fade_from="origin", shadow_opacity=0.25, position=(0.0, -0.01, 0.0),
-        )  # fmt: skip
         self._labels = [
             client.scene.add_label(f"/label/{way}", text, position=(0.0, 0.0, 0.0), anchor="top-center")
             for way, text in enumerate((transfer.motion.name, transfer.target.name))
         ]
         self.panel = controls(self)
-        host.background.start(SESSION, self._run)
-
-    def close(self) -> None:
-        """Stop all work after the browser has disconnected."""
-        self._stopped.set()
-        self.transfer.changed.set()
-
-    def finish(self, seconds: float) -> None:
-        """Wait, at most some seconds, until the page no longer changes any control."""
-        self._ended.wait(seconds)
-
-    def _wake(self, seconds: float) -> None:
-        """Update the text soon."""
-        del seconds
-        self._due = 0.0
+        self.begin()
 
     def _pick(self, way: int, row: int) -> None:
         """Assign a clicked joint to the chosen part, if picking is enabled."""
@@ -130,34 +99,17 @@ class RetargetPage:
         self.transfer.assign(self.part, **{("source", "target")[way]: name})
         self.panel.refresh()
 
-    def _run(self) -> None:
-        """Work until stopped."""
-        try:
-            self._work()
-        finally:
-            self._ended.set()
-
-    def _work(self) -> None:
-        """Retarget the clip after each change, and show the current frame."""
-        last = time.perf_counter()
-        quiet_after = 0.0
-        while not self._stopped.is_set():
-            now = time.perf_counter()
-            if self.transfer.changed.is_set():
-                self.transfer.changed.clear()
-                quiet_after = now + _QUIET
-            if self.transfer.outcome.version != self.transfer.version and now >= quiet_after:
-                self._compute()
-                last = now = time.perf_counter()
-            self.play.advance(min(now - last, 0.1))
-            last = now
-            with suppress(RuntimeError):  # a control was removed in the meantime
-                self.show()
-                if now >= self._due:
-                    self._due = now + _TEXT
-                    self.panel.show()
-                self.client.flush()
-            self._stopped.wait(max(now + 1.0 / _RATE - time.perf_counter(), 0.001))
+    def prepare(self) -> None:
+        """Retarget the clip after a change, and advance the time."""
+        now = time.perf_counter()
+        if self.transfer.changed.is_set():
+            self.transfer.changed.clear()
+            self._quiet_after = now + _QUIET
+        if self.transfer.outcome.version != self.transfer.version and now >= self._quiet_after:
+            self._compute()
+            self._last = now = time.perf_counter()
+        self.play.advance(min(now - self._last, 0.1))
+        self._last = now
 
     def _compute(self) -> None:
         """Retarget the clip, and update the list of parts."""
@@ -209,9 +161,11 @@ class RetargetPage:
         """Return the current error of the target's bones, from 0 (fair) to 1 (bad), by the row at a bone's end."""
         added = 0 if outcome.answer is None else len(outcome.answer.motion.skeleton) - len(self.transfer.target)
         out: dict[int, float] = {}
+        bones = {} if outcome.answer is None else outcome.answer.judgement.figures.bones
         for limb in outcome.limbs:
-            share = float(np.clip((limb.angles[self.frame] - FAIR) / (BAD - FAIR), 0.0, 1.0))
-            for row in limb.rows:
+            (fair, bad), angle = limb.thresholds, np.nan_to_num(limb.angles[self.frame])
+            share = float(np.clip((angle - fair) / (bad - fair), 0.0, 1.0))
+            for row in bones[limb.limb]:
                 out[row - added] = max(out.get(row - added, 0.0), share)
         return out
 
@@ -234,21 +188,24 @@ class RetargetPage:
         if outcome.answer is None:
             return note(safe(outcome.trouble), RED)
         limbs = outcome.limbs
-        worst = max(limbs, key=lambda limb: limb.mean, default=None)
+        worst = max(limbs, key=lambda limb: limb.mean / limb.thresholds[0], default=None)
         missed = len(outcome.answer.missed_frames)
         text = f"{counted(len(outcome.answer.parts), 'part')}, {counted(len(outcome.answer.motion), 'frame')}"
         if worst is not None:
             mean = sum(limb.mean for limb in limbs) / len(limbs)
-            text += f"; limbs <b>{mean:.0f}°</b> off, most {words(worst.role)}: {worst.mean:.0f}°"
+            text += f"; limbs <b>{degrees(mean)}</b> off, most {words(worst.limb)}: {degrees(worst.mean)}"
         text += f"; {counted(missed, 'frame')} missed" if missed else ""
         return note(text, colour_of(worst))
 
 
 def colour_of(limb: Limb | None) -> str:
     """Return the text colour for the error of a limb."""
-    if limb is None:
-        return "inherit"
-    return GOOD if limb.mean <= FAIR else WARN if limb.mean <= BAD else RED
+    return "inherit" if limb is None else {"good": GOOD, "fair": WARN, "bad": RED}[quality_of(limb)]
+
+
+def quality_of(limb: Limb) -> str:
+    """Return the quality of a limb: "good", "fair" or "bad"."""
+    return ("good", "fair", "bad")[int(np.searchsorted(limb.thresholds, limb.mean))]
 
 
 def words(part: str) -> str:
@@ -259,8 +216,7 @@ def words(part: str) -> str:
 def first_aim(transfer: Transfer) -> Aim:
     """Return a camera in front of the bodies that looks at the middle between them."""
     del transfer
-    up, position, middle = np.array([(0.0, 1.0, 0.0), (0.7, 1.3, 3.7), (0.0, 0.8, 0.0)])
-    return Aim(up, position, middle, fov=_VIEW, near=0.01, far=200.0)
+    return aim_from((0.7, 1.3, 3.7))
 
 
 def _frames(motion: Motion, seconds: float) -> Array:

@@ -12,12 +12,13 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.files.poses import save_pose
 from synovia.io.npz import write_npz
 from synovia.model import Kind
-from synovia.model.motion import Motion
-from synovia.retargeting import NEEDED, write_map
+from synovia.retargeting import NEEDED, Retargeted, write_map
+from synovia.retargeting.judging.findings import degrees
+from synovia.retargeting.judging.measure import Limb
 from synovia.viewer.editing.clip.transport import Transport
 from synovia.viewer.page.control import connect
 from synovia.viewer.page.style import DIM, note, status_line, style
-from synovia.viewer.retarget.limbs import BAD, FAIR, TRUNK, Limb
+from synovia.viewer.retarget.page import quality_of
 from synovia.viewer.scene.skin import SHOWN
 from synovia.viewer.timeline.timeline import TimeLine, findings_of
 
@@ -83,6 +84,8 @@ class Panel:
         gui, page = self._gui, self.page
         transport = Transport(lambda: (page.play, self.transfer.motion), self._play, self._span)
         self._line = TimeLine(gui, page.message, transport.actions())
+        hint = "Show the frame in which a limb is farthest off its source, and choose this limb."
+        self._on(gui.add_button("Go to the worst frame", hint=hint), self._worst, click=True)
         with gui.add_folder("Show", expand_by_default=False):
             self._sets(gui.add_checkbox("In place", page.in_place, hint="Hold the hips still."), page, "in_place")
             overlaid = gui.add_checkbox("On top of each other", page.overlaid, hint="Instead of side by side.")
@@ -107,6 +110,13 @@ class Panel:
         if not 0 <= first < last < count:
             raise InputError("frames that play", value=(first, last), expected=f"two frames of 0 to {count - 1}")
         self._play(first=first, last=last, time=min(max(self.page.frame, first), last) / self.transfer.motion.fps)
+
+    def _worst(self, _: Any) -> None:
+        """Show the worst frame of the worst limb, and choose this limb."""
+        if (limb := self.transfer.outcome.worst) is None:
+            raise UnsupportedError("no limb can be compared with its source")
+        self.choose({"trunk": "hips", "head": "neck"}.get(limb.limb, limb.limb))
+        self._play(time=limb.frame / self.transfer.motion.fps, playing=False)
 
     def _look(self, shown: str) -> None:
         for figure in self.page.figures:
@@ -175,9 +185,9 @@ class Panel:
                 self._buttons[part], self._labels[part] = button, (label, kind)
 
     def _limb(self, part: str) -> Limb | None:
-        """Return the limb that begins with a part; for the hips, the trunk."""
-        role = TRUNK if part == "hips" else part
-        return next((limb for limb in self.transfer.outcome.limbs if limb.role == role), None)
+        """Return the limb that begins with a part; for the hips, the trunk, and for the neck, the head."""
+        name = {"hips": "trunk", "neck": "head"}.get(part, part)
+        return next((limb for limb in self.transfer.outcome.limbs if limb.limb == name), None)
 
     def _label(self, part: str) -> tuple[str, str]:
         """Return the text and the kind (key of ``_COLOURS``) of a part in the list."""
@@ -186,10 +196,7 @@ class Panel:
         if not (source and target):
             return text, "bad" if part in NEEDED else "gap"
         limb = self._limb(part)
-        if limb is None:
-            return text, "good"
-        kind = "good" if limb.mean <= FAIR else "fair" if limb.mean <= BAD else "bad"
-        return f"{limb.mean:.0f}° {text}", kind
+        return (text, "good") if limb is None else (f"{degrees(limb.mean)} {text}", quality_of(limb))
 
     def choose(self, part: str | None) -> None:
         """Select a part to edit."""
@@ -210,8 +217,7 @@ class Panel:
             return
         text = f"<b>{part.replace('_', ' ')}</b>"
         if (limb := self._limb(part)) is not None:
-            when = limb.worst / self.transfer.motion.fps
-            text += f": {limb.mean:.0f}° off on average, {limb.angles.max():.0f}° at {when:.2f} s"
+            text += f": {degrees(limb.mean)} off on average, {degrees(limb.largest)} in frame {limb.frame}"
         self._title.content = note(text)
 
     def refresh(self) -> None:
@@ -290,7 +296,7 @@ class Panel:
         """Add the downloads."""
         gui = self._gui
         animate = gui.add_button("Animate", hint="Play the result on the live page, where you can edit it.")
-        self._on(animate, lambda _: self.page.animate(self._result()), click=True, slow=True)
+        self._on(animate, lambda _: self._animate(), click=True, slow=True)
         files = (
             ("map", "map.toml", self._map),
             ("rest pose", "rest.json", self._rest),
@@ -300,6 +306,11 @@ class Panel:
             send = partial(self._send, name, write)
             self._on(gui.add_button(f"Save {what}"), send, click=True, slow=True)
         gui.add_html(note("<code>synovia retarget SRC DST --map map.toml</code> uses the map."))
+
+    def _animate(self) -> None:
+        """Show the result on the live page, paused at the frame at which this page is paused."""
+        page = self.page
+        page.animate(self._answer(), None if page.play.playing else page.frame)
 
     def _send(self, name: str, write: Callable[[Path], None], _: Any) -> None:
         """Send a file that a function writes; no copy stays on the server."""
@@ -315,10 +326,10 @@ class Panel:
         save_pose(self.transfer.rest_pose(), path)
 
     def _clip(self, path: Path) -> None:
-        write_npz(self._result(), path)
+        write_npz(self._answer().motion, path)
 
-    def _result(self) -> Motion:
-        """Return the new clip.
+    def _answer(self) -> Retargeted:
+        """Return the result, with the new clip.
 
         Raises:
             UnsupportedError: If there is no clip for the current settings.
@@ -328,7 +339,7 @@ class Panel:
             raise UnsupportedError("the clip is still being retargeted", hint="try again in a moment")
         if outcome.answer is None:
             raise UnsupportedError(f"there is no new clip: {outcome.trouble}")
-        return outcome.answer.motion
+        return outcome.answer
 
     # --- several times a second ------------------------------------------------------------------------------------
 

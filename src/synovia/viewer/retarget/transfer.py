@@ -9,16 +9,16 @@ from typing import Final
 
 import numpy as np
 
+from synovia.draw.rods import axes_of
 from synovia.errors import SynoviaError, UnsupportedError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting import Retargeted, draft_map, retarget
+from synovia.retargeting.adjusted import Angles, adjusted, pose_of
+from synovia.retargeting.judging.measure import Limb
 from synovia.viewer.editing.undo import Undo
-from synovia.viewer.retarget.limbs import Limb, compare_limbs
-from synovia.viewer.retarget.rest import Angles, adjusted, pose_of
-from synovia.viewer.scene.bodies import axes_of
 
 Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
 _LOW: Final = 20.0  # percentage of the frames whose lowest joint may be below the floor
@@ -32,16 +32,24 @@ class Outcome:
     Args:
         version: Version of the settings that gave this result.
         answer: The result of retargeting; None if it failed.
-        limbs: The limbs that both bodies have, with their angles.
         floor: Height of the floor below the clip, length units of the clip.
         trouble: Reason for a failure; empty otherwise.
     """
 
     version: int
     answer: Retargeted | None = None
-    limbs: tuple[Limb, ...] = ()
     floor: float = 0.0
     trouble: str = ""
+
+    @property
+    def limbs(self) -> tuple[Limb, ...]:
+        """The limbs that both bodies have, with the angles between their directions."""
+        return () if self.answer is None else self.answer.judgement.figures.limbs
+
+    @property
+    def worst(self) -> Limb | None:
+        """The limb with the largest angle in a frame, compared with its threshold; None without limbs."""
+        return max(self.limbs, key=lambda limb: limb.largest / limb.thresholds[1], default=None)
 
 
 @dataclass(slots=True, eq=False)
@@ -100,10 +108,6 @@ class Transfer:
                 self.joints[part] = pair
                 self._edited = True
                 self._touch()
-
-    def remove(self, part: str) -> None:
-        """Remove the joints of a part from the map; the part stays in the list without joints."""
-        self.assign(part, source="", target="")
 
     def automatic(self) -> None:
         """Restore the initial map."""
@@ -213,7 +217,8 @@ class Transfer:
                 )  # fmt: skip
             heights = self.motion.positions() @ answer.source.basis[:, 1]
             floor = float(np.percentile(heights.min(axis=1), _LOW))
-            outcome = Outcome(version, answer, tuple(compare_limbs(answer, self.motion)), floor)
+            _ = answer.judgement  # computed in this thread
+            outcome = Outcome(version, answer, floor)
         except SynoviaError as error:
             outcome = Outcome(version, trouble=str(error))
         with self.lock:

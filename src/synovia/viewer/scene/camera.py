@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
+from synovia.draw.rods import ahead_of
 from synovia.model import Skeleton
 from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import Array, exp_matrix
 from synovia.model.shapes.solids import Capsule
 from synovia.viewer.editing.state import State
-from synovia.viewer.scene.bodies import ahead_of
 from synovia.viewer.serving.view import Aim
 
 _SIZE: Final = 1.7  # size of a body with an unknown or unusual unit, scene units

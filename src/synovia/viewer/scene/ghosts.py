@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.draw.rods import Build, rod
 from synovia.model.geometry import Array
 from synovia.viewer.editing.clip.animation import Animation
-from synovia.viewer.scene.bodies import Build, rod
 from synovia.viewer.scene.canvas import Canvas
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synovia.draw.loops import BAR, KNOT, ROD, bars_of, points_of
-from synovia.draw.scene import hue_of, thickness
+from synovia.draw.loops import points_of
+from synovia.draw.rods import colours_of_loops, from_z, rod, sizes_of_loops
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.shapes.triangles import ball
-from synovia.viewer.scene.bodies import from_z, rod
 
 if TYPE_CHECKING:
     from viser import SceneApi
@@ -32,10 +31,10 @@ class LoopMeshes:
     def __init__(self, scene: SceneApi, skeleton: Skeleton, theme: Theme, scale: float, frames: Array) -> None:
         """Add the meshes."""
         self._skeleton, self._scale = skeleton, scale
-        self._thick, round_ = sizes_of(skeleton)
+        self._thick, round_ = sizes_of_loops(skeleton)
         self._thick, round_ = self._thick * scale, round_ * scale
         place, turn, size, knots = self._placed(frames)
-        colours = colours_of(skeleton, theme)
+        colours = colours_of_loops(skeleton, theme)
         options: Any = {"material": "standard", "lod": "off"}
         self._bars = scene.add_batched_meshes_simple(
             "/loops/bars", *rod(taper=1.0), batched_wxyzs=turn, batched_positions=place, batched_scales=size,
@@ -55,7 +54,7 @@ class LoopMeshes:
 
     def set_theme(self, theme: Theme) -> None:
         """Change the colours."""
-        self._bars.batched_colors, self._knots.batched_colors = colours_of(self._skeleton, theme)
+        self._bars.batched_colors, self._knots.batched_colors = colours_of_loops(self._skeleton, theme)
 
     def show(self, on: bool) -> None:
         """Show or hide the loops."""
@@ -72,18 +71,3 @@ class LoopMeshes:
             part.astype(np.float32) for part in (place, from_z(along), size, knots * self._scale)
         )
         return place, turn, size, knots
-
-
-def sizes_of(skeleton: Skeleton) -> tuple[Array, Array]:
-    """Return the radii of the bars, (b,), and of the knots, (k,), length units."""
-    radius = thickness(skeleton)
-    bars, knots = bars_of(skeleton)
-    thick = np.array([(ROD if bar.rod else BAR) * radius[bar.row] for bar in bars])
-    return thick, np.array([KNOT * radius[knot.row] for knot in knots])
-
-
-def colours_of(skeleton: Skeleton, theme: Theme) -> tuple[Any, Any]:
-    """Return the colours of the bars, (b, 3), and of the knots, (k, 3), 0 to 255."""
-    bars, knots = bars_of(skeleton)
-    hues = [theme.loop if bar.rod else hue_of(skeleton, bar.row, theme) for bar in bars]
-    return np.array(hues, np.uint8).reshape(-1, 3), np.array([theme.loop] * len(knots), np.uint8).reshape(-1, 3)

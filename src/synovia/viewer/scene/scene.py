@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.draw.arcs import limit_arcs
+from synovia.draw.rods import Build, ahead_of, build
 from synovia.draw.scene import bone_lengths
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose, Skeleton
@@ -21,7 +22,7 @@ from synovia.surface.base import joined
 from synovia.surface.solids import body_surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
-from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build
+from synovia.viewer.scene.bodies import BodyMeshes
 from synovia.viewer.scene.camera import Leash, facing, scene_scale, seen_from, viewpoint
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.causes import Causes

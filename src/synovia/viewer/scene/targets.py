@@ -12,11 +12,12 @@ from synovia.draw.arcs import range_lines, value_of
 from synovia.draw.scene import bones_of, radii_of
 from synovia.draw.theme import Theme
 from synovia.errors import SynoviaError
+from synovia.ik.solution import miss_text
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.viewer.editing.editor import GoalEditor, bounds_of
 from synovia.viewer.editing.editor_values import tip_of
-from synovia.viewer.editing.engine import Frame, miss_text
+from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.editing.hand import Hand
 from synovia.viewer.scene.bodies import wxyz
@@ -252,7 +253,7 @@ class Targets:
 
 
 class Ranges:
-    """The arcs of ranges in one browser's scene, coloured by the state of their goals.
+    """The arcs of range goals in one browser's scene, coloured by the state of the goals.
 
     Args:
         canvas: The browser, and the scale and colours of its scene.
@@ -270,7 +271,7 @@ class Ranges:
         self._lines.set_theme(theme)
 
     def show(self, frame: Frame) -> None:
-        """Show the ranges of a frame."""
+        """Show an arc for each range goal, from its lower to its upper bound, coloured by the state of the goal."""
         paths: dict[str, list[Array]] = {state: [] for state in STATES}
         for editor in frame.editors:
             if (bounds := bounds_of(editor)) is not None and editor.row is not None:

@@ -239,7 +239,8 @@ class View:
                 camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
                 first = _first_camera(client)
                 first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
-                client.scene.set_up_direction(aim.up)  # viser then moves the browser to its first camera
+                client.scene.set_up_direction(aim.up)  # if it changes, viser moves the browser to its first camera
+                camera.position, camera.look_at = aim.position, aim.look_at
         host = Host(
             self._background,
             self._dark if opening.dark is None else opening.dark,

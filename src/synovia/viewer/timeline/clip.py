@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import InputError
+from synovia.errors import InputError, SynoviaError
 from synovia.text import short_names
 from synovia.viewer.editing.clip.curves import Curve, Curves
 from synovia.viewer.editing.engine import Frame
@@ -37,7 +39,7 @@ class ClipTimeLine(Tab):
         self._actions, self._session = actions, session
         self._animation, self._layers, self._goals = session.animation, session.layers, session.goals
         self._parts: dict[str, Part] = {}
-        self._curving = False
+        self._curving, self._busy = False, threading.Lock()
         self._kept: tuple[int, ...] = ()  # joints whose curves stay when another joint is selected
         self._state: tuple[Any, ...] | None = None  # state that is shown
 
@@ -49,14 +51,14 @@ class ClipTimeLine(Tab):
             "key": self._move_key, "unkey": self._unkey,
         }  # fmt: skip
         slow: dict[str, Callable[..., Any]] = {
-            "layer": self._change, "mute": layers.mute, "solo": layers.solo, "order": layers.move,
+            "layer": layers.trim, "mute": layers.mute, "solo": layers.solo, "order": layers.move,
             "rename": layers.rename, "remove": layers.remove,
         }  # fmt: skip
         again = {name: self._again(action) for name, action in slow.items()}
         self._line = TimeLine(self.gui, self.page.message, quick, again)
 
     def _again(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the action, but showing the time line again after each call, also if the action was refused."""
+        """Return a function that selects a layer and calls the action; even on errors, the time line is shown again."""
 
         def act(number: int, *others: Any) -> None:
             self._state = None
@@ -65,17 +67,13 @@ class ClipTimeLine(Tab):
 
         return act
 
-    def _change(self, number: int, first: int, last: int, blend: int) -> None:
-        """Change the frames of a layer and of its fades."""
-        self._layers.change(number, frames=(int(first), int(last)), blend=int(blend))
-
     def _select(self, number: int) -> None:
-        """Select a layer."""
+        """Select the layer of a number."""
         self._layers.chosen = int(number)
         self.page.redraw()
 
     def _keep(self, row: int) -> None:
-        """Keep the curves of a joint when another one is selected, or release them."""
+        """Keep showing the curves of the joint ``row`` when another joint is selected, or stop doing so."""
         self._kept = tuple(one for one in self._kept if one != row) if row in self._kept else (*self._kept, int(row))
         self.page.redraw()
 
@@ -87,7 +85,7 @@ class ClipTimeLine(Tab):
         self.page.redraw()
 
     def _part(self, row: int) -> Part:
-        """Return the part of the body whose keys a row of the time line shows.
+        """Return the part of the body whose keys are in a row of the time line.
 
         Raises:
             InputError: If there is no such row.
@@ -98,12 +96,12 @@ class ClipTimeLine(Tab):
         return parts[int(row)]
 
     def _move_key(self, row: int, frame: int, to: int, copy: int) -> None:
-        """Move or copy a key."""
+        """Move the key of a row at ``frame`` to the frame ``to``, or copy it there."""
         self._state = None
         self._animation.move_key(frame, to, copy=bool(copy), part=self._part(row))
 
     def _unkey(self, row: int, frame: int) -> None:
-        """Remove a key."""
+        """Remove the key of a row at ``frame``."""
         self._animation.unkey(frame, self._part(row))
 
     def record(self, frame: Frame, now: float) -> None:
@@ -120,12 +118,24 @@ class ClipTimeLine(Tab):
         joints = joints if self._curving else self._kept
         state = (
             play.motion, play.layers, play.above, play.edited, play.layer, play.drag, play.first, play.end, play.loop,
-            play.shuttle, layers.chosen, page.selected, joints, self._kept, self._curving, self._animation.rooted,
+            play.shuttle, layers.chosen, page.selected, joints,
+            tuple(self._session.judging.findings), self._kept, self._curving, self._animation.rooted,
         )  # fmt: skip
         if state != self._state:
             self._state = state
             self._line.show(self._data(joints))
         self.record(frame, 0.0)
+        if frame.still and self._session.judging.due and self._busy.acquire(blocking=False):
+            page.host.background.start("synovia-judge", self._judge)
+
+    def _judge(self) -> None:
+        """Judge the edited clip in a background thread, and show the findings."""
+        try:
+            with suppress(SynoviaError):  # the clip has changed in the meantime
+                self._session.judging.judge()
+            self.page.redraw()
+        finally:
+            self._busy.release()
 
     def _data(self, joints: tuple[int, ...]) -> dict[str, Any] | None:
         """Return what ``timeline.js`` shows; None without a clip."""
@@ -133,7 +143,7 @@ class ClipTimeLine(Tab):
         motion, edited = play.motion, play.edited
         if motion is None:
             return None
-        found = [*self._animation.findings, *(() if edited is None else edited.findings)]
+        found = [*self._session.judging.findings, *(() if edited is None else edited.findings)]
         missed = {one.layer for one in found if one.cause == "missed"}
         ends = [(one, *one.bounds(len(motion))) for one in layers.all]
         names = short_names(self._animation.given.joint_names)
@@ -180,7 +190,7 @@ class ClipTimeLine(Tab):
 
 
 def curves_data(name: str, row: int, curves: Curves, *, kept: bool) -> dict[str, Any]:
-    """Return the curves of a joint for ``timeline.js``."""
+    """Return the curves of the joint ``row`` for ``timeline.js``; ``kept`` as in ``ClipTimeLine._keep``."""
     low, high = _range(curves)
     digits = 1 if curves.unit else 4
     lines = [
@@ -195,7 +205,7 @@ def curves_data(name: str, row: int, curves: Curves, *, kept: bool) -> dict[str,
 
 
 def _words(curve: Curve, unit: str) -> str:
-    """Return the name of a curve, its range, and its limits."""
+    """Return the name of a curve, its range, and its limits as one text."""
     low, high = float(curve.values.min()), float(curve.values.max())
     ends = f"{low:.0f} to {high:.0f}{unit}" if unit else f"{low:.3f} to {high:.3f}"
     limits = ["none" if limit is None else f"{limit:.4g}" for limit in (curve.low, curve.high)]
@@ -204,7 +214,7 @@ def _words(curve: Curve, unit: str) -> str:
 
 
 def _range(curves: Curves) -> tuple[float, float]:
-    """Return the ends of the axis, which covers all values, and the limits near these values."""
+    """Return the ends of the vertical axis: it covers all values of the curves, and the limits near these values."""
     values = np.concatenate([part for curve in curves.curves for part in (curve.values, curve.clip)])
     low, high = float(values.min()), float(values.max())
     wide, middle = max(high - low, _LEAST[curves.unit]), 0.5 * (low + high)

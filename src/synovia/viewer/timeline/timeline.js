@@ -98,9 +98,9 @@ class TimeLine {
     for (const one of TimeLine.SPEEDS) this.speed.append(make("option", { value: one }, `${one}×`));
     this.speed.onchange = () => this.act("speed", Number(this.speed.value));
     this.range = [
-      this.button("In", "In: playback begins at this frame", () => this.key({ key: "i" }), { key: "I" }),
-      this.button("Out", "Out: playback ends at this frame", () => this.key({ key: "o" }), { key: "O" }),
-      this.button("All", "Play all frames", () => this.act("range", 0, this.data.last)),
+      this.button("In", "In: playback begins at this frame", () => this.act("mark", 0), { key: "I" }),
+      this.button("Out", "Out: playback ends at this frame", () => this.act("mark", 1), { key: "O" }),
+      this.button("All", "Play all frames", () => this.plays(0, this.data.last)),
     ];
     this.curving = this.button("Curves", "Curves of the selected joint", () => this.act("curves", this.data.curving ? 0 : 1));
     this.more = make("span", { className: "tl-more" }, this.speed, this.unit, ...this.range, this.curving,
@@ -126,13 +126,10 @@ class TimeLine {
   // Run the action of a key, and return whether it has one.
   key(e) {
     if (!this.data || e.ctrlKey || e.metaKey || e.altKey) return false;
-    const { first, end } = this.data;
-    const now = Math.round(this.frame);
     const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
     const others = {
       " ": () => this.act("play", this.data.playing ? 0 : 1),
-      i: () => this.act("range", Math.min(now, this.data.last - 1), Math.max(end, Math.min(now + 1, this.data.last))),
-      o: () => this.act("range", Math.min(first, Math.max(now - 1, 0)), Math.max(now, 1)),
+      i: () => this.act("mark", 0), o: () => this.act("mark", 1),
       j: () => this.act("shuttle", -1), k: () => this.act("shuttle", 0), l: () => this.act("shuttle", 1),
       "+": () => this.scale(2), "=": () => this.scale(2), "-": () => this.scale(0.5), "0": () => this.scale(0),
     };
@@ -141,15 +138,25 @@ class TimeLine {
     else return false;
     return true;
   }
+  // Go some frames ahead. The page counts from its own frame, which a slow browser does not show yet.
   step(by) {
-    const { first, end } = this.data;
-    this.go(TimeLine.within(Math.round(this.frame) + by, first, end));
+    const { first, end, last } = this.data;
+    this.appear(TimeLine.within(Math.round(this.frame) + by, first, end));
+    this.act("step", TimeLine.within(by, -last, last));
+  }
+  plays(first, end) {
+    Object.assign(this.data, { first, end }); // the next key may come before the answer
+    this.act("range", first, end);
   }
   go(frame) {
     const to = TimeLine.within(Math.round(frame), 0, this.data.last);
-    this.quiet = performance.now() + 300;
-    this.put(to, false);
+    this.appear(to);
     this.act("go", to);
+  }
+  // Show a frame before the page does.
+  appear(frame) {
+    this.quiet = performance.now() + 300;
+    this.put(frame, false);
     this.reveal();
   }
 
@@ -165,7 +172,7 @@ class TimeLine {
     this.data = data && { ...data, playing };
     if (this.root.hidden === Boolean(data)) this.root.hidden = !data;
     if (!data) return this.measure();
-    const focus = this.sheet.contains(document.activeElement) ? [this.next, document.activeElement.dataset.id] : [];
+    const focus = this.sheet.contains(document.activeElement) ? [this.next, document.activeElement.dataset.id] : [this.sought];
     const { make } = TimeLine;
     this.over = make("div", { className: "tl-over" }, make("i", { className: "tl-out" }), make("i", { className: "tl-out" }),
       (this.head = make("i", { className: "tl-head" })));
@@ -181,7 +188,9 @@ class TimeLine {
     this.put(Math.min(this.frame, data.last), playing);
     this.fit();
     const found = focus.map((id) => [...this.sheet.querySelectorAll("[data-id]")].find((one) => one.dataset.id === id));
-    (found[0] ?? found[1])?.focus({ preventScroll: true });
+    const next = found[0] ?? found[1];
+    next?.focus({ preventScroll: true });
+    this.sought = next || document.activeElement !== document.body ? undefined : focus[0]; // it may come with the next data
   }
   // Show that the page is at a frame.
   at(frame, playing) {
@@ -243,9 +252,12 @@ class TimeLine {
         className: `tl-end tl-${part}`, tabIndex: 0, role: "slider", title: `${label} here: drag`, id: part, left: this.place(frame),
         "aria-label": label, "aria-valuenow": frame, "aria-valuemin": 0, "aria-valuemax": last,
       });
-      const put = (to) => this.act("range", ...(part === "first" ? [TimeLine.within(to, 0, end - 1), end] : [first, TimeLine.within(to, first + 1, last)]));
+      const put = (to) => {
+        const { first, end } = this.data;
+        this.plays(...(part === "first" ? [TimeLine.within(to, 0, end - 1), end] : [first, TimeLine.within(to, first + 1, last)]));
+      };
       this.drags(out, (to) => (out.style.left = this.place(to)), put);
-      out.onkeydown = (e) => this.arrows(e, (by) => put(frame + by));
+      out.onkeydown = (e) => this.arrows(e, (by) => put(this.data[part] + by));
       return out;
     });
     this.slider = make("div", {
@@ -440,10 +452,7 @@ class TimeLine {
       bar.title = this.spoken(shown);
       bar.setAttribute("aria-label", `${this.spoken(shown)}. Arrows move it; Shift changes its end, Alt its fades.`);
     };
-    const put = (change) => {
-      const to = { ...one, ...change };
-      if (to.first !== one.first || to.last !== one.last || to.blend !== one.blend) this.act("layer", number, to.first, to.last, to.blend);
-    };
+    const put = (part, by) => by && this.act("layer", number, part, by); // a change, so that no other change is lost
     const made = parts.map(([kind, part]) => {
       const element = make(kind === "clip" ? "button" : "i", { className: `tl-hit tl-${kind}` });
       element.dataset.part = part;
@@ -451,12 +460,12 @@ class TimeLine {
         Object.assign(shown, changed(part, to - from));
         element.dataset.notice = `${shown.first}–${shown.last}, fade ${shown.blend}`;
         draw();
-      }, (to, from) => put(changed(part, to - from)), () => this.act("select", number));
+      }, (to, from) => put(part, to - from), () => this.act("select", number));
       return element;
     });
     const bar = Object.assign(made.at(-1), { type: "button" });
     bar.dataset.id = `bar ${number}`;
-    bar.onkeydown = (e) => this.arrows(e, (by) => put(changed(e.shiftKey ? "last" : e.altKey ? "out" : "move", by)));
+    bar.onkeydown = (e) => this.arrows(e, (by) => put(e.shiftKey ? "last" : e.altKey ? "out" : "move", by));
     bar.onclick = (e) => e.detail || this.act("select", number);
     draw();
     return made;
@@ -519,6 +528,7 @@ class TimeLine {
         const at = TimeLine.within(to, 0, this.data.last);
         this.next = `key ${row} ${at}`; // identifier of the key that gets the focus when it is shown
         if (at !== frame) this.act("key", row, frame, at, copy);
+        frame = at; // the next arrow may come before the answer
       };
       this.drags(mark, (to) => {
         mark.style.left = this.place(to);

@@ -27,9 +27,9 @@ class TimeLine:
 
     Args:
         gui: viser's controls of the browser.
-        message: Message that shows the errors of actions.
-        quick: Actions by name.
-        slow: Actions by name that run in parallel with other messages.
+        message: Line of the page that shows the errors of actions.
+        quick: Functions to call, by the name of the action that the browser sends.
+        slow: The same for actions that take long; meanwhile, the server handles other messages of the browser.
     """
 
     def __init__(self, gui: Any, message: Message, quick: Actions, slow: Actions | None = None) -> None:

@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 
 from synovia.clips.editing.keys import KeyCurves
+from synovia.clips.editing.reach import REACHES
 from synovia.errors import InputError
 from synovia.io.load import clip_number
 from synovia.layers import Key, Layer
 from synovia.model import Pose
 from synovia.model.change import change_between, no_change
-from synovia.model.finding import Finding
 from synovia.model.geometry import Array
 from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
+from synovia.model.rooted import Rooted, rooted, without_root_values
 from synovia.viewer.editing.clip.curves import Curves, curves_of
-from synovia.viewer.editing.clip.drag import REACHES
 from synovia.viewer.editing.clip.play import Play, layer_of, sample, still_clip
 from synovia.viewer.editing.clip.transport import Transport
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.history import History
-from synovia.viewer.editing.root import Rooted, rooted, without_root_values
 from synovia.viewer.editing.state import State
 
 _ROUNDING = 1e-12  # radians or length units: keys omit smaller changes, because they clamp joints that they move
@@ -55,12 +54,6 @@ class Animation:
     def clips(self) -> Sequence[Motion]:
         """Clips to choose from."""
         return self._state.clips
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """Findings about the clip itself, if it was retargeted."""
-        number = next((k for k, one in enumerate(self.clips) if one is self.play.motion), -1)
-        return self._state.findings.get(number, ())
 
     @property
     def play(self) -> Play:

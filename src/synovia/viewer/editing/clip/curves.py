@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.angles import named_angles
+from synovia.model.angles import named_angles, named_limits
 from synovia.model.geometry import Array
-from synovia.model.limits import SwingTwist
-from synovia.viewer.editing.clip.play import Play
-from synovia.viewer.editing.root import with_root_values
+from synovia.model.rooted import with_root_values
 from synovia.viewer.editing.state import State
 
 _MOST: Final = 240  # largest number of points of a curve
@@ -68,7 +66,7 @@ def curves_of(state: State, row: int) -> Curves | None:
     frames = np.unique(np.linspace(0, len(play.motion) - 1, _MOST).round().astype(np.int64))
     added = state.rooted.added
     own = play.motion.q[frames]
-    edited = _edited(state, play, frames)
+    edited = edited_values(state, frames)
     both = [
         [_numbers(skeleton_, row_, q) for q in rows]
         for skeleton_, row_, rows in ((state.skeleton, row + added, edited), (skeleton, row, own))
@@ -79,13 +77,14 @@ def curves_of(state: State, row: int) -> Curves | None:
         new, old = (np.array([values[name] for values in rows]) for rows in both)
         if not lengths:
             new, old = (np.degrees(np.unwrap(np.radians(angles))) if name == "" else angles for angles in (new, old))
-        out.append(Curve(name, new, old, *_limits(skeleton, row, name)))
+        ends = named_limits(skeleton, row).get(name, (-math.inf, math.inf))
+        out.append(Curve(name, new, old, *(end if math.isfinite(end) else None for end in ends)))
     return Curves(frames.astype(np.float64), "" if lengths else "°", tuple(out))
 
 
-def _edited(state: State, play: Play, frames: NDArray[np.int64]) -> Array:
+def edited_values(state: State, frames: NDArray[np.int64]) -> Array:
     """Return joint values of the clip with its layers and keys, (n, nq) of the solved skeleton."""
-    top = play.top
+    play, top = state.play, state.play.top
     rows = [] if top is None else [with_root_values(top.q[frame], state.rooted) for frame in frames.tolist()]
     return play.keyed(state.skeleton, frames.astype(np.float64), np.array(rows))
 
@@ -95,17 +94,3 @@ def _numbers(skeleton: Skeleton, row: int, q: Array) -> dict[str, float]:
     if skeleton.joints[row].kind is Kind.SLIDE:
         return {"": float(q[skeleton.q_slice(row)][0])}
     return named_angles(Pose.trusted(skeleton, q), row)
-
-
-def _limits(skeleton: Skeleton, row: int, name: str) -> tuple[float | None, float | None]:
-    """Return the lower and upper limit of a component (see ``Curve``), in its unit; None for a missing limit."""
-    limit, kind = skeleton.joints[row].limit, skeleton.joints[row].kind
-    if kind in (Kind.HINGE, Kind.SLIDE):
-        factor = 180.0 / math.pi if kind is Kind.HINGE else 1.0
-        low, high = (factor * value for value in skeleton.value_range(row))
-    elif isinstance(limit, SwingTwist):
-        below, above = {"swing x": limit.x, "swing y": limit.y, "twist": (-limit.twist[0], limit.twist[1])}[name]
-        low, high = -math.degrees(below), math.degrees(above)
-    else:
-        return None, None
-    return low if math.isfinite(low) else None, high if math.isfinite(high) else None

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from typing import Final
 
-from synovia.clips.editing import EditStack
+import numpy as np
+
+from synovia.clips.editing.reach import moving_of
 from synovia.errors import InputError, SynoviaError, UnsupportedError
 from synovia.goals import Goal
 from synovia.layers import Key, Layer, is_movable, moved_along
 from synovia.model import Pose, Skeleton
 from synovia.model.change import change_between, no_change
 from synovia.model.geometry import Array
-from synovia.model.tree import ancestors
+from synovia.model.rooted import without_root_values
 from synovia.viewer.editing.clip.play import FADE, LayerDrag, Play
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import free_label
-from synovia.viewer.editing.root import without_root_values
 from synovia.viewer.editing.state import State
 
-LIMB, UPPER, WHOLE = "limb", "upper body", "whole body"
-REACHES: Final = (LIMB, UPPER, WHOLE)  # joints that a drag may move
+AWAY: Final = 0.05  # fraction of the body's size: if the body goes farther during a layer, targets go along with it
 
 
-def drag_goal(state: State, editor: GoalEditor) -> None:
+def drag_goal(state: State, editor: GoalEditor, *, along: bool = True) -> None:
     """Let a layer at the current frame hold the target of a goal; the caller holds the lock of the state.
+
+    Args:
+        state: The state.
+        editor: The goal.
+        along: Whether the target of a new layer moves along with the clip if the body travels during the layer.
 
     Raises:
         InputError: If the clip is blended with another pose.
@@ -34,7 +39,9 @@ def drag_goal(state: State, editor: GoalEditor) -> None:
         number = _layer_of_goal(play, goal, given)
         layer = play.all[number] if number is not None else _new_layer(play, editor.label)
         if number is None:
-            layer = layer.replace(goals=[goal], moving=moving_of(play.solver(), given, editor.row, state.reach))
+            moving = moving_of(play.solver().body, given, editor.row, state.reach)
+            goes = along and distance_in(play, layer.span(len(play.motion or ()))) > AWAY * state.size
+            layer = layer.replace(goals=[goal], moving=moving, relative=goes)
         play.drag = LayerDrag(play, layer, number, state.added, editor.key)
     old = play.drag.layer
     made = old.replace(goals=[goal], targets=None, relative=False)
@@ -79,39 +86,6 @@ def drag_joint(state: State, row: int, q: Array) -> None:
     state.touch()
 
 
-def moving_of(stack: EditStack, skeleton: Skeleton, row: int | None, reach: str) -> list[str | int] | None:
-    """Return the joints that a layer may move, for ``Layer.moving``; None for the whole body.
-
-    Args:
-        stack: The layers of the clip.
-        skeleton: The skeleton of the clip.
-        row: Joint of the goal; None for the whole body.
-        reach: One of ``REACHES``. With ``UPPER``, a joint outside the upper body only moves its limb.
-    """
-    if row is None or reach == WHOLE:
-        return None
-    body, roles = stack.body, skeleton.role_rows
-    rows = frozenset(body.limb(row))
-    if reach == UPPER and {"hips", "left_foot", "right_foot"} <= roles.keys():
-        lower = {top for foot in ("left_foot", "right_foot") for top in body.limb(roles[foot])[-1:]}
-        trunk = set(ancestors(skeleton.parents, roles["hips"]))
-        upper = {k for k in range(len(skeleton)) if lower.isdisjoint(ancestors(skeleton.parents, k))} - trunk
-        rows = frozenset(upper) if row in upper else rows
-    names = [skeleton.address(k) for k in sorted(rows) if skeleton.joints[k].kind.v_size]
-    return names or None
-
-
-def reach_of(stack: EditStack, skeleton: Skeleton, layer: Layer) -> str:
-    """Return the reach of a layer with goals, one of ``REACHES``; empty for another choice of joints."""
-    if layer.moving is None:
-        return WHOLE
-    rows = [None if goal.joint is None else skeleton.locate(goal.joint)[0] for goal, _ in layer.all_goals()]
-    for reach in (LIMB, UPPER):
-        if len(rows) == 1 and set(moving_of(stack, skeleton, rows[0], reach) or ()) == set(layer.moving):
-            return reach
-    return ""
-
-
 def _ready(state: State, editor: int | None) -> Play:
     """Pause the clip at a whole frame, end the drag of another goal, joint or frame, and return the clip."""
     play = state.play
@@ -140,6 +114,14 @@ def _new_layer(play: Play, name: str) -> Layer:
     fps = 1.0 if play.motion is None else play.motion.fps
     label = free_label(name, [layer.label for layer in play.all])
     return Layer(frames=(play.frame, play.frame), blend=max(round(FADE * fps), 1), name=label)
+
+
+def distance_in(play: Play, frames: tuple[int, int]) -> float:
+    """Return the distance that the body of the clip goes between two frames, length units."""
+    if play.motion is None:
+        return 0.0
+    first, last = (play.motion.pose(at).positions.mean(axis=0) for at in frames)
+    return float(np.linalg.norm(last - first))
 
 
 def _layer_of_goal(play: Play, goal: Goal, skeleton: Skeleton) -> int | None:

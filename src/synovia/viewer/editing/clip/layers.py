@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from synovia.clips.editing import Edited
+from synovia.clips.editing.reach import moving_of, reach_of
 from synovia.errors import InputError
-from synovia.layers import Key, Layer, moved_along
+from synovia.ik import Solution
+from synovia.layers import Key, Layer, is_keys, moved_along, with_frames
 from synovia.model import Pose
 from synovia.model.change import no_change
 from synovia.model.finding import Finding
 from synovia.model.geometry import Array
 from synovia.viewer.editing.clip.animation import Animation
-from synovia.viewer.editing.clip.drag import moving_of, reach_of
 from synovia.viewer.editing.clip.play import FADE, NAME, LayerDrag, Play, without_root
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.goals import Goals
@@ -64,6 +65,19 @@ class ClipLayers:
         edited, label = self.edited, self.all[number].label
         return () if edited is None else tuple(one for one in edited.findings if one.layer == label)
 
+    def missed(self) -> int | None:
+        """Return the index of the first layer that misses a goal at the current frame; None if there is none."""
+        play, edited = self._state.play, self.edited
+        found = () if edited is None or play.drag is not None else edited.findings
+        names = [one.layer for one in found if one.cause == "missed" and play.frame in one.frames]
+        return next((number for number, layer in enumerate(self.all) if layer.label in names), None)
+
+    def solution(self, number: int) -> Solution | None:
+        """Return the solution of a layer at the current frame, which says why goals are missed; None without goals."""
+        with self._state.lock:
+            drag = LayerDrag(replace(self._state.play, drag=None), self._layer(number), number, self._state.added)
+        return drag.solution()
+
     def add_key(self, part: frozenset[int] | None = None) -> Layer:
         """Make a layer from the key at the current frame, or from the pose if there is no key; fades are like a key's.
 
@@ -89,7 +103,7 @@ class ClipLayers:
                 hint = "drag a target, or turn a joint"
                 raise InputError("the pose is the same as in the clip", value=f"frame {frame}", hint=hint)
             layer = Layer(
-                pose=(Key(frame, self.own_values(moved)),),
+                pose=(Key(frame, without_root(moved, self._state.added)),),
                 relative=True,
                 frames=(frame, frame),
                 blend=max(round(FADE * motion.fps), 1),
@@ -154,16 +168,44 @@ class ClipLayers:
             made = made.replace(moving=self._moving(made, reach))
         self._replace(number, made)
 
+    def trim(self, number: int, part: str, by: int) -> None:
+        """Move a part of a layer by some frames, as far as the clip allows.
+
+        Args:
+            number: Index of the layer.
+            part: ``"first"`` or ``"last"`` frame, ``"in"`` for the begin of the fade in and ``"out"`` for the end of
+                the fade out, which have the same length, or ``"move"`` for the whole layer.
+            by: Number of frames; negative for earlier frames.
+
+        Raises:
+            InputError: If there is no such layer or part.
+        """
+        layer, end, by = self._layer(number), self._count() - 1, int(by)
+        (first, last), blend = layer.bounds(end + 1), layer.blend
+        match part:
+            case "first":
+                first = min(max(first + by, 0), last)
+            case "last":
+                last = min(max(last + by, first), end)
+            case "in" | "out":
+                blend = min(max(blend + (by if part == "out" else -by), 0), end)
+            case "move":
+                by = min(max(by, -first), end - last)
+                first, last = first + by, last + by
+            case _:
+                raise InputError("part of the layer", value=part, expected="first, last, in, out or move")
+        self.change(number, frames=(first, last), blend=blend)
+
     def reach(self, number: int) -> str:
         """Return the joints that the goals of a layer may move, one of ``REACHES``; empty for another choice."""
-        return reach_of(self._state.play.solver(), self._state.given, self._layer(number))
+        return reach_of(self._state.play.solver().body, self._state.given, self._layer(number))
 
     def _moving(self, layer: Layer, reach: str) -> list[str | int] | None:
         """Return the joints that a reach lets the goals of a layer move; None for the whole body."""
         given, out = self._state.given, list[str | int]()
         for goal, _ in layer.all_goals():
             row = None if goal.joint is None else given.locate(goal.joint)[0]
-            names = moving_of(self._state.play.solver(), given, row, reach)
+            names = moving_of(self._state.play.solver().body, given, row, reach)
             if names is None:
                 return None
             out += [name for name in names if name not in out]
@@ -277,14 +319,6 @@ class ClipLayers:
         else:
             self._put(tuple(layers), (), empty)
 
-    def own_values(self, values: Mapping[str | int, Array]) -> dict[str | int, Array]:
-        """Return values by joint, without the joints of a root that the page has added.
-
-        Raises:
-            UnsupportedError: If the values move this root.
-        """
-        return without_root(values, self._state.added)
-
     def _replace(self, number: int, *made: Layer) -> None:
         """Replace a layer by another one, or remove it."""
         with self._state.lock:
@@ -355,31 +389,3 @@ class ClipLayers:
 def _parts(play: Play) -> tuple[object, ...]:
     """Return the parts of a clip that layers depend on, to detect changes."""
     return play.layers, play.above, play.layer, play.drag
-
-
-def is_keys(layer: Layer) -> bool:
-    """Return whether a layer has the form of the keys on top: only changes of joint values."""
-    return bool(layer.keys) and layer.relative and not (layer.goals or layer.targets or layer.muted)
-
-
-def with_frames(layer: Layer, frames: tuple[int, int], count: int) -> Layer:
-    """Return a layer with other frames; keys move with a layer of equal length, else they are clamped to the frames.
-
-    Args:
-        layer: The layer.
-        frames: First and last frame, both included.
-        count: Number of frames of the clip.
-
-    Raises:
-        InputError: If the clip has no such frames.
-    """
-    first, last = frames
-    if not 0 <= first <= last < count:
-        raise InputError("frames of the layer", value=frames, expected=f"two frames of 0 to {count - 1}, in order")
-    start, end = layer.bounds(count)
-    way = first - start if last - first == end - start else 0
-    keys: dict[int | None, Key] = {}
-    for key in layer.keys:
-        at = None if key.frame is None else min(max(key.frame + way, first), last)
-        keys.setdefault(at, Key(at, key.values))
-    return layer.replace(frames=frames, pose=tuple(keys.values()) or None)

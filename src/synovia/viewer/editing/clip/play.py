@@ -14,6 +14,7 @@ from synovia.clips.editing import Edited, EditStack
 from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
 from synovia.clips.editing.layered import PoseOnClip
 from synovia.errors import InputError, SynoviaError, UnsupportedError
+from synovia.ik import Solution
 from synovia.layers import Key, Layer
 from synovia.model import Skeleton
 from synovia.model.change import blend, no_change
@@ -72,7 +73,8 @@ class Play:
     drag: LayerDrag | None = None
     stack: EditStack | None = None
     paused: frozenset[int] = frozenset()
-    _plain: tuple[Layer, Layer] | None = None  # the keys, and the keys without a root that the page has added
+    # cache: the layer of keys, and the same without the values of a root that the page has added
+    _plain: tuple[Layer, Layer] | None = None
     _curves: tuple[Layer, Skeleton, _Found] | None = None  # cache for the last evaluated layer
 
     @property
@@ -287,6 +289,10 @@ class LayerDrag:
                     last = PoseOnClip(self.below, True, np.zeros((0, 2))) if self._solved is None else self._solved[1]
                     self._solved, self.trouble = (layer, last), str(error)
             return self._solved[1]
+
+    def solution(self) -> Solution | None:
+        """Return the solution of the layer in the frame, which says why goals are missed; None without goals."""
+        return self._stack.on_top(self._below, self.layer).solution(self.frame)
 
     def _pose(self, layer: Layer) -> PoseOnClip:
         """Solve only this frame if other frames do not affect it, else all frames of this layer and of those above."""

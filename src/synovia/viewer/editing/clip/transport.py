@@ -32,8 +32,8 @@ class Transport:
     def actions(self) -> dict[str, Callable[..., Any]]:
         """Return the actions of the time line by name."""
         return {
-            "go": self.go, "play": self.play, "stop": self.stop, "loop": self.loop, "speed": self.speed,
-            "shuttle": self.shuttle, "range": self._span,
+            "go": self.go, "step": self.step, "mark": self.mark, "play": self.play, "stop": self.stop,
+            "loop": self.loop, "speed": self.speed, "shuttle": self.shuttle, "range": self._span,
         }  # fmt: skip
 
     def go(self, frame: int) -> None:
@@ -44,7 +44,7 @@ class Transport:
     def step(self, frames: int) -> None:
         """Go some frames ahead, or back if negative, but not beyond the frames that play; pause the clip."""
         play, _ = self._required()
-        self.go(min(max(play.frame + frames, play.first), play.end))
+        self.go(min(max(play.frame + int(frames), play.first), play.end))
 
     def play(self, on: int | None = None) -> None:
         """Play forwards (1) or pause (0); None to switch between both."""
@@ -71,8 +71,8 @@ class Transport:
         factor = way * min(2.0 * pace if same else pace, _FASTEST) if way else min(pace, 1.0)
         self._change(shuttle=factor, playing=way != 0)
 
-    def mark(self, *, last: bool) -> None:
-        """Make the current frame the first or the last frame that plays."""
+    def mark(self, last: int) -> None:
+        """Make the current frame the first frame that plays (0), or the last (1)."""
         play, motion = self._required()
         if last:
             self._span(min(play.first, max(play.frame - 1, 0)), max(play.frame, 1))

@@ -6,29 +6,27 @@ from typing import Final
 
 import numpy as np
 
-from synovia.model import Kind, Pose, Skeleton
 from synovia.model.anatomy.up import find_up
 from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.geometry import Array
-from synovia.viewer.scene.bodies import ahead_of
+from synovia.model.joint import Kind
+from synovia.model.skeleton import Pose
 
 _STEEP: Final = 1e-6  # horizontal part of the unit vector to the left; if it is shorter, the body lies on its side
 
 
-def counterparts(skeleton: Skeleton) -> list[int]:
-    """Return the row of each joint's counterpart on the other side of the body; the joint's own row without one."""
-    pairs = Mirror.across(skeleton, _across(skeleton)).pairs
-    return [row if pair < 0 else pair for row, pair in enumerate(pairs)]
-
-
-def mirrored(pose: Pose) -> Array:
+def mirrored(pose: Pose, side: Array) -> Array:
     """Return the joint values of a pose's mirror image, (nq,), not clamped to limits.
 
     The mirror is the upright plane that divides the body into left and right, so a walking body keeps its direction. If
     the root is a free joint and the body has two feet, the plane goes through the midpoint between the feet; otherwise
     it goes through the root.
+
+    Args:
+        pose: The pose.
+        side: Unit vector, (3,), from the right to the left of the body at rest.
     """
-    skeleton, side = pose.skeleton, _across(pose.skeleton)
+    skeleton = pose.skeleton
     up = find_up(skeleton).vector
     root = next((row for row, below in enumerate(skeleton.children) if len(below) > 1), 0)
     now = pose.matrix(root) @ skeleton.rest_pose().matrix(root).T @ side
@@ -46,9 +44,3 @@ def mirrored(pose: Pose) -> Array:
         base = (np.eye(3) if above < 0 else pose.matrix(above)) @ skeleton.joints[first].rest[:3, :3]
         q[skeleton.q_slice(first)][:3] += base.T @ away
     return skeleton.follow(q)
-
-
-def _across(skeleton: Skeleton) -> Array:
-    """Return the unit vector, (3,), from the right to the left of a body at rest."""
-    side = np.cross(find_up(skeleton).vector, ahead_of(skeleton))
-    return side / np.linalg.norm(side)

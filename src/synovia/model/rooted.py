@@ -1,4 +1,4 @@
-"""Root modes of the page (fixed, free, or motion along and about chosen axes) and changes between them."""
+"""Root modes (fixed, free, or motion along and about axes), and changes between them that keep the body in place."""
 
 from __future__ import annotations
 
