@@ -12,7 +12,7 @@ from synovia.errors import FileError, FormatError, InputError
 from synovia.model.anatomy.planting import FootPlaces
 from synovia.retargeting.clearance import pairs_too_near
 from synovia.retargeting.judging.measure import Figures
-from synovia.servo.limited import LimitedBody
+from synovia.servo.joints import LimitedBody
 
 SPEED, ACCELERATION = 6.0, 60.0
 

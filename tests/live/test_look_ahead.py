@@ -10,6 +10,7 @@ from synovia.errors import InputError
 from synovia.streams import ClipSource, play
 
 REPO = Path(__file__).parents[2]
+STEPS = sy.World([sy.Box(center=(0.0, 0.05, z), size=(4.0, 0.1, 0.6)) for z in (0.9, 2.5)])
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,7 @@ def fed(walk, target, **options):
         ("character", {}),
         ("humanoid", {"hold_feet": False, "idle_hands": "relaxed", "rest": "first"}),
         ("shapes", {"clearance": 0.01}),
+        ("humanoid", {"world": STEPS}),
     ],
 )
 def test_a_clip_that_is_known_as_a_whole_has_the_answer_of_retarget(walk, bodies, name, options):
@@ -107,6 +109,34 @@ def test_a_loop_sends_the_poses_that_wait_at_the_end(walk, bodies):
     run = play(ClipSource(walk, clock=None), make, lambda _: [Sink()], paced=False)
     assert run.ticks == len(sent) == len(walk) + 15
     assert [time for _, time in sent] == sorted(time for _, time in sent)
+
+
+@pytest.mark.compiled
+def test_a_body_that_knows_some_poses_ahead_stands_on_a_world(walk, bodies):
+    """Planted feet stay where they are, at the heights of retarget's, also where one window follows another."""
+    live, ticks, ends = fed(walk, bodies["humanoid"], look_ahead=1.0, learn=0, world=STEPS)
+    answer = sy.retarget(walk, bodies["humanoid"], clearance=None, world=STEPS)
+    motion = sy.Motion(live.skeleton, [tick.q for tick in [*ticks, *ends]][round(walk.fps) :], walk.fps)
+    heights = []
+    for role, spans in answer.contacts.items():
+        row = live.skeleton.index(role)
+        feet, asked = motion.positions()[:, row], answer.motion.positions()[:, row]
+        for a, b in spans:
+            if a >= 25 and b < len(motion) - 1:  # the body moves over to the source at first
+                middle = slice(a + 2, b - 2)
+                np.testing.assert_allclose(feet[middle, 1], asked[middle, 1], atol=0.006)  # the floor is that of a pose
+                assert np.linalg.norm(np.ptp(feet[middle], axis=0)) < 0.005
+                heights.append(float(feet[middle, 1].mean()))
+    assert len(heights) == 4
+    assert np.ptp(heights) == pytest.approx(0.1, abs=0.01)  # some stand on a step, and some on the floor
+    assert live.report().facts["verdict"] == "good"
+
+
+def test_a_world_needs_a_look_ahead(walk, bodies):
+    with pytest.raises(InputError, match=r"world.*look_ahead"):
+        sy.LiveRetarget(walk.skeleton, bodies["humanoid"], rate=30, world=STEPS)
+    with pytest.raises(InputError, match="world"):
+        sy.LiveRetarget(walk.skeleton, bodies["humanoid"], rate=30, look_ahead=None, world=3)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, np.inf, "all", True])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from servo.test_servo import NEAR, arm, run, worst
-from synovia.servo.curve import Curve, exp_turn, log_turn
+from synovia.servo.targets import Curve, exp_turn, log_turn
 
 LATE_MODES = pytest.mark.parametrize("late", ["deviate", "slow"])
 

@@ -6,9 +6,8 @@ from importlib.resources import files
 import pytest
 
 from synovia.model.finding import Finding
+from synovia.viewer.page.style import INKS, PAPERS
 from synovia.viewer.timeline.timeline import findings_of
-
-STYLE = files("synovia.viewer.timeline").joinpath("timeline.css").read_text(encoding="utf-8")
 
 
 def luminance(colour: str) -> float:
@@ -19,15 +18,18 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("mode", [0, 1, 2], ids=["light", "dark", "dark offline"])
-def test_text_has_a_contrast_of_at_least_4_5(mode: int) -> None:
-    rules = re.findall(r"\{ (--tl-ink:[^}]*) \}", STYLE)
-    assert len(rules) == 3
-    colours = dict(re.findall(r"--tl-(\w+): (#\w+)", rules[mode]))
-    pairs = [(text, below) for text in ("ink", "quiet", "mark", "warn", "bad", "blue") for below in ("paper", "row")]
-    for text, below in [*pairs, ("on", "mark")]:
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_has_a_contrast_of_at_least_4_5(dark: bool) -> None:
+    colours = {**INKS[dark], **PAPERS[dark]}
+    for text, below in [*((text, below) for text in INKS[dark] for below in ("paper", "row")), ("on", "good")]:
         high, low = sorted((luminance(colours[text]), luminance(colours[below])), reverse=True)
         assert (high + 0.05) / (low + 0.05) >= 4.5, (text, below)
+
+
+def test_all_pages_take_their_colours_from_one_palette() -> None:
+    for name in ("timeline/timeline.css", "offline_page/page.css", "page/page.css"):
+        rules = files("synovia.viewer").joinpath(name).read_text(encoding="utf-8")
+        assert set(re.findall(r"var\(--synovia-(\w+)", rules)) <= {*INKS[False], *PAPERS[False]}
 
 
 def test_findings_are_runs_of_frames_with_their_layer_and_limb() -> None:

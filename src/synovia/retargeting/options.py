@@ -73,6 +73,7 @@ class LiveOptions(FollowOptions, total=False):
 
     root: Annotated[Literal["free", "fixed"], "free"]
     look_ahead: Annotated[float | None, LOOK_AHEAD]
+    world: Annotated[World | None, WORLD]
 
 
 class HandOptions(TypedDict, total=False):
@@ -99,6 +100,16 @@ def checked_options(given: RetargetOptions) -> Any:
     options.clearance = checked_clearance(options.clearance)
     checked_idle(options.idle_hands)
     checked_root_motion(options.root_motion)
-    if options.world is not None:
-        check_kind("world", options.world, World, "sy.World({...}) is one")
+    options.world = checked_world(options.world)
     return options
+
+
+def checked_world(world: World | None) -> World | None:
+    """Return the world on which feet stand, after a check.
+
+    Raises:
+        InputError: If it is no world.
+    """
+    if world is not None:
+        check_kind("world", world, World, "sy.World({...}) is one")
+    return world

@@ -1,4 +1,7 @@
-"""Compute the targets of one tick from user inputs: time stamps, interpolation, twists, clutches and the filter."""
+"""Compute the targets of one tick from user inputs: time stamps, interpolation, twists, clutches and the filter.
+
+Inputs that are probably mistakes (degrees, milliseconds, millimetres, periods) cause warnings.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,251 @@ from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
+from synovia.arguments import warn
 from synovia.errors import InputError
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
-from synovia.kernels.layout import TRANSFORM_WIDTH
+from synovia.ik.interrupts import new_scratch
+from synovia.kernels.layout import GIVEN, TOP_SPEED, TRANSFORM_WIDTH
+from synovia.model import Kind, Skeleton
+from synovia.model.degrees import FAR
 from synovia.model.geometry import Array, Bools, as_numbers, is_finite, is_number
-from synovia.servo.clutch import Clutch
-from synovia.servo.curve import Curve, log_turn
-from synovia.servo.filter import OneEuro, TargetFilter
-from synovia.servo.live import LiveTargets
-from synovia.servo.slips import FARTHEST, question_place, question_twist
-from synovia.servo.twist import Drift, Twist
+from synovia.servo.limits import Axes
+from synovia.servo.targets import Clutch, Curve, Drift, OneEuro, TargetFilter, Twist, log_turn
+
+_FASTER: Final = 10.0  # largest plausible velocity, as a multiple of the limit of the file or the servo
+_SLOWEST: Final = 1.0  # smallest plausible rate, ticks per second
+_LONGEST: Final = 1.0  # longest plausible time between ticks, seconds
+_MANY: Final = 20.0  # largest plausible time between ticks, as a multiple of the regular time
+_SPIN: Final = 6.0 * math.pi  # radians per second: largest plausible angular velocity of a twist
+_REACHES: Final = 20.0  # length scales per second: largest plausible linear velocity of a twist
+FARTHEST: Final = 20.0  # length scales: largest plausible distance from a target to the next
+_SHOWN: Final = 4  # largest number of names in one warning
+
+
+def question_rate(rate: float) -> None:
+    """Warn of a rate that is probably the duration of a tick."""
+    if rate < _SLOWEST:
+        warn(
+            f"rate={rate:g}: that is a tick each {1.0 / rate:g} s."
+            f" rate is in ticks per second. Did you mean rate={1.0 / rate:g}?"
+        )
+
+
+def question_time(dt: float, rate: float) -> None:
+    """Warn of a tick so long that its time is probably in milliseconds, and of one with a negative time."""
+    if dt < 0.0:
+        warn(f"dt={dt:g}: time does not go back; the tick is left out. Did you mean seconds since the last tick?")
+    if dt >= _LONGEST and dt * rate > _MANY:
+        warn(
+            f"dt={dt:g}: that is {dt * rate:,.0f} ticks in one. dt is in seconds. Did you mean {dt / 1000.0:g}?"
+            f" After a pause, pass no more than the robot can make up for, such as min(dt, {4.0 / rate:g})."
+        )
+
+
+def question_start() -> None:
+    """Warn of a servo that begins at rest while its robot may be elsewhere."""
+    warn(
+        "step() came before reset(): the body begins at its rest pose."
+        " Did you mean servo.reset(pose) first, with the pose of the robot?"
+    )
+
+
+def question_velocities(skeleton: Skeleton, velocities: Array) -> None:
+    """Warn of velocity limits (joints, 2), angular and linear, far above those of the file."""
+    names: list[tuple[str, float, float]] = []
+    for joint, key, pair in zip(skeleton.joints, skeleton.joint_keys, velocities.tolist(), strict=True):
+        given = pair[1] if joint.kind is Kind.SLIDE else pair[0]
+        if joint.velocity is not None and 0.0 < joint.velocity < math.inf and given > _FASTER * joint.velocity:
+            names.append((key, given, joint.velocity))
+    if names:
+        name, given, own = names[0]
+        others = f" So are those of {', '.join(repr(one) for one, _, _ in names[1:_SHOWN])}" if names[1:] else ""
+        others += " and others." if len(names) > _SHOWN else "." if others else ""
+        warn(
+            f"velocity of joint {name!r}: {given:g} is far above that of the file, {own:g} per s.{others}"
+            f" Velocities are in radians. Did you mean {given:g} degrees, {math.radians(given):.4g}?"
+            " velocity=None takes those of the file."
+        )
+
+
+def question_twist(name: str, twist: Twist, reach: float) -> None:
+    """Warn of a twist that is much too fast for a body of this length scale."""
+    spin, speed = float(np.linalg.norm(twist.angular)), float(np.linalg.norm(twist.linear))
+    if spin > _SPIN:
+        warn(
+            f"angular part of the twist of {name!r}: {spin:g} rad/s is {spin / (2.0 * math.pi):.2g} turns a second."
+            f" Did you mean {spin:g} degrees, {math.radians(spin):.4g}?"
+        )
+    if speed > _REACHES * reach:
+        warn(
+            f"linear part of the twist of {name!r}: {speed:g} length units/s is {speed / reach:.3g} times the reach."
+            f" Did you mean millimetres, {speed / 1000.0:.4g}?"
+        )
+
+
+def question_place(name: str, place: Array, last: Array, reach: float) -> None:
+    """Warn of a target that is much too far from the last one for a body of this length scale."""
+    if float(np.linalg.norm(place - last)) > FARTHEST * reach:
+        there, less = (", ".join(f"{x + 0.0:.4g}" for x in values) for values in (place, place / 1000.0))
+        warn(
+            f"target of {name!r}: ({there}) is far away; the reach is {reach:.3g} length units."
+            f" Did you mean millimetres, ({less})?"
+        )
+
+
+def question_values(axes: Axes, values: Mapping[int, float]) -> None:
+    """Warn of values of axes that are far outside the limits of the joints."""
+    for axis, value in values.items():
+        row = int(axes.joints[axis])
+        low, high = axes.skeleton.value_range(row)
+        if not low - FAR <= value <= high + FAR and not axes.lengths[axis]:
+            warn(
+                f"joints of {axes.skeleton.joint_keys[row]!r}: {value:g} is far outside its limits, {low:g} to {high:g}"
+                f" radians. Did you mean {value:g} degrees, {math.radians(value):.4g}?"
+            )
+
+
+def question_jogs(axes: Axes, speeds: Mapping[int, float]) -> None:
+    """Warn of velocities of axes that are far above their limits."""
+    for axis, speed in speeds.items():
+        top = float(axes.table[axis, TOP_SPEED])
+        if abs(speed) > _FASTER * top and not axes.lengths[axis]:
+            warn(
+                f"jog of {axes.skeleton.joint_keys[int(axes.joints[axis])]!r}: {speed:g} is far above its limit,"
+                f" {top:.4g} rad/s. Did you mean {speed:g} degrees, {math.radians(speed):.4g}?"
+            )
+
+
+_TURNED: Final = np.pad(np.ones((3, 3), bool), ((0, 1), (0, 1)))  # entries of a transform: rotation
+_MOVED: Final = np.outer((True, True, True, False), (False, False, False, True))  # entries: position
+# The entries of a transform that a target sets, for each combination of parts.
+_COLUMNS: Final = np.array(
+    [_MOVED * bool(k & POSITION) | _TURNED * bool(k & ROTATION) for k in range(POSITION + ROTATION + 1)]
+).reshape(-1, TRANSFORM_WIDTH)
+_NEVER: Final = -np.inf  # time of the last target of a goal that never had one
+
+
+class LiveTargets:
+    """The present targets of all goals.
+
+    Args:
+        ik: The problem.
+
+    Attributes:
+        table: The targets, (1, goals, 17); a new array whenever they change.
+        seen: Time of the last target of each goal, -inf for goals that never had one.
+    """
+
+    def __init__(self, ik: CompiledProblem) -> None:
+        """Begin with the goals' own targets."""
+        self._ik = ik
+        self._takes = np.array([goal.takes for goal in ik.goals], np.int64)
+        self.takes: Bools = self._takes > 0  # goals that take a target
+        self._columns: Bools = _COLUMNS[self._takes]
+        self._own = ik.writer.own
+        self._own_given = self._own[0, :, GIVEN].astype(np.int64)
+        self._workspace = ik.writer.workspace(new_scratch(0x20))
+        self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep their place, or a part of it
+        self.own: Bools = self.takes & ~self.anchored  # goals that have a whole target of their own
+        self.table = self._own.copy()
+        self.seen = np.full(len(ik.goals), _NEVER)
+        self._ends = [[0.0, 0.0, 0.0, 1.0]] * len(ik.goals)  # last rows of transforms
+        self._given: Any = {}  # the targets that were read last
+
+    def reset(self, places: Array) -> None:
+        """Discard all targets; goals without their own target keep these places, (goals, 16)."""
+        self.table = self._own.copy()
+        self.seen[:] = _NEVER
+        self.keep(self.anchored, places)
+
+    def take_over(self, other: LiveTargets, pairs: Sequence[tuple[int, int]]) -> None:
+        """Copy the targets of goals that existed before, unless their own target has changed.
+
+        Args:
+            other: The targets before.
+            pairs: Indices of these goals now and before.
+        """
+        table = self.table.copy()
+        for new, old in pairs:
+            own = self._own[0, new]
+            if not own[GIVEN] or np.array_equal(own, other._own[0, old]):
+                table[0, new], self.seen[new] = other.table[0, old], other.seen[old]
+        self.table = table
+
+    def keep(self, goals: Bools, places: Array) -> None:
+        """Set the targets of some goals to these places, (goals, 16)."""
+        self.table = self.placed(goals, places)
+
+    def placed(self, goals: Bools, places: Array) -> Array:
+        """Return the table in which some goals have these places, (goals, 16), as targets."""
+        table = self.table.copy()
+        table[0, goals, :TRANSFORM_WIDTH] = places[goals]
+        table[0, goals, GIVEN] = self._takes[goals]
+        return table
+
+    def unanchored(self, goals: Bools) -> Array:
+        """Return the table in which these goals have no target, so that a solver keeps their places."""
+        table = self.table.copy()
+        table[0, goals, GIVEN] = 0.0
+        return table
+
+    def read(self, targets: Any) -> tuple[Array, Bools]:
+        """Return the table with new targets, and which goals have a new target.
+
+        Args:
+            targets: As in ``IK.solve``.
+
+        Raises:
+            InputError: If a target cannot be used.
+            UnknownNameError: If it belongs to no goal.
+        """
+        workspace, self._given = self._workspace, targets
+        self._ik.writer.fill(targets, workspace)
+        new, table = workspace.table[0], self.table.copy()
+        if new[:, TRANSFORM_WIDTH - 4 : TRANSFORM_WIDTH].tolist() != self._ends:
+            self.refuse()
+        if workspace.all_given:
+            np.copyto(table[0, :, :TRANSFORM_WIDTH], new[:, :TRANSFORM_WIDTH], where=self._columns)
+            table[0, :, GIVEN] = self._takes
+            return table, self.takes
+        given = (new[:, GIVEN] != self._own_given) | (
+            new[:, :TRANSFORM_WIDTH] != self._own[0, :, :TRANSFORM_WIDTH]
+        ).any(1)
+        self.merge(table[0], new, given)
+        return table, given
+
+    def refuse(self) -> None:
+        """Check the targets that were read last again, to raise an error that names the invalid target.
+
+        Raises:
+            InputError: If a target cannot be used.
+        """
+        self._ik.writer.orthonormalize_or_refuse(self._workspace.table, self._given)
+
+    def read_many(self, targets: Any) -> tuple[Array, Bools]:
+        """Return the tables (K, goals, 17) with a sequence of targets, and which goals have new targets.
+
+        Raises:
+            InputError: If a target cannot be used.
+            UnknownNameError: If it belongs to no goal.
+        """
+        writer = self._ik.writer
+        many = writer.table_of_many(targets)
+        writer.orthonormalize_or_refuse(many, targets, many=True)
+        given = ((many != self._own).any(2)).any(0)
+        out = np.repeat(self.table, len(many), axis=0)
+        for table, new in zip(out, many, strict=True):
+            self.merge(table, new, given)
+        return out, given
+
+    @staticmethod
+    def merge(table: Array, new: Array, given: Bools) -> None:
+        """Write the given parts of new targets of some goals into a table, both (goals, 17)."""
+        parts = new[:, GIVEN].astype(np.int64) * given
+        np.copyto(table[:, :TRANSFORM_WIDTH], new[:, :TRANSFORM_WIDTH], where=_COLUMNS[parts])
+        table[:, GIVEN] = table[:, GIVEN].astype(np.int64) | parts
+
 
 _FARTHEST: Final = 60.0  # seconds ahead of the servo's clock: a later time stamp must come from another clock
 _SOON: Final = 0.5  # a late target is reached within this fraction of the lag

@@ -1,8 +1,11 @@
-"""Joints that users drive directly: to values or with velocities, with or without goals of the servo.
+"""Joints that move independently, each as fast as its limits allow.
 
-Each driven joint has a reference value that goes ahead of the body: an axis of its own, with the limits and the motion
-law of the joint. So the reference stops inside the position limits, and it does not jump when its target does. The
-goals are solved with the joint at this reference. A body that no goal holds back moves exactly with it.
+Users drive joints directly, to values or with velocities, with or without goals of the servo. Each driven joint has a
+reference value that goes ahead of the body: an axis of its own, with the limits and the motion law of the joint. So the
+reference stops inside the position limits, and it does not jump when its target does. The goals are solved with the
+joint at this reference. A body that no goal holds back moves exactly with it.
+
+A live body that follows given joint values (``LimitedBody``) has the same law.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
@@ -19,6 +23,7 @@ from synovia.kernels.layout import (
     ADVANCE,
     AT_POSITION,
     AT_VELOCITY,
+    AXIS_ACCELERATION,
     AXIS_VELOCITY,
     BLOCK,
     LOWER,
@@ -35,11 +40,12 @@ from synovia.kernels.layout import (
     UPPER,
     VARIABLE_WIDTH,
 )
-from synovia.model import Kind
+from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, Bools, is_finite, is_number
-from synovia.model.tables import Ints
+from synovia.model.motion_limits import by_joint
+from synovia.model.tables import Ints, writable
+from synovia.servo.inputs import question_jogs, question_values
 from synovia.servo.limits import Axes
-from synovia.servo.slips import question_jogs, question_values
 
 _AHEAD: Final = 1e6  # radians, length units: distance to the target of a jogged joint without limits
 _MOST: Final = 1e6  # largest value and velocity
@@ -51,6 +57,19 @@ _BEHIND: Final = 1.0  # ticks at top speed: with this lag of the body, the look-
 _SLOWEST: Final = 0.02  # least pace: seconds of the look-ahead per second
 _SLEW: Final = 0.2  # change of the pace, as a fraction of what acceleration limits allow
 _WAITS: Final = 0.5  # seconds at top speed: a reference that is farther ahead of its joint waits
+
+
+def joint_ticks(tables: Any, axes: Array) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the kernels of a tick of independent joints, and of a reset, for tables of a body and its axes.
+
+    The tables are variables, limits, followers and coupling, see ``kernels.servo.tick.servo_tick``.
+    """
+    from synovia.kernels.compiler.jit import ready
+    from synovia.kernels.servo.tick import servo_reset, servo_tick
+
+    none, q = axes[:0], np.zeros(0)
+    tick = ready(servo_tick, *(table[:0] for table in tables), none, q, q, q, q, 1.0, PROPOSE)
+    return partial(tick, *tables, axes), partial(ready(servo_reset, none, q, 1.0), axes)
 
 
 class Pace:
@@ -147,7 +166,6 @@ class Drives:
 
     Args:
         axes: The axes of the body.
-        kernels: Returns the kernels of a tick and of a reset, for given variables, limits and states of axes.
         timeout: Seconds for which an order applies.
         tolerance: Errors within which a joint has reached its value: length units, radians.
 
@@ -159,12 +177,11 @@ class Drives:
     def __init__(
         self,
         axes: Axes,
-        kernels: Callable[[Ints, Array, Array], tuple[Any, Any]],
         timeout: float,
         tolerance: tuple[float, float],
     ) -> None:
         """Begin without orders."""
-        self._axes, self._kernels, self._timeout, self.tolerance = axes, kernels, timeout, tolerance
+        self._axes, self._timeout, self.tolerance = axes, timeout, tolerance
         t = axes.skeleton.tables
         scalar = t.variables[:, BLOCK] == SCALAR
         self._limits = dict(zip(axes.numbers.tolist(), t.limits[scalar][:, [LOWER, UPPER]].tolist(), strict=True))
@@ -320,7 +337,7 @@ class Drives:
         limits = self._axes.skeleton.tables.limits[self._axes.variable[axis]][None].copy()
         variables = np.zeros((1, VARIABLE_WIDTH), np.int32)
         variables[0, BLOCK] = SCALAR
-        step, begin = self._kernels(variables, limits, row)
+        step, begin = joint_ticks((variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2))), row)
         place = q[[self._q[axis]]].copy()
         self._drives[axis] = _Drive(order, 0.0, low, high, row, place, step, begin)
 
@@ -410,3 +427,113 @@ class Drives:
             return "missed"
         off = abs(float(self._axes.table[axis, AXIS_VELOCITY]) - order.speed)
         return "reached" if off <= _KEEPS_UP * abs(order.speed) + _AT else "late"
+
+
+_NO_LIMIT: Final = 1e12  # per second, per second²: stands for no limit
+_SHORTEST: Final = 0.3  # seconds: least duration of a transition to the source
+_TURNS: Final = 3.0  # radians per second, and ``reach`` per second: approximate top speed of a transition
+_STEEPEST: Final = 1.875  # largest slope of the quintic blend from 0 to 1
+_AT_WANTED: Final = 1e-9  # radians, length units: closer to the wanted joint values, the body is not behind
+
+
+class LimitedBody:
+    """A body that follows joint values as its limits allow, by the motion law of ``Servo``.
+
+    Args:
+        skeleton: The body.
+        reach: Length units per unit of a free root's linear limit.
+        rate: Ticks per second.
+        limits: Velocity, acceleration and jerk, as in ``LiveRetarget``.
+
+    Attributes:
+        axes: The state of all axes.
+        q: Joint values now, (nq,).
+    """
+
+    def __init__(self, skeleton: Skeleton, reach: float, rate: float, limits: Mapping[str, Any]) -> None:
+        """Load the kernels and take the limits."""
+        self._skeleton, self._reach, self._h = skeleton, reach, 1.0 / rate
+        moving = [row for row, joint in enumerate(skeleton.joints) if joint.kind is not Kind.FIXED]
+        self.axes = axes = Axes(skeleton, moving, reach)
+        velocity, acceleration = (_filled(skeleton, limits[name], name) for name in ("velocity", "acceleration"))
+        axes.set_limits(velocity, acceleration, limits["jerk"])
+        t = skeleton.tables
+        tables = writable(t.variables, t.limits, t.followers, t.coupling)
+        self._tick, self._begin = joint_ticks(tables, axes.table)
+        self._units = np.where(axes.lengths, reach, 1.0)
+        self._still = np.zeros(len(axes.joints))
+        self.reset(skeleton.rest_pose().q)
+
+    def reset(self, q: Array) -> None:
+        """Stand still at joint values (nq,), from which the next ``go`` starts without a transition."""
+        self.q = np.array(q)
+        self._before = self.q
+        self._begin(self._still, self._h)
+        self._offset: Array | None = None
+        self.late = False
+
+    def leave(self, q: Array) -> None:
+        """Begin a smooth transition from the last wanted joint values to a source that is now at q, (nq,)."""
+        offset = self.axes.way(q, self._before)
+        farthest = float((np.abs(offset) / self._units).max(initial=0.0))
+        self._offset, self._spent = offset, 0.0
+        self._time = max(_SHORTEST, _STEEPEST * farthest / _TURNS)
+
+    @property
+    def going_over(self) -> bool:
+        """Whether a transition to the source is in progress."""
+        return self._offset is not None
+
+    def go(self, q: Array | None) -> Array:
+        """Take a tick towards joint values (nq,), None for the last ones; return the joint values after it."""
+        wanted = self._before if q is None else q
+        if q is not None and self._offset is not None:
+            self._spent += self._h
+            u = min(self._spent / self._time, 1.0)
+            left = 1.0 - u * u * u * (u * (6.0 * u - 15.0) + 10.0)
+            wanted = self.axes.shifted(q, left * self._offset)
+            if u >= 1.0:
+                self._offset = None
+        out = np.empty(len(wanted))
+        self._tick(self.q, wanted, self._before, out, self._h, PROPOSE | ADVANCE)
+        self._before, self.q = wanted, out
+        return out
+
+    @property
+    def behind(self) -> bool:
+        """Whether limits hold the body back from the wanted joint values."""
+        table = self.axes.table
+        return bool(table[:, REASON].any()) and bool(
+            np.abs(self.axes.way(self.q, self._before)).max(initial=0.0) > _AT_WANTED
+        )
+
+    @property
+    def wanted(self) -> Array:
+        """Joint values that the body follows, (nq,)."""
+        return self._before
+
+    @property
+    def velocity(self) -> Array:
+        """Velocity since the tick before, (nv,)."""
+        return self.axes.by_column(AXIS_VELOCITY)
+
+    @property
+    def acceleration(self) -> Array:
+        """Acceleration in the last tick, (nv,)."""
+        return self.axes.by_column(AXIS_ACCELERATION)
+
+
+def _filled(skeleton: Skeleton, given: Any, name: str) -> Any:
+    """Return a limit in the form that ``Axes`` takes, ``_NO_LIMIT`` where neither the user nor the file has one."""
+    mine: dict[int, Any] = {}
+    if isinstance(given, str):  # a share of the limits of the file, if it has any
+        limits = np.where(np.isinf(found := by_joint(skeleton, given, name)), _NO_LIMIT, found).tolist()
+        return {row: limit for row, limit in enumerate(limits) if skeleton.joints[row].kind is not Kind.FIXED}
+    if given is not None and not isinstance(given, Mapping):
+        return given
+    for row, joint in enumerate(skeleton.joints):
+        stated = joint.velocity if name == "velocity" else None
+        mine[row] = _NO_LIMIT if stated is None or not math.isfinite(stated) else stated
+    if given is not None:
+        mine |= skeleton.by_row(cast("Mapping[Any, Any]", given), name)
+    return {row: value for row, value in mine.items() if skeleton.joints[row].kind is not Kind.FIXED}

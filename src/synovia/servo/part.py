@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from synovia.arguments import check_kind
-from synovia.errors import InputError, UnsupportedError
+from synovia.errors import InputError, UnsupportedError, unknown_name
 from synovia.facade import IK
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start
@@ -43,26 +43,86 @@ from synovia.kernels.layout import (
 from synovia.model import Pose
 from synovia.model.geometry import Array, Bools, is_number
 from synovia.model.root import free_root
-from synovia.model.tables import Ints, writable
+from synovia.model.shapes.world import World
+from synovia.model.tables import writable
 from synovia.servo.answers import Answers, winding
-from synovia.servo.changes import same_goals
-from synovia.servo.clutch import Clutch
-from synovia.servo.curve import exp_turn, log_turn
-from synovia.servo.filter import OneEuro
-from synovia.servo.guard import Guard
-from synovia.servo.inputs import Inputs, News, seconds
-from synovia.servo.joints import Drives, Orders
-from synovia.servo.levels import NO_PATH, TickLevels
-from synovia.servo.limits import Axes, concerned_joints
-from synovia.servo.live import LiveTargets
-from synovia.servo.loops.branch import Branch
-from synovia.servo.loops.closed import Closure
+from synovia.servo.inputs import (
+    Inputs,
+    LiveTargets,
+    News,
+    question_rate,
+    question_start,
+    question_time,
+    question_velocities,
+    seconds,
+)
+from synovia.servo.joints import Drives, Orders, joint_ticks
+from synovia.servo.levels import NO_PATH, Guard, TickLevels
+from synovia.servo.limits import Axes, ToolSpeed, concerned_joints
+from synovia.servo.loops import Branch, Closure
 from synovia.servo.measured import Feedback
 from synovia.servo.path import Path
 from synovia.servo.probe import Probe
-from synovia.servo.slips import question_rate, question_start, question_time, question_velocities
+from synovia.servo.targets import Clutch, OneEuro, exp_turn, log_turn
 from synovia.servo.tick import ServoDetails, Tick, View
-from synovia.servo.tool_speed import ToolSpeed
+
+
+def changed_goals(
+    before: Sequence[Goal],
+    goals: Goal | Iterable[Goal] | None,
+    weights: Mapping[str, float],
+    priorities: Mapping[str, int | None],
+    world: World | None,
+) -> tuple[Goal, ...]:
+    """Return the goals after a change, see ``Servo.change``.
+
+    Raises:
+        InputError: If a value cannot be used.
+        UnknownNameError: If no goal has a given name.
+    """
+    found = list(before) if goals is None else [goals] if isinstance(goals, Goal) else list(goals)
+    for one in found:
+        check_kind("goals", one, Goal, "such as sy.PoseGoal('tool')")
+    if not found:
+        raise InputError("goals", value=[], expected="one Goal or several", hint="hold() lets the body rest")
+    for argument, values in (("weight", weights), ("priority", priorities)):
+        for name, value in values.items():
+            if argument == "priority" and not found[_place(found, name)].has_priority:
+                raise InputError(f"priority of {name!r}", value=value, expected="none: it comes after all others")
+            found[_place(found, name)] = found[_place(found, name)].changed(**{argument: value})
+    if world is not None:
+        check_kind("world", world, World, "sy.load_world(path) reads one")
+        if not any(goal.takes_world for goal in found):
+            raise InputError("world", value=world, expected="a servo with a ClearanceGoal")
+        found = [goal.changed(world=world) if goal.takes_world else goal for goal in found]
+    return tuple(found)
+
+
+def _place(goals: Sequence[Goal], name: Any) -> int:
+    """Return the index of a goal.
+
+    Raises:
+        InputError: If several goals have this name.
+        UnknownNameError: If no goal has it.
+    """
+    places = [k for k, goal in enumerate(goals) if goal.label == name]
+    if not places:
+        raise unknown_name("goal", name, [goal.label for goal in goals])
+    if len(places) > 1:
+        raise InputError("goal", value=name, expected="a name of one goal", hint="name= gives each its own")
+    return places[0]
+
+
+def same_goals(before: Sequence[Goal], after: Sequence[Goal]) -> list[tuple[int, int]]:
+    """Return pairs of indices, after a change and before it, of goals with the same name and kind."""
+    left = {(goal.label, goal.kind, goal.takes): k for k, goal in reversed(list(enumerate(before)))}
+    pairs: list[tuple[int, int]] = []
+    for new, goal in enumerate(after):
+        old = left.pop((goal.label, goal.kind, goal.takes), None)
+        if old is not None:
+            pairs.append((new, old))
+    return pairs
+
 
 _SLOW_LEAD: Final = 0.3  # with late="slow", a twist may be ahead by this fraction of the usual time
 _CREEP: Final = 0.25  # length scales, radians per second: speed at which ``Path.aside`` moves on
@@ -151,8 +211,7 @@ class Part:
         self._limits_jerk = settings.jerk is not None
         window = settings.following_error
         self._feedback = Feedback(self.axes, self.ik.reach, window, winding=winding(self.skeleton))
-        self._tick, self._begin, self._rest = self._kernels(self.axes.table)
-        self._replan = _replan_of(self.axes.table)
+        self._tick, self._begin, self._replan, self._rest = _kernels(self.axes)
         self._tools = None if settings.tool_speed is None else ToolSpeed(self.axes, settings.tool_speed)
         self._closed = self._new_closed(late)
         if filtered is not None:
@@ -164,7 +223,7 @@ class Part:
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
-        self._drives = Drives(self.axes, self._path_kernels, self.timeout, self.ik.tolerance)
+        self._drives = Drives(self.axes, self.timeout, self.ik.tolerance)
         self._driven = False  # whether joints are driven and no goal leads the others
         free = free_root(self.skeleton.joints, self.skeleton.parents)
         self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
@@ -266,23 +325,6 @@ class Part:
     def problem(self) -> CompiledProblem:
         """The packed problem."""
         return self.ik.problem
-
-    def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
-        """Return three kernels for a table of axes: of a tick, of a reset, and of the pose where the body stops."""
-        from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.tick import servo_rest
-
-        t = self.skeleton.tables
-        tables: Any = writable(t.variables, t.limits, t.followers, t.coupling)
-        q = np.zeros(self.skeleton.nq)
-        rest = ready(servo_rest, tables[0][:0], axes[:0], q, q)
-        tick, begin = _kernels_for(tables[0], tables[1], tables[2], tables[3], axes)
-        return tick, begin, partial(rest, tables[0], axes)
-
-    @staticmethod
-    def _path_kernels(variables: Ints, limits: Array, axes: Array) -> tuple[Any, Any]:
-        """Return the kernels of a tick and of a reset for these variables, without mimic joints."""
-        return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
 
     def reset(
         self, pose: Start | None = None, velocity: Any = None, acceleration: Any = None, *, time: float = 0.0
@@ -1029,8 +1071,9 @@ class Part:
             return
         here = self._feedback.body(self._q)
         levels.path = path.table, path.along
-        tick = h, PROPOSE | ADVANCE | stop
-        levels.step(self._live.table[0], (here, self._q), (self._q, self._q), out, tick, path.levels)
+        levels.step(
+            self._live.table[0], (here, self._q), (self._q, self._q), out, (h, PROPOSE | ADVANCE | stop), path.levels
+        )
         levels.path = NO_PATH
         if self._tools is not None:
             self._tools.note_shares(*levels.tools, leads=True)
@@ -1118,23 +1161,19 @@ class Part:
         return Tick(self.skeleton, q, self.details)
 
 
-def _replan_of(axes: Array) -> Callable[[], None]:
-    """Return a function that plans the stops of all axes again, after their motion or their limits have changed."""
+def _kernels(axes: Axes) -> tuple[Callable[..., Any], ...]:
+    """Return the kernels of a tick of independent joints, of a reset, of a new plan of stops, and of their ends."""
     from synovia.kernels.compiler.jit import ready
-    from synovia.kernels.servo.tick import servo_replan
+    from synovia.kernels.servo.tick import servo_replan, servo_rest
 
-    return partial(ready(servo_replan, axes[:0]), axes)
-
-
-def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Array, axes: Array) -> tuple[Any, Any]:
-    """Return the kernels of a tick and of a reset for these tables, see ``kernels.servo.tick``."""
-    from synovia.kernels.compiler.jit import ready
-    from synovia.kernels.servo.tick import servo_reset, servo_tick
-
-    none, q = axes[:0], np.zeros(0)
-    tick = ready(servo_tick, variables[:0], limits[:0], followers[:0], coupling[:0], none, q, q, q, q, 1.0, PROPOSE)
-    begin = ready(servo_reset, none, q, 1.0)
-    return partial(tick, variables, limits, followers, coupling, axes), partial(begin, axes)
+    t, table = axes.skeleton.tables, axes.table
+    tables = writable(t.variables, t.limits, t.followers, t.coupling)
+    none, q = table[:0], np.zeros(0)
+    return (
+        *joint_ticks(tables, table),
+        partial(ready(servo_replan, none), table),
+        partial(ready(servo_rest, tables[0][:0], none, q, q), tables[0], table),
+    )
 
 
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]

@@ -10,10 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.kernels.layout import (
-    GIVEN,
-    TRANSFORM_WIDTH,
-)
+from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
 from synovia.kernels.servo import (
     ALONG_END,
     ALONG_NOW,
@@ -27,7 +24,7 @@ from synovia.kernels.servo import (
     PATH_WAY,
 )
 from synovia.model.geometry import Array
-from synovia.servo.curve import exp_turn, log_turn
+from synovia.servo.targets import exp_turn, log_turn
 
 _ARM: Final = 0.004  # length scales, radians: longest arm of a rounded corner
 _NEAR: Final = 1e-6  # length scales, radians: closer than this to the end of the path, a body at rest has arrived

@@ -23,15 +23,11 @@ from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 from synovia.options import MotionLimits
 from synovia.problem.structure import with_followers, with_tied
-from synovia.servo.changes import changed_goals
-from synovia.servo.clutch import Clutch
-from synovia.servo.filter import OneEuro
 from synovia.servo.limits import Axes
 from synovia.servo.measured import WINDOW
-from synovia.servo.part import KERNELS, Part, Settings
-from synovia.servo.tick import Tick
-from synovia.servo.together import Together
-from synovia.servo.twist import Twist
+from synovia.servo.part import KERNELS, Part, Settings, changed_goals
+from synovia.servo.targets import Clutch, OneEuro, Twist
+from synovia.servo.tick import Tick, Together
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName, as_solver
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"

@@ -30,6 +30,7 @@ from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.surface import Part, surface_of_skeleton
 from synovia.surface.textures import corner_steps, jpeg
+from synovia.viewer.page.style import palette
 from synovia.viewer.timeline.timeline import spans_of
 
 _STEP: Final = 1e-5  # resolution of stored joint values, radians or fractions of the body's size
@@ -105,7 +106,8 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
     def read(name: str) -> str:
         return folder.joinpath(name).read_text(encoding="utf-8")
 
-    page = read(f"{_PAGE}.html").replace("/*STYLE*/", read(f"{_PAGE}.css") + read("timeline/timeline.css"))
+    colours = f":root{{{palette(dark=False)}}}@media(prefers-color-scheme:dark){{:root{{{palette(dark=True)}}}}}"
+    page = read(f"{_PAGE}.html").replace("/*STYLE*/", colours + read(f"{_PAGE}.css") + read("timeline/timeline.css"))
     return page.replace("/*SCRIPT*/", "\n".join(read(name) for name in _SCRIPTS)).replace("/*DATA*/", text)
 
 

@@ -15,7 +15,7 @@ from synovia.cli.running import Terminal
 from synovia.jobs.clips import Roles
 from synovia.jobs.hand import APART, distance_of
 from synovia.jobs.options import File, Number, Word, argument, described, option, said_of
-from synovia.jobs.shared import ACCELERATION, FORCE, JSON, MODEL, RESTS, TARGET, UNSEEN, VELOCITY, RestPose
+from synovia.jobs.shared import ACCELERATION, FORCE, GROUND, JSON, MODEL, RESTS, TARGET, UNSEEN, VELOCITY, RestPose
 from synovia.jobs.verbs.retarget import Retarget
 from synovia.text import printable
 
@@ -70,6 +70,7 @@ class Live(Roles):
     fixed: bool = option(default=False, help="Keep the base of DST fixed.")
     learn: float = option(default=..., like=options.LEARN, kind=Number(0), metavar="SECONDS")
     look_ahead: float = option(default=..., like=options.LOOK_AHEAD, kind=Number(0), metavar="SECONDS")
+    world: str | None = option(default=None, like=GROUND)
     calibration: Path | None = option(default=..., like=options.CALIBRATION, kind=File(), metavar="FILE.toml")
     save_calibration: Path | None = option(
         default=None, help="Write the calibration that was learned, at the end.", kind=File(), metavar="FILE.toml"
@@ -148,6 +149,7 @@ def live(given: Live) -> int:
 
 def _live(given: Live, body: Skeleton | None, target: Skeleton, rate: float) -> LiveRetarget:
     """Return the live retargeting of a source body to the target."""
+    from synovia.io.worlds import read_world
     from synovia.retargeting import LiveRetarget, read_map
 
     return LiveRetarget(
@@ -156,6 +158,7 @@ def _live(given: Live, body: Skeleton | None, target: Skeleton, rate: float) -> 
         hold_feet=given.hold_feet, clearance=distance_of(given.clearance), idle_hands=given.idle_hands,
         root_motion=given.root_motion, root="fixed" if given.fixed else "free", calibration=given.calibration,
         learn=given.learn, look_ahead=given.look_ahead,
+        world=None if given.world is None else read_world(Path(given.world)),
     )  # fmt: skip
 
 

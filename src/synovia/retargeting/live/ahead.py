@@ -57,7 +57,7 @@ class Ahead:
         """Start without poses."""
         self._pair, self._body, self._rate = calibration.pairing, calibration.target, rate
         known = (calibration.floor, calibration.bends) if math.isfinite(seconds) else None
-        self._options = SimpleNamespace(**options, known=known, velocity=None, world=None, root_motion=None)
+        self._options = SimpleNamespace(**options, known=known, velocity=None, root_motion=None)
         self._count = max(1, round(seconds * rate)) if math.isfinite(seconds) else None
         self.reset()
 

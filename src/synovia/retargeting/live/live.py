@@ -32,10 +32,10 @@ from synovia.retargeting.live.landmarks import ALL_LIMBS, COUNT, ONE_HAND, WITH_
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import Meter, report_of
 from synovia.retargeting.loops import Closer, hurried
-from synovia.retargeting.options import LiveOptions
+from synovia.retargeting.options import LiveOptions, checked_world
 from synovia.retargeting.planter import Planter
 from synovia.retargeting.root_motion import OnFloor, RootMover, checked_root_motion, root_bone
-from synovia.servo.limited import LimitedBody
+from synovia.servo.joints import LimitedBody
 from synovia.servo.limits import Axes
 from synovia.servo.tick import Tick
 from synovia.solver import FullBody
@@ -134,8 +134,8 @@ class LiveRetarget(ChecksArguments):
     their velocity limits; the report then says so.
 
     Fingers keep the source's directions in the frames of the palms, as in ``retarget``. With ``clearance``, limbs are
-    moved apart in each tick; a fast limb may still pass through others if its limits allow no faster change. A world to
-    stand on is supported only by ``retarget``. With ``root_motion="none"``, the path of the body is lost.
+    moved apart in each tick; a fast limb may still pass through others if its limits allow no faster change. With a
+    ``look_ahead``, feet stand on a ``world``. With ``root_motion="none"``, the path of the body is lost.
 
     Args:
         source_skeleton: The body that moves; None for landmarks of MediaPipe: 33, or 33, 21 of the left hand and 21 of
@@ -163,6 +163,7 @@ class LiveRetarget(ChecksArguments):
         look_ahead: Seconds by which poses are late, so that each knows those of at least half this time after it: feet,
             limbs of hinges and clearance are then as in ``retarget``. None to wait for ``finish()``: the source is
             learned from all its poses, and the answer is that of ``retarget`` with the same options.
+        world: As in ``retarget``; it needs a ``look_ahead``, so that steps are known before feet leave the ground.
         timeout: Seconds without a sample after which the source is lost.
 
     Attributes:
@@ -226,6 +227,10 @@ class LiveRetarget(ChecksArguments):
         if self._distance is not None and not target.shapes:
             hint = "sy.with_shapes(body), or --shapes, fits capsules to it"
             raise InputError("clearance", value=self._distance, expected="a target with shapes", hint=hint)
+        self._world = checked_world(chosen.world)
+        if self._world is not None and not self._waits:
+            hint = "look_ahead=0.5; a foot must know its next step before it leaves the ground"
+            raise InputError("world", value=self._world, expected="none without look_ahead=", hint=hint)
         mode = chosen.root_motion
         self._root_motion: str | None = None if mode is None else checked_root_motion(mode)
         self._apart: LiveApart | None = None
@@ -309,7 +314,7 @@ class LiveRetarget(ChecksArguments):
             }
             self._ahead = Ahead(
                 calibration, self.rate, self._waits, hold_feet=self._hold_feet, clearance=self._distance,
-                idle_hands="relaxed" if self._relaxed else "rest",
+                idle_hands="relaxed" if self._relaxed else "rest", world=self._world,
             )  # fmt: skip
         feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles) and not self._waits
         self._planter = Planter(pair, self.rate, calibration.grounds) if feet else None

@@ -13,10 +13,16 @@ from typing import Final
 # paler seventh, so the ninth must be nearly black. On a dark page it fills with the ninth and outlines with the fifth.
 BRANDS: Final = {False: (0, 10, 9), True: (45, 212, 180)}
 
-# Colours of text (held, missed, warning, secondary, third curve) on the light page (False) and the dark page (True).
+# The palette of all pages, light (False) and dark (True). Texts: plain, secondary, held, missed, warning, third curve.
 INKS: Final[dict[bool, dict[str, str]]] = {
-    False: {"good": "#007a69", "bad": "#c92a35", "warn": "#9a4c00", "dim": "#5f6b7a", "blue": "#2f5bd0"},
-    True: {"good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d", "dim": "#a6b0bf", "blue": "#8fb4ff"},
+    False: {"ink": "#1e2734", "dim": "#566171", "good": "#00705f", "bad": "#c0282f", "warn": "#9a4c00",
+            "blue": "#2f5bd0"},
+    True: {"ink": "#ecf1f8", "dim": "#a6b0bf", "good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d",
+           "blue": "#8fb4ff"},
+}  # fmt: skip
+PAPERS: Final = {  # and paper, rows, lines, and the text on a filled button
+    False: {"paper": "#fbfcfd", "row": "#eef2f6", "line": "#cdd6e0", "on": "#fff"},
+    True: {"paper": "#1d2127", "row": "#282e37", "line": "#404956", "on": "#06231d"},
 }
 
 PRIMARY: Final = "teal"  # colour of the filled button of a tab; ``page.css`` uses this name
@@ -28,7 +34,7 @@ LARGEST_FILE: Final = 2**28  # bytes; largest file that a browser may send
 # Rate (bytes per second) and first burst (bytes) of an upload, below the limits at which the server closes.
 UPLOAD: Final = {"rate": 3 * 2**20, "burst": 8 * 2**20}
 
-GOOD, BAD, WARN, DIM, BLUE = (f"var(--synovia-{name})" for name in INKS[False])
+DIM, GOOD, BAD, WARN = (f"var(--synovia-{name})" for name in ("dim", "good", "bad", "warn"))
 
 
 def style(title: str) -> str:
@@ -45,13 +51,18 @@ def style(title: str) -> str:
         for name in ("timeline/timeline.js", "timeline/timeline.css", "page/browser.js", "page/page.css")
     )
     for dark, scheme in ((False, "light"), (True, "dark")):
-        inks = ";".join(f"--synovia-{name}:{colour}" for name, colour in INKS[dark].items())
-        rules += f':root[data-mantine-color-scheme="{scheme}"]{{{inks};--mantine-color-dimmed:{DIM}!important}}'
+        dimmed = f"--mantine-color-dimmed:{DIM}!important"
+        rules += f':root[data-mantine-color-scheme="{scheme}"]{{{palette(dark=dark)};{dimmed}}}'
     limits = json.dumps({"largest": LARGEST_FILE, **UPLOAD})
     script = html.escape(
         f"document.title={json.dumps(title)};window.synoviaLimits={limits};{timeline}{code}", quote=True
     )
     return f'<style onload="{script}">{rules}{look}</style>'
+
+
+def palette(*, dark: bool) -> str:
+    """Return the palette of a page as CSS variables."""
+    return ";".join(f"--synovia-{name}:{colour}" for name, colour in {**INKS[dark], **PAPERS[dark]}.items())
 
 
 def safe(text: object) -> str:

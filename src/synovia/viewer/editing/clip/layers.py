@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -103,7 +103,7 @@ class ClipLayers:
                 hint = "drag a target, or turn a joint"
                 raise InputError("the pose is the same as in the clip", value=f"frame {frame}", hint=hint)
             layer = Layer(
-                pose=(Key(frame, self.own_values(moved)),),
+                pose=(Key(frame, without_root(moved, self._state.added)),),
                 relative=True,
                 frames=(frame, frame),
                 blend=max(round(FADE * motion.fps), 1),
@@ -318,14 +318,6 @@ class ClipLayers:
             self._put(tuple(layers[: named[-1]]), tuple(layers[named[-1] + 1 :]), layers[named[-1]])
         else:
             self._put(tuple(layers), (), empty)
-
-    def own_values(self, values: Mapping[str | int, Array]) -> dict[str | int, Array]:
-        """Return values by joint, without the joints of a root that the page has added.
-
-        Raises:
-            UnsupportedError: If the values move this root.
-        """
-        return without_root(values, self._state.added)
 
     def _replace(self, number: int, *made: Layer) -> None:
         """Replace a layer by another one, or remove it."""

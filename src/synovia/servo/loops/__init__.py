@@ -1,1 +1,0 @@
-"""Bodies with loops: closed poses, and solutions in their assembly branch."""
