@@ -450,7 +450,7 @@ class Screws:
         good = regular & (shrunk < delta).all(axis=1) & (delta < _SPARE).all(axis=1)
         error = np.zeros_like(x)
         error[:, six] = delta
-        return self._crossings(x, u, s, error, h, owner, good)
+        return self._crossings((x, u, s), error, h, owner, good)
 
     def _second(self, J: Array, u: Array) -> Array:
         """Return the derivatives of the Jacobians in some directions, at poses without error."""
@@ -472,10 +472,19 @@ class Screws:
         return far * before + w * after, w * (w * box).sum(axis=1)[:, None]
 
     def _crossings(
-        self, x: Array, u: Array, s: Array, delta: Array, h: Array, owner: NDArray[np.intp], good: Bools
+        self, curve: tuple[Array, Array, Array], delta: Array, h: Array, owner: NDArray[np.intp], good: Bools
     ) -> Followed:
-        """Return which branches are followed, and where they cross limits."""
-        curves = self._curves
+        """Return which branches are followed, and where they cross limits.
+
+        Args:
+            curve: Joint values of the branches in the middle of their intervals, and their first and second derivatives
+                by the redundant joint, each (n, 7).
+            delta: Largest distances from this prediction, (n, 7).
+            h: Half of the width of each interval, (n,).
+            owner: Index of the interval of each branch, (n,).
+            good: Which branches are followed so far, (n,).
+        """
+        (x, u, s), curves = curve, self._curves
         six = [j for j in range(x.shape[1]) if j != curves.at]
         away = x - np.where(np.isfinite(self._halves), self._middles, 0.0)
         whole = np.isfinite(self._periods) & np.isfinite(self._halves)

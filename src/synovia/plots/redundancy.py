@@ -42,6 +42,12 @@ def plot_redundancy(
         UnsupportedError: If not exactly seven joints can move the goal.
         InputError: If a value or the extension cannot be used.
         FileError: If the file cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> target = arm.random_pose(1).transform("tool")
+        >>> sy.plots.plot_redundancy(sy.IK(arm, sy.PoseGoal("tool")), target, "branches.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
     found = ik.redundancy(targets, joint=joint, prove=prove)
