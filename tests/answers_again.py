@@ -54,15 +54,15 @@ def displaced(targets: np.ndarray, place: tuple[int, bool, int], step: float) ->
     return out
 
 
-def solved(ik: sy.IK, solution: sy.Solution, targets: np.ndarray) -> np.ndarray:
-    """Return the joint values of the answer to other targets, solved from the answer."""
+def solved(ik: sy.IK, solution: sy.Solution, targets: np.ndarray) -> sy.Solution:
+    """Return the answer to other targets, solved from the answer."""
     forms = {3: lambda T: T, 1: lambda T: T[:3, 3], 2: lambda T: sy.Rotation.from_matrix(T[:3, :3])}
     given = {
         goal.label: forms[parts](T)
         for goal, parts, T in zip(ik.goals, target_parts(ik.problem), targets, strict=True)
         if parts
     }
-    return ik.solve(given, start=solution.pose, follow=True).q.copy()
+    return ik.solve(given, start=solution.pose, follow=True)
 
 
 class Refined:
@@ -153,9 +153,9 @@ def differences(ik: sy.IK, solution: sy.Solution, step: float) -> np.ndarray:
     refined = None if solution.reached else Refined(ik, solution)
 
     def found(targets: np.ndarray) -> np.ndarray:
-        q = solved(ik, solution, targets)
-        single = refined is not None and refined.single
-        return refined.solve(targets.reshape(-1, 16), q) if refined is not None and single else q
+        moved = solved(ik, solution, targets)
+        exact = Refined(ik, moved) if refined is None and not moved.reached else refined
+        return moved.q if exact is None or not exact.single else exact.solve(targets.reshape(-1, 16), moved.q.copy())
 
     for place in places(ik):
         size = step if place[1] else step * ik.reach
