@@ -211,7 +211,7 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
 
 
 class Report(str):
-    """A report on a result: a text for people, and the same facts as plain values.
+    """A report on a result: a text for people, and the same facts as plain values, which are attributes, too.
 
     Args:
         lines: Lines of the text.
@@ -223,8 +223,8 @@ class Report(str):
         >>> report = sy.judge(sy.Motion(body, [body.rest_q] * 20, 30.0)).report()
         >>> print(report.splitlines()[0])
         verdict: good
-        >>> report.to_object()["verdict"]
-        'good'
+        >>> report.verdict, report.to_object()["verdict"]
+        ('good', 'good')
     """
 
     __slots__ = ("facts",)
@@ -236,6 +236,17 @@ class Report(str):
         out = super().__new__(cls, "\n".join(lines))
         out.facts = dict(facts)
         return out
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a fact.
+
+        Raises:
+            AttributeError: If the report has no such fact.
+        """
+        if name.startswith("_") or name == "facts" or name not in self.facts:
+            known = "" if name.startswith("_") or name == "facts" else f"; it has {', '.join(self.facts)}"
+            raise AttributeError(f"the report has no fact {name!r}{known}", name=name, obj=self)
+        return self.facts[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the call that rebuilds a copy from text and facts."""
