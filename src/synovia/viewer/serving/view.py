@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypedDict
 from urllib.parse import quote
 
+import numpy as np
+
 from synovia.model.geometry import Array
 from synovia.viewer.editing.worker import SESSION, Background
 from synovia.viewer.serving.kept import Kept, Visitor
@@ -239,8 +241,10 @@ class View:
                 camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
                 first = _first_camera(client)
                 first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
+                same = np.allclose(camera.up_direction, aim.up, atol=1e-3)
                 client.scene.set_up_direction(aim.up)  # if it changes, viser moves the browser to its first camera
-                camera.position, camera.look_at = aim.position, aim.look_at
+                if same:
+                    camera.position, camera.look_at = aim.position, aim.look_at
         host = Host(
             self._background,
             self._dark if opening.dark is None else opening.dark,
