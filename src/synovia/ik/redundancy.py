@@ -40,7 +40,8 @@ class Span(NamedTuple):
         low: First value, radians or length units.
         high: Last value.
         branches: Number of branches within the limits.
-        proved: Part of the interval, 0 to 1, for which it is proved that there are these branches and no others.
+        proved: Part of the interval, 0 to 1, for which it is proved that there are these branches and no others; fixed
+            margins allow for rounding.
 
     Example:
         >>> import synovia as sy

@@ -10,6 +10,9 @@ The range of the joint is divided into intervals until these conditions hold in 
   whole interval. Each root belongs to at most one pose, and there are as many as branches.
 - *Each branch is within the limits in the whole interval, or outside.*
 
+Bounds are computed in usual arithmetic. Fixed margins allow for its rounding; they are chosen by measurement, like
+those of ``kernels.branches``.
+
 References:
     Krawczyk (1969), *Newton-Algorithmen zur Bestimmung von Nullstellen mit Fehlerschranken*; Neumaier (1990), *Interval
     methods for systems of equations*, section 5.1.
@@ -423,7 +426,14 @@ class Screws:
         a, b = np.linalg.norm(C[:, :, :3], axis=2), np.linalg.norm(C[:, :, 3:], axis=2)
 
         def spread(positions: Array, turns: Array) -> Array:
-            """Return bounds of (1 - B t) C e for errors e of positions and rotations."""
+            """Return bounds of the joint errors by the preconditioner (1 - B t) C of Krawczyk's test.
+
+            C is the inverse Jacobian in the middle, B its change by the value t of the redundant joint.
+
+            Args:
+                positions: Bounds of the errors of position, (n,).
+                turns: Bounds of the errors of rotation, (n,).
+            """
             out = a * positions[:, None] + b * turns[:, None]
             return out + h[:, None] * np.einsum("nij,nj->ni", B, out)
 

@@ -414,7 +414,7 @@ class ToolSpeed:
 
     Attributes:
         limits: Linear and angular limits, by end effector.
-        told: By end effector, "tool speed" if its limit slowed the last tick, "recovering" if it was too fast.
+        reasons: By end effector, "tool speed" if its limit slowed the last tick, "recovering" if it was too fast.
     """
 
     def __init__(self, axes: Axes, limits: Any) -> None:
@@ -422,10 +422,10 @@ class ToolSpeed:
         self.limits = _checked(limits)
         for name in self.limits:
             axes.skeleton.locate(name)  # refuses unknown names
-        self.told: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
 
     def note_shares(self, shares: Array, slows: Array, *, leads: bool) -> None:
-        """Record in ``told`` which end effectors slowed the last tick, or were too fast.
+        """Record in ``reasons`` which end effectors slowed the last tick, or were too fast.
 
         Args:
             shares: Fraction of its speed limit that each end effector used, (tools,); above 1 is too fast.
@@ -433,12 +433,12 @@ class ToolSpeed:
             leads: Whether the body follows a path on which it keeps these limits. Then an end effector near its limit
                 counts as slowing, too.
         """
-        self.told = {}
+        self.reasons = {}
         for name, share, slow in zip(self.limits, shares.tolist(), slows.tolist(), strict=True):
             if share > 1.0 + _SLACK:
-                self.told[name] = "recovering"
+                self.reasons[name] = "recovering"
             elif slow or (leads and share > _TOLD):
-                self.told[name] = "tool speed"
+                self.reasons[name] = "tool speed"
 
 
 def _checked(limits: Any) -> dict[str, tuple[float, float]]:

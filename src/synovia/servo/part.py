@@ -1153,7 +1153,7 @@ class Part:
             due=self._inputs.due(self._time),
             stamps=self._inputs.told,
             joints=self._drives.states,
-            tools={} if self._tools is None else self._tools.told,
+            tools={} if self._tools is None else self._tools.reasons,
             time=self._time,
             blocked=self._blocked,
             places=self._places,

@@ -40,6 +40,7 @@ class ClipTimeLine(Tab):
         self._animation, self._layers, self._goals = session.animation, session.layers, session.goals
         self._parts: dict[str, Part] = {}
         self._curving, self._busy = False, threading.Lock()
+        self._moves: dict[tuple[object, int, int], int] = {}  # where keys went, by clip, row and frame
         self._kept: tuple[int, ...] = ()  # joints whose curves stay when another joint is selected
         self._state: tuple[Any, ...] | None = None  # state that is shown
 
@@ -98,11 +99,26 @@ class ClipTimeLine(Tab):
     def _move_key(self, row: int, frame: int, to: int, copy: int) -> None:
         """Move the key of a row at ``frame`` to the frame ``to``, or copy it there."""
         self._state = None
-        self._animation.move_key(frame, to, copy=bool(copy), part=self._part(row))
+        motion, at = self._animation.required()[1], self._present(row, frame)
+        there = min(max(at + int(to) - int(frame), 0), len(motion) - 1)
+        if there != at:
+            self._animation.move_key(at, there, copy=bool(copy), part=self._part(row))
+            if not copy:
+                self._moves[motion, row, at] = there
+
+    def _present(self, row: int, frame: int) -> int:
+        """Return the frame of a key now: a slow browser may still show it where it was before its last moves."""
+        part, (play, motion), at = self._part(row), self._animation.required(), int(frame)
+        frames = {key.frame for key in play.keys if self._animation.keyed(key, part)}
+        for _ in self._moves:
+            if at in frames:
+                break
+            at = self._moves.get((motion, row, at), at)
+        return at
 
     def _unkey(self, row: int, frame: int) -> None:
         """Remove the key of a row at ``frame``."""
-        self._animation.unkey(frame, self._part(row))
+        self._animation.unkey(self._present(row, frame), self._part(row))
 
     def record(self, frame: Frame, now: float) -> None:
         """Show the current frame."""
