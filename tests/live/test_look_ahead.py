@@ -1,11 +1,13 @@
 """Live bodies that know what comes: with all of it the answer of the clip, with some of it one that is near."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import synovia as sy
+from cli_runs import run
 from synovia.errors import InputError
 from synovia.streams import ClipSource, play
 
@@ -147,3 +149,24 @@ def test_a_world_needs_a_look_ahead(walk, bodies):
 def test_a_look_ahead_is_a_time(walk, bodies, wrong):
     with pytest.raises(InputError, match="look_ahead"):
         sy.LiveRetarget(walk.skeleton, bodies["humanoid"], rate=30, look_ahead=wrong)
+
+
+@pytest.mark.compiled
+def test_the_command_stands_on_a_world(tmp_path, walk, bodies):
+    """``synovia live --look-ahead --world`` sends the poses of a live body on the same world."""
+    clip, world = (str(tmp_path / name) for name in ("walk.npz", "world.toml"))
+    sy.save_motion(walk, clip)
+    sy.save_world(STEPS, world)
+    table = str(tmp_path / "out.csv")
+    where = str(REPO / "examples" / "character.glb")
+    code, text, err = run("live", clip, where, "--fast", "--learn", "0", "--look-ahead", "1", "--world", world,
+                          "--to", table, "--json")  # fmt: skip
+    assert code == 0, err
+    live, ticks, ends = fed(walk, bodies["character"], look_ahead=1.0, learn=0, world=STEPS)
+    rows = np.loadtxt(table, delimiter=",", skiprows=1)
+    q = np.array([tick.q for tick in [*ticks, *ends]])
+    np.testing.assert_allclose(rows[:, -q.shape[1] :], q, atol=1e-5)
+    assert json.loads(text)["verdict"] == live.report().verdict
+    code, _, err = run("live", clip, where, "--fast", "--world", world)
+    assert code == 3
+    assert "look_ahead" in err

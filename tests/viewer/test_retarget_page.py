@@ -16,7 +16,7 @@ import synovia as sy
 from cli_runs import assert_refused, run
 from panels import Gui, Line, make_host
 from synovia.retargeting import read_map, retarget
-from synovia.retargeting.adjusted import adjusted, pose_of
+from synovia.retargeting.straight import adjusted, pose_of
 from synovia.surface import Surface
 from synovia.viewer import View
 from synovia.viewer.editing.worker import Background

@@ -17,9 +17,8 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.anatomy.planting import FootPlaces
 from synovia.model.geometry import Array, Bools
 from synovia.model.pose import world_frames
-from synovia.retargeting.above_floor import LiveSoles
 from synovia.retargeting.body import Body
-from synovia.retargeting.feet import MISSED, FootPath, foot_problem, toe_row
+from synovia.retargeting.feet import MISSED, FootPath, LiveSoles, foot_problem, toe_row
 from synovia.retargeting.pairing import Pairing
 
 _STEPS: Final = 5  # largest number of solver steps per tick; the solve continues in the next tick

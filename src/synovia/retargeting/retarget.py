@@ -26,7 +26,6 @@ from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
 from synovia.model.shapes.over_time import TooNear
 from synovia.model.shapes.world import World
-from synovia.retargeting.above_floor import rise_of, soles_raised
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
@@ -36,14 +35,15 @@ from synovia.retargeting.feet import (
     distances_off,
     on_world,
     over_world,
+    rise_of,
+    soles_raised,
     solve_feet,
     stand_frames,
 )
-from synovia.retargeting.follower import PoseFollower
+from synovia.retargeting.follower import Closer, PoseFollower, hurried
 from synovia.retargeting.judging import Judgement, aligned, judge
 from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rests
 from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
-from synovia.retargeting.loops import Closer, hurried
 from synovia.retargeting.options import RetargetOptions, checked_options
 from synovia.retargeting.pairing import Pairing, paired
 from synovia.retargeting.planter import Planter

@@ -96,21 +96,24 @@ def links_touch(solids, links, a, b, corners):
 
 
 @entry
-def touching(shapes, vertices, links, frames, pairs, placed, corners):
-    """Count for each pair of links the poses in which they touch, and add this number to the pair.
+def touching(shapes, vertices, links, frames, pairs, poses, placed, corners):
+    """Count for each pair of links the poses in which they touch, and for each pose the pairs that touch.
 
     Args:
         shapes: All shapes, each in the frame of its joint, ordered by link; then a sphere around each link.
         vertices: Points of hulls, each in the frame of its shape.
         links: Joint, first shape and number of shapes of each link.
         frames: World frames of all joints in each pose, (T, joints, 12).
-        pairs: Both links of each pair, and the number of poses in which they touch; changed.
+        pairs: Both links of each pair, and a number, to which that of the poses in which they touch is added.
+        poses: Number of pairs that touch in each pose, (T,), written.
         placed: Scratch memory: a copy of ``shapes``.
         corners: Scratch memory of one pair.
     """
     solids = (placed, vertices)
     for t in range(frames.shape[0]):
         place(shapes, links, frames[t], placed)
+        poses[t] = 0
         for m in range(pairs.shape[0]):
             if links_touch(solids, links, pairs[m, FIRST_SHAPE], pairs[m, SECOND_SHAPE], corners):
                 pairs[m, TOUCHES] += 1
+                poses[t] += 1

@@ -168,7 +168,7 @@ _OTHERS: Final = {
     ),
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "collision.touching.touching": (
-        *(("float64", 2),) * 2, ("int32", 2), ("float64", 3), ("int32", 2), *(("float64", 2),) * 2,
+        *(("float64", 2),) * 2, ("int32", 2), ("float64", 3), ("int32", 2), ("int32", 1), *(("float64", 2),) * 2,
     ),
     "proposals.propose.place_proposals": (
         ("int32", 1), ("float64", 1), ("float64", 3), *(("float64", 2),) * 2, ("float64", 1),

@@ -131,18 +131,16 @@ def are_near(skeleton: Skeleton, frames: Array, pairs: Ints, distance: float) ->
         out[near_shapes(skeleton, frames, pairs, distance).poses] = True
         return out
     body = packed_shapes(skeleton)
-    numbers = _numbers(body, pairs)
-    found = touches(body, numbers, (frames[k : k + 1] for k in range(len(frames))))
-    return np.fromiter((counts.any() for counts in found), np.bool_, len(frames))
+    return touches(body, _numbers(body, pairs), frames)[1] > 0
 
 
-def touches(body: BodyShapes, pairs: Ints, parts: Iterable[Array]) -> Iterator[NDArray[np.int64]]:
-    """Yield, for each part of the poses, the number of poses in which the links of each pair touch, (p,).
+def touches(body: BodyShapes, pairs: Ints, frames: Array) -> tuple[Ints, Ints]:
+    """Return the number of poses in which the links of each pair touch, (p,), and of touching pairs in each pose, (T,).
 
     Args:
         body: The shapes of the body.
         pairs: Indices of both links of each pair among those of the body, (p, 2).
-        parts: World frames of the joints in the poses of each part, (T, n, 12).
+        frames: World frames of the joints in the poses, (T, n, 12).
     """
     from synovia.kernels.collision.touching import touching
 
@@ -152,13 +150,11 @@ def touches(body: BodyShapes, pairs: Ints, parts: Iterable[Array]) -> Iterator[N
     shapes[count:, layout.ORIGIN : layout.HALF_SIZES] = body.covers[:, : layout.BALL_RADIUS]
     shapes[count:, layout.EXTENT] = body.covers[:, layout.BALL_RADIUS]
     points, links = writable(body.packed.points, body.links)
-    counted = np.zeros((len(pairs), layout.COUNTED_WIDTH), np.int32)
+    counted, poses = np.zeros((len(pairs), layout.COUNTED_WIDTH), np.int32), np.zeros(len(frames), np.int32)
     counted[:, : layout.TOUCHES] = pairs
-    placed, corners = shapes.copy(), np.empty((layout.MOST_CORNERS, layout.CORNER_WIDTH))
-    for frames in parts:
-        counted[:, layout.TOUCHES] = 0
-        touching(shapes, points, links, frames, counted, placed, corners)
-        yield counted[:, layout.TOUCHES].astype(np.int64)
+    corners = np.empty((layout.MOST_CORNERS, layout.CORNER_WIDTH))
+    touching(shapes, points, links, frames, counted, poses, shapes.copy(), corners)
+    return counted[:, layout.TOUCHES], poses
 
 
 def _numbers(body: BodyShapes, pairs: Ints) -> Ints:

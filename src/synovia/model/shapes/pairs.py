@@ -403,4 +403,4 @@ def _touches(skeleton: Skeleton, body: BodyShapes, pairs: Ints, q: Array) -> NDA
     """Return the number of poses in q in which the links of each pair touch."""
     step = max(_AT_ONCE // len(skeleton), 1)
     parts = (world_frames(skeleton, q[at : at + step]) for at in range(0, len(q), step))
-    return sum(touches(body, pairs, parts), np.zeros(len(pairs), np.int64))
+    return sum((touches(body, pairs, part)[0].astype(np.int64) for part in parts), np.zeros(len(pairs), np.int64))

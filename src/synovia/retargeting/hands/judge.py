@@ -17,7 +17,7 @@ from synovia.model.finding import LEVELS, Finding
 from synovia.model.geometry import Array
 from synovia.model.limits.interval import Interval
 from synovia.model.motion import Motion
-from synovia.retargeting.hands.pinches import AWAY
+from synovia.retargeting.hands.recording import AWAY
 
 OFF: Final = (0.1, 0.3)  # hand lengths: mean distance of tips from their targets, for "look" and "failed"
 _FINGER_OFF: Final = 0.15  # hand lengths: mean distance of one finger's tip from its target, for "look"

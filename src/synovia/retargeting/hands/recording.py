@@ -1,7 +1,8 @@
-"""A recorded hand: 21 points over time with gaps filled, and the hand's side, palm and unit."""
+"""A recorded hand: 21 points over time with gaps filled; its side, palm and unit, pinches, and points as joints."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 from synovia.clips.hands.palms import palms_of
 from synovia.clips.points import confidence_of
 from synovia.errors import InputError
-from synovia.model.anatomy.feet import frames_text
+from synovia.model import Joint, Kind
+from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, hand_points, palms_and_side_of
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, dimensions, magnitudes
+from synovia.model.motion import Motion
 
 _SHORT: Final = 0.3  # seconds: in gaps up to this length, points are filled in and keep some weight
 _FILLED: Final = 0.5  # weight of points that were filled in
@@ -22,6 +25,18 @@ _PALM: Final = 0.09  # metres from an adult's wrist to the knuckle of the middle
 _METRES: Final = (0.04, 0.15)  # metres: if this length is within this range, points are in metres
 _LEAST: Final = 2  # least number of knuckles that define the palm together with the wrist
 _MIDDLE: Final = FINGER_POINTS["middle"][0]
+_NAMES: Final = {
+    WRIST: "wrist", **{k: f"{finger} {n}" for finger, rows in FINGER_POINTS.items() for n, k in enumerate(rows)}
+}  # fmt: skip
+# parent of each point: the point before it on the finger; the wrist for the first point of a finger
+_ABOVE: Final = {
+    k: rows[n - 1] if n else WRIST for rows in FINGER_POINTS.values() for n, k in enumerate(rows)
+}  # fmt: skip
+CLOSED: Final = 0.02  # metres: recorded tips touch below this distance
+OPEN: Final = 0.025  # metres: touching tips are apart again from this distance on
+AWAY: Final = 0.04  # metres: if recorded tips are farther apart, tips of the hand that nearly touch are a false pinch
+CLEAR: Final = 0.012  # metres: distance that tips of the hand keep to avoid a false pinch
+ONSET: Final = 0.15  # seconds in which a pinch closes or opens
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,3 +166,50 @@ def _filled(
     for k in unseen:
         places[:, k] = middle
     return places, trust
+
+
+def with_points(motion: Motion, points: Array) -> Motion:
+    """Return a motion with 21 more joints, which are at the points of a hand.
+
+    Args:
+        motion: The motion.
+        points: Positions of the points in the world of the motion, (T, 21, 3).
+    """
+    body = motion.skeleton
+    taken, joints = set(body.joint_names), list(body.joints)
+    names = {k: name if name not in taken else f"recorded {name}" for k, name in _NAMES.items()}
+    q = [np.array(motion.q)]
+    for k in range(COUNT):
+        above = _ABOVE.get(k)
+        place = points[:, k] - (points[:, above] if above is not None else 0.0)
+        rest = np.eye(4)
+        rest[:3, 3] = place[0]  # as in the first frame: lines are drawn between joints that are apart at rest
+        joints.append(Joint(names[k], None if above is None else names[above], Kind.FREE, rest))
+        q.append(np.concatenate([place - place[0], np.tile((0.0, 0.0, 0.0, 1.0), (len(points), 1))], axis=1))
+    return Motion(body.with_joints(joints), np.concatenate(q, axis=1), motion.fps, name=motion.name)
+
+
+def closed_frames(apart: Array) -> NDArray[np.bool_]:
+    """Return a mask of where recorded tips touch, (T, F), with hysteresis; ``apart``: distances (T, F), metres."""
+    out = np.zeros(apart.shape, bool)
+    for f in range(apart.shape[1]):
+        low, high = apart[:, f] < CLOSED, apart[:, f] >= OPEN
+        for first, end in runs(~high):
+            begun = np.flatnonzero(low[first:end])
+            if len(begun):
+                out[first + int(begun[0]) : end, f] = True
+    return out
+
+
+def closing_shares(closed: NDArray[np.bool_], fps: float) -> Array:
+    """Return how far each pinch is closed, (T, F), from 0 to 1; it closes smoothly before contact, and opens after."""
+    width = max(1.0, ONSET * fps)
+    out = np.zeros(closed.shape)
+    for f in range(closed.shape[1]):
+        for first, end in runs(closed[:, f]):
+            part = slice(max(first - math.ceil(width), 0), end + math.ceil(width))
+            times = np.arange(len(closed))[part]
+            off = np.maximum(np.maximum(first - times, times - (end - 1)), 0) / width
+            u = np.clip(1.0 - off, 0.0, 1.0)
+            out[part, f] = np.maximum(out[part, f], u * u * (3.0 - 2.0 * u))
+    return out

@@ -26,9 +26,7 @@ from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance, over
 from synovia.retargeting.hands.closing import Clip, close_open
 from synovia.retargeting.hands.follower import UNSEEN, HandFollower
 from synovia.retargeting.hands.judge import TOUCH, HandFigures, findings_of
-from synovia.retargeting.hands.pinches import closed_frames, closing_shares
-from synovia.retargeting.hands.recording import read_recording
-from synovia.retargeting.hands.shown import with_points
+from synovia.retargeting.hands.recording import closed_frames, closing_shares, read_recording, with_points
 from synovia.retargeting.hands.tracked import TrackedHand
 from synovia.retargeting.judging import aligned
 from synovia.retargeting.options import HandOptions

@@ -16,8 +16,7 @@ from synovia.model.geometry import Array, rigid
 from synovia.retargeting.hands.aims import Aims
 from synovia.retargeting.hands.follower import UNSEEN, HandFollower
 from synovia.retargeting.hands.judge import OFF, TOUCH
-from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
-from synovia.retargeting.hands.recording import Recording
+from synovia.retargeting.hands.recording import AWAY, CLEAR, CLOSED, ONSET, OPEN, Recording
 
 _PALM: Final = [WRIST, *KNUCKLES]
 _BEGIN: Final = 0.03  # metres between the recorded tips: below this, a pinch begins to close

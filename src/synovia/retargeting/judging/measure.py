@@ -35,8 +35,7 @@ from synovia.retargeting.judging.actor import (
     heading,
 )
 from synovia.retargeting.judging.ground import Foot, feet
-from synovia.retargeting.judging.inside import Inside, links_inside
-from synovia.retargeting.judging.overlap import Overlap, crossing, overlaps
+from synovia.retargeting.judging.overlap import Inside, Overlap, crossing, links_inside, overlaps
 from synovia.retargeting.judging.steps import (
     Rows,
     Steps,

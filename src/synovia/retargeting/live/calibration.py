@@ -43,8 +43,7 @@ from synovia.model.anatomy.contacts import LOW
 from synovia.model.anatomy.up import Up
 from synovia.model.geometry import LONGEST, Array, as_numbers, axis_name, axis_vector, is_finite
 from synovia.model.motion import Motion
-from synovia.retargeting.alignment import align
-from synovia.retargeting.alike import Alike
+from synovia.retargeting.alignment import Alike, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.follower import PoseFollower
 from synovia.retargeting.pairing import Pairing, alike_pairing, paired, turning

@@ -25,14 +25,13 @@ from synovia.model.pose import world_frames
 from synovia.model.shapes.body import unchecked_links
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import checked_idle
-from synovia.retargeting.follower import PoseFollower
+from synovia.retargeting.follower import Closer, PoseFollower, hurried
 from synovia.retargeting.live.ahead import Ahead, Known
 from synovia.retargeting.live.apart import LiveApart
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.landmarks import ALL_LIMBS, COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import Judge, report_of
-from synovia.retargeting.loops import Closer, hurried
 from synovia.retargeting.options import LiveOptions, checked_world
 from synovia.retargeting.planter import Planter
 from synovia.retargeting.root_motion import OnFloor, RootMover, checked_root_motion, root_bone

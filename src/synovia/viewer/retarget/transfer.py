@@ -16,8 +16,8 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting import Retargeted, draft_map, retarget
-from synovia.retargeting.adjusted import Angles, adjusted, pose_of
 from synovia.retargeting.judging.measure import Limb
+from synovia.retargeting.straight import Angles, adjusted, pose_of
 from synovia.viewer.editing.undo import Undo
 
 Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
