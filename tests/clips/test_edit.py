@@ -620,7 +620,7 @@ def test_a_layer_takes_an_arm_to_targets_that_only_another_branch_reaches(frames
         edited = sy.edit(clip, [sy.Layer({"tool": tool + away}, frames=frames, blend=blend)])
         held = edited.motion.positions()[frames[0] : frames[1] + 1, arm.index("tool")]
         np.testing.assert_allclose(held, np.tile(tool + away, (len(held), 1)), atol=1e-3)
-        assert not edited.findings
+        assert all(found.cause != "missed" for found in edited.findings)
         moved = np.abs(edited.motion.q - arm.rest_q).max(axis=0)
         steps = np.abs(np.diff(edited.motion.q, axis=0)).max(axis=0)
         assert (steps < 3.0 * (moved + 0.2) / blend).all(), "a joint jumps"

@@ -575,7 +575,8 @@ def test_a_drag_on_a_clip_is_its_layer_and_the_saved_file(arm: Visit, tmp_path: 
             arm.pull(hand, by)
             arm.wait(lambda: session.animation.play.drag is not None, "the drag made no layer")
             dragged = session.animation.play.drag
-            there = lambda to=hand + np.array(by): math.hypot(*(arm.at(editor.position) - to)) < 1.5  # noqa: E731
+            to = hand + by
+            there = lambda to=to: math.hypot(*(arm.at(editor.position) - to)) < 1.5  # noqa: E731
             arm.wait(there, "the target is not under the pointer")
             arm.rests(lambda dragged=dragged: dragged.pose().q)  # all moves of the mouse have arrived
             same = lambda dragged=dragged: np.array_equal(arm.page.frame.pose.q, dragged.pose().q)  # noqa: E731

@@ -594,7 +594,7 @@ class LayerOnClip:
         done = self._around_itself(problems, places, len(asked), lead=between)
         if done is None:
             return None
-        if len(places) > len(inner) and problems.needed(every) is None and done[1][inner].any():
+        if len(places) > len(inner) and problems.needed(np.ones(len(every), bool)) is None and done[1][inner].any():
             direct = self._around_itself(problems, inner, len(asked), lead=True)
             if direct is not None and direct[1].sum() < done[1][inner].sum():  # in another branch, which no path enters
                 places, paths, done = inner, False, direct
