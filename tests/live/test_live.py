@@ -1,5 +1,6 @@
 """Live retargeting: it follows as ``retarget`` does, keeps limits and feet, and survives what sources do."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -48,15 +49,44 @@ def test_it_follows_as_closely_as_retarget_and_its_feet_stand(walk, character, k
     assert off[0] <= 1.15 * off[1] + np.radians(0.5)
     slides = [max(foot.slide for foot in one.feet) for one in (mine, theirs)]
     assert slides[0] <= 2.0 * slides[1] + 0.01
-    assert sy.judge(clip, walk, shared).verdict == "good"
+    judged = sy.judge(clip, walk, shared).report().facts
     report = live.report()
     facts = report.facts
+    assert {key: facts[key] for key in judged} == judged  # live frames are judged as those of a clip
     assert facts["verdict"] == "good"
     assert facts["ticks"] == len(walk)
-    assert max(facts["off_deg"].values()) < 10.0
-    assert facts["slide"] < 0.01
+    assert max(limb["mean_deg"] for limb in facts["limbs"]) < 10.0
     assert 0.3 < facts["standing"] <= 1.0
     assert report.startswith("verdict: good")
+
+
+@pytest.mark.compiled
+def test_losses_are_no_jumps_and_a_long_session_is_judged_by_blocks(walk, character, known):
+    """The body is judged where it follows its source: not in ticks that hold, nor while it moves over."""
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known, timeout=0.1)
+    for begin in (0, 40, 10, 60):
+        for pose in walk[begin : begin + 35]:
+            live.step(pose)
+        for _ in range(8):
+            live.step(None)
+    report = live.report()
+    assert report.losses == 4
+    assert not [one for one in report.findings if one["cause"] in ("jump", "step", "contacts", "direction")]
+    assert {limb["limb"] for limb in report.limbs} >= {"trunk", "left_upper_arm"}
+    frames = 0
+    for _ in range(40):
+        for pose in walk:
+            live.step(pose)
+    blocks = [*live._judge._blocks, live._judge._next]
+    frames = sum(len(block.ticks) for block in blocks)
+    assert 800 <= frames <= 17 * 4 * walk.fps
+    assert blocks[0].ticks[0] < 100
+    assert blocks[-1].ticks[-1] > 4000
+    begun = time.perf_counter()
+    text = live.report()
+    assert time.perf_counter() - begun < 20.0
+    assert live.report() == text
+    assert "off its source" in text
 
 
 @pytest.mark.compiled

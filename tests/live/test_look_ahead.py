@@ -50,8 +50,11 @@ def test_a_clip_that_is_known_as_a_whole_has_the_answer_of_retarget(walk, bodies
     answer = sy.retarget(walk, bodies[name], **{"clearance": None, **options})
     assert {tick.status.name for tick in ticks} == {"HOLDING"}
     np.testing.assert_array_equal([tick.q for tick in ends], answer.motion.q)
-    facts = live.report().facts
-    assert facts["verdict"] == "good"
+    facts, judged = live.report().facts, answer.judgement
+    assert facts["verdict"] == answer.verdict
+    named = [(one["limb"], one["cause"], one["level"], len(one["frames"])) for one in facts["findings"]]
+    assert named == [(one.limb, one.cause, one.level, len(one.frames)) for one in answer.findings]
+    assert facts["limbs"][0]["mean_deg"] == pytest.approx(np.degrees(judged.figures.limbs[0].mean))
     if options.get("hold_feet", True):
         stands = {role for tick in ends for role in tick.standing}
         assert stands == {role for role, spans in answer.contacts.items() if spans}
@@ -129,7 +132,8 @@ def test_a_body_that_knows_some_poses_ahead_stands_on_a_world(walk, bodies):
                 heights.append(float(feet[middle, 1].mean()))
     assert len(heights) == 4
     assert np.ptp(heights) == pytest.approx(0.1, abs=0.01)  # some stand on a step, and some on the floor
-    assert live.report().facts["verdict"] == "good"
+    assert live.report().verdict == answer.verdict
+    assert {one["cause"] for one in live.report().findings} == {one.cause for one in answer.findings}
 
 
 def test_a_world_needs_a_look_ahead(walk, bodies):

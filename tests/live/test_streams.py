@@ -651,7 +651,7 @@ def test_the_loop_over_real_udp_has_no_jump_and_no_delay(walk):
 def test_the_command_follows_a_clip_and_writes_what_it_did(tmp_path, walk):
     out, known = tmp_path / "out.csv", tmp_path / "known.toml"
     source, target = str(REPO / "examples" / "walk.bvh"), str(REPO / "examples" / "character.glb")
-    code, text, _ = run("live", source, target, "--fast", "--learn", "0.2", "--to", str(out),
+    code, text, _ = run("live", source, target, "--fast", "--learn", "1", "--to", str(out),
                         "--save-calibration", str(known), "--json")  # fmt: skip
     content = json.loads(text)
     assert code == 0

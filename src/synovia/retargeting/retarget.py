@@ -41,14 +41,14 @@ from synovia.retargeting.feet import (
 )
 from synovia.retargeting.follower import PoseFollower
 from synovia.retargeting.judging import Judgement, aligned, judge
-from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rest
+from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rests
 from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
 from synovia.retargeting.loops import Closer, hurried
 from synovia.retargeting.options import RetargetOptions, checked_options
 from synovia.retargeting.pairing import Pairing, paired
 from synovia.retargeting.planter import Planter
 from synovia.retargeting.props import Prop, hands_apart, keep_props, props_held
-from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, RestPose, Stance
+from synovia.retargeting.rest_pose import CERTAIN, RestPose, Stance
 from synovia.retargeting.root_motion import (
     OnFloor,
     RootMover,
@@ -177,16 +177,7 @@ class Retargeted:
         judgement = judge(
             self.motion, self.original, shared, source_up=named, missed=self.missed_frames, world=self.world
         )
-        found: list[Finding] = []
-        if (rest := self.stance.rest).certainty < CERTAIN:
-            pose = f"the source is uncertain: {rest.described()}"
-            found.append(uncertain_rest(judgement.findings, pose, "--rest (rest=) sets another one"))
-        if self.moves and (rest := self.target_rest).certainty < CERTAIN:
-            pose, hint = (
-                f"the target is uncertain: {rest.described()}",
-                "check which joint is which, or give a clip of the target",
-            )
-            found.append(uncertain_rest(judgement.findings, pose, hint, hardly=rest.certainty < DOUBTFUL))
+        found = [*uncertain_rests(judgement.findings, self.stance.rest, self.target_rest if self.moves else None)]
         if self.motion.skeleton.loops:
             found += [*forced_by_loops(self.forced), *hurried_by_loops(self.too_fast)]
         for prop in self.props:

@@ -125,16 +125,21 @@ class Transfer:
         self._hands, self._relaxed = Hands.of(source, target, parts), relaxed
         self._live: tuple[LiveFingers | None, tuple[NDArray[np.intp], Array] | None] | None = None  # with idle ones
         self._before: Array | None = None
+        self._narrow: frozenset[str] | None = None  # roles of the limbs that bend to the narrower side
         self.set_bends({})
 
     def set_bends(self, bends: Mapping[str, bool]) -> None:
         """Set whether each limb that can bend to both sides bends to the narrower one, by role of its lower part."""
+        narrow = frozenset(role for role, on in bends.items() if on)
+        if narrow == self._narrow:
+            return
+        self._narrow = narrow
         source, target, parts, orienter = self._source, self._target, self._parts, self._orienter
         own, turn = own_rotations(source, target, parts).reshape(-1, 9), across(source, target).reshape(1, 9)
         shared, rows = [k for k, part in enumerate(parts) if part.earlier >= 0], [part.source for part in parts]
         for n, k in enumerate(shared):
             rows[k] = len(source.skeleton) + n
-        planes = [plane.turned() if bends.get(plane.limb.roles[1], False) else plane for plane in self._planes]
+        planes = [plane.turned() if plane.limb.roles[1] in narrow else plane for plane in self._planes]
         self._turns = LimbTurns(
             rows,
             orienter.ends,

@@ -43,12 +43,14 @@ class Actor:
         up: Direction away from the ground, (3,), in the axes of the clip.
         carrier: For parts of a body: row of the joint in whose frame everything is expressed, -1 for the world. None
             for a body with hips and legs, which is expressed in the world.
+        breaks: Frames that do not continue the frame before them.
     """
 
     motion: Motion
     rows: Mapping[str, int]
     up: Array
     carrier: int | None = None
+    breaks: Sequence[int] = ()
 
     @cached_property
     def frames(self) -> Array:
@@ -71,6 +73,11 @@ class Actor:
     def whole(self) -> bool:
         """Whether the body has hips and legs, so that path, feet and posture can be judged."""
         return self.carrier is None
+
+    @property
+    def pieces(self) -> list[tuple[int, int]]:
+        """Pieces of consecutive frames, each as (first frame, end)."""
+        return list(itertools.pairwise((0, *self.breaks, len(self.motion))))
 
     @cached_property
     def upright(self) -> Array:

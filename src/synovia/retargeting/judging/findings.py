@@ -30,6 +30,7 @@ from synovia.retargeting.judging.causes import (
 )
 from synovia.retargeting.judging.ground import held_frames, on_the_spot, path_factor, speeds
 from synovia.retargeting.judging.measure import MEAN, PATH, Figures, Limb
+from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, RestPose
 from synovia.text import DOUBT, counted, listed
 
 Bools = NDArray[np.bool_]
@@ -173,18 +174,23 @@ def hurried_by_loops(ratios: Mapping[str, Array]) -> list[Finding]:
     return [Finding("body", "loops", "look", frames, text)]
 
 
-def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly: bool = False) -> Finding:
-    """Return a finding about an uncertain rest pose: "look" if directions differ from the source, else a note.
+def uncertain_rests(findings: Sequence[Finding], source: RestPose, target: RestPose | None) -> Iterator[Finding]:
+    """Yield findings about uncertain rest poses: "look" if directions differ from the source, else notes.
+
+    An unlikely rest pose of the target is worth a look, too.
 
     Args:
         findings: The other findings about the clip.
-        pose: Text with the body, the pose, its certainty and the strongest evidence against it.
-        hint: What the user can do.
-        hardly: Whether the pose is unlikely, which makes the level "look".
+        source: The rest pose of the source.
+        target: The rest pose of the target; None if its base does not move.
     """
     off = any(one.cause in ("rest pose", "direction", "up axis") and one.level != "note" for one in findings)
-    text = f"the rest pose of {pose}; {hint}"
-    return Finding("body", "rest pose", "look" if off or hardly else "note", (), text)
+    hints = "--rest (rest=) sets another one", "check which joint is which, or give a clip of the target"
+    for rest, what, hint in zip((source, target), ("source", "target"), hints, strict=True):
+        if rest is not None and rest.certainty < CERTAIN:
+            hardly = rest is target and rest.certainty < DOUBTFUL
+            text = f"the rest pose of the {what} is uncertain: {rest.described()}; {hint}"
+            yield Finding("body", "rest pose", "look" if off or hardly else "note", (), text)
 
 
 def _frames(flags: Any) -> tuple[int, ...]:
@@ -333,7 +339,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
         level, frames = off[bone]
         limb = mean[bone]
         what = f"{degrees(limb.mean)} off its source on average, {degrees(limb.largest)} in frame {limb.frame}"
-        if not np.isfinite(limb.angles).all():
+        if bone.endswith("foot") and not np.isfinite(limb.angles).all():
             what = f"heading {what}"
         why = {
             "sides swapped": "; it moves like the other side of the source",

@@ -10,12 +10,13 @@ import numpy as np
 
 from synovia.bodies.soles import soles_in
 from synovia.model.anatomy.contacts import LOW, Contacts, find_contacts
-from synovia.model.anatomy.feet import feet_of
+from synovia.model.anatomy.feet import feet_of, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, Bools
 from synovia.model.shapes.world import World
 from synovia.retargeting.judging.actor import Actor
 
+Pieces = Sequence[tuple[int, int]]
 HEIGHT: Final = 2  # index of the vertical coordinate in axes with z up
 _UP: Final = np.array([0.0, 0.0, 1.0])
 _LOW: Final = 0.1  # leg lengths: a point that may be in contact is at most this far above or below the ground
@@ -135,7 +136,8 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
         own = _points(result, role, world)
         other = own if source is None else _points(source, role)[:, : own.shape[1]]  # ankles with ankles
         fps = result.motion.fps
-        found = find_contacts(other, _UP, fps, 1.0)
+        pieces = result.pieces
+        found = _contacts(other, fps, pieces)
         ground, source_ground = (found.ground(points[..., HEIGHT]) for points in (own, other))
         held = tuple(
             Held(
@@ -145,17 +147,18 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
                 (other[end - 1, k, :2] - other[first, k, :2]) @ turned,
             )
             for k in range(other.shape[1])
-            for first, end in found.spans[k]
+            for a, b in pieces
+            for first, end in ((a + first, a + end) for first, end in runs(found.stands[a:b, k]))
         )
         seconds = sum(one.end - 1 - one.first for one in held) / fps
-        stands, height = find_contacts(own, _UP, fps, 1.0).any, (own[..., HEIGHT] - ground).min(1)
+        stands, height = _contacts(own, fps, pieces).any, (own[..., HEIGHT] - ground).min(1)
         source_height = (other[..., HEIGHT] - source_ground).min(1)
         foot = Foot(
             role,
             stands,
             found.any,
-            np.any(_near(own, fps, ground), axis=1),
-            np.any(_near(other, fps, source_ground), axis=1),
+            np.any(_near(own, fps, ground, pieces), axis=1),
+            np.any(_near(other, fps, source_ground, pieces), axis=1),
             held,
             float(sum(np.linalg.norm(one.way) for one in held)) / seconds if seconds else 0.0,
             float(sum(np.linalg.norm(one.source) for one in held)) / seconds if seconds else 0.0,
@@ -262,8 +265,12 @@ def _path_and_steps(actor: Actor) -> tuple[Array, Array] | None:
         return None
     lower = feet[0][:, HEIGHT] < feet[1][:, HEIGHT]
     same = (lower[1:] == lower[:-1])[:, None]
+    joined = np.ones((len(same), 1))
+    joined[np.array(actor.breaks, int) - 1] = 0.0
     step = actor.hips - np.where(lower[:, None], *feet)
-    path, steps = (_averaged(np.cumsum(same * np.diff(v[:, :2], axis=0), axis=0), window) for v in (actor.hips, step))
+    path, steps = (
+        _averaged(np.cumsum(joined * same * np.diff(v[:, :2], axis=0), axis=0), window) for v in (actor.hips, step)
+    )
     return None if float(np.sum(steps * steps)) < len(steps) * (_STEPS * actor.leg) ** 2 else (path, steps)
 
 
@@ -293,9 +300,15 @@ def _points(actor: Actor, role: str, world: World | None = None) -> Array:
     return places / actor.leg
 
 
-def _near(points: Array, fps: float, ground: Array) -> Bools:
+def _contacts(points: Array, fps: float, pieces: Pieces) -> Contacts:
+    """Return the contacts of points (T, points, 3), leg lengths, found in each piece of consecutive frames."""
+    return Contacts(np.concatenate([find_contacts(points[a:b], _UP, fps, 1.0).stands for a, b in pieces]))
+
+
+def _near(points: Array, fps: float, ground: Array, pieces: Pieces) -> Bools:
     """Return a mask of where points (T, points, 3) may be in contact, (T, points): they are rather low and slow."""
-    return (_speeds(points, fps) < _SLOW) & (np.abs(points[..., HEIGHT] - ground) < _LOW)
+    speed = np.concatenate([_speeds(points[a:b], fps) for a, b in pieces])
+    return (speed < _SLOW) & (np.abs(points[..., HEIGHT] - ground) < _LOW)
 
 
 def _speeds(places: Array, fps: float) -> Array:

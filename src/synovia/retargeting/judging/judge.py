@@ -86,7 +86,9 @@ class Judgement:
         if figures.steps:
             most = max(figures.steps, key=lambda step: step.largest)
             of_source = "" if most.source is None else f" (source {degrees(float(most.source.max(initial=0.0)))})"
-            lines.append(f"largest step: {most.joint} {degrees(most.largest)} to frame {most.frame}{of_source}")
+            lines.append(
+                f"largest step: {most.joint} {degrees(most.largest)} to frame {figures.number(most.frame)}{of_source}"
+            )
         return Report(lines, self._facts())
 
     def _facts(self) -> dict[str, Any]:
@@ -119,7 +121,7 @@ class Judgement:
             "steps": [
                 {
                     "joint": step.joint, "limb": step.limb or None, "largest_deg": math.degrees(step.largest),
-                    "frame": step.frame,
+                    "frame": figures.number(step.frame),
                     "source_deg": None if step.source is None else math.degrees(float(step.source.max(initial=0.0))),
                 }
                 for step in figures.steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -38,6 +38,7 @@ from synovia.retargeting.judging.ground import Foot, feet
 from synovia.retargeting.judging.inside import Inside, links_inside
 from synovia.retargeting.judging.overlap import Overlap, crossing, overlaps
 from synovia.retargeting.judging.steps import (
+    Rows,
     Steps,
     at_limits,
     hip_jumps,
@@ -64,11 +65,14 @@ class Limb:
 
     Args:
         limb: Name of the bone.
-        angles: Angle in each frame, (T,), radians; NaN where a foot is too steep to show its heading.
+        angles: Angle in each frame, (T,), radians; NaN where a foot is too steep to show its heading, or the limb is
+            not seen.
+        numbers: Number of each frame, (T,), if frames are not counted from 0.
     """
 
     limb: str
     angles: Array
+    numbers: Rows | None = None
 
     @property
     def mean(self) -> float:
@@ -83,7 +87,8 @@ class Limb:
     @property
     def frame(self) -> int:
         """The frame with the largest angle."""
-        return int(np.nanargmax(self.angles)) if np.isfinite(self.angles).any() else 0
+        at = int(np.nanargmax(self.angles)) if np.isfinite(self.angles).any() else 0
+        return at if self.numbers is None else int(self.numbers[at])
 
     @property
     def thresholds(self) -> tuple[float, float]:
@@ -105,6 +110,21 @@ class Jumps:
     shared: Mapping[str, tuple[int, ...]]
 
 
+@dataclass(frozen=True, eq=False)
+class Live:
+    """Frames of a live body that are judged as a clip.
+
+    Args:
+        breaks: Frames that do not continue the frame before them.
+        numbers: Number of the tick of each frame, (T,).
+        unseen: Masks of the frames in which limbs such as ``"left_leg"`` are not seen, (T,) each.
+    """
+
+    breaks: Sequence[int]
+    numbers: Rows
+    unseen: Mapping[str, Bools]
+
+
 class Figures:
     """Everything that is measured about a clip. Each figure is computed when it is first used.
 
@@ -112,8 +132,9 @@ class Figures:
         motion: The clip.
         source: The source of the clip; None without a source.
         joint_map: Rows of the matched joints, (source, result), by role.
-        up: Axes that point up in the source and in the result; None to find them.
+        up: Axes that point up in the source and in the result, or these directions, (3,); None to find them.
         world: What the clip stands on; None for a level floor.
+        live: What is particular to frames of a live body.
 
     Raises:
         InputError: If a clip has no frames, or the two differ in length.
@@ -124,11 +145,13 @@ class Figures:
         motion: Motion,
         source: Motion | None,
         joint_map: Mapping[str, tuple[Any, Any]] | None,
-        up: tuple[str | None, str | None],
+        up: tuple[str | Array | None, str | Array | None],
         world: World | None = None,
+        live: Live | None = None,
     ) -> None:
         """Find the parts and upward axes of both bodies."""
-        self.motion, self.source, self._world = motion, source, world
+        self.motion, self.source, self._world, self._live = motion, source, world, live
+        breaks = () if live is None else live.breaks
         if source is not None and len(source) != len(motion):
             raise InputError(
                 "the two clips differ in length", where=motion.name, value=len(motion),
@@ -157,16 +180,16 @@ class Figures:
         whole = all(role in parts for parts in ((mine,) if source is None else (mine, theirs)) for role in NEEDED)
         self.origin = None
         names = zip(up, ("source_up", "up"), strict=True)
-        ups = [None if one is None else given_up(one, what).vector for one, what in names]
+        ups = [one if one is None or isinstance(one, np.ndarray) else given_up(one, what).vector for one, what in names]
         if source is not None:
-            self.origin = _actor(source, theirs, ups[0], whole)
+            self.origin = _actor(source, theirs, ups[0], whole, breaks)
         own_up = ups[1]
         if own_up is None and whole:
             shown = find_up(motion.skeleton, rows=mine)
             own_up = shown.vector if shown.certainty else None
             if own_up is None and self.origin is not None and source is not None and _alike(source, motion):
                 own_up = self.origin.up  # the rest pose does not stand; the same body has the same axes as the source
-        self.result = _actor(motion, mine, own_up, whole)
+        self.result = _actor(motion, mine, own_up, whole, breaks)
         if self.result is None:
             self.origin = None
         self.found = dict(own), dict(other)
@@ -239,14 +262,20 @@ class Figures:
     @cached_property
     def limbs(self) -> tuple[Limb, ...]:
         """Angles of trunk, head, limbs and feet relative to the source; empty without a source."""
-        out: list[Limb] = []
+        out, numbers = list[Limb](), None if self._live is None else self._live.numbers
         for bone, (a, b) in self.turned.items():
             off = angles(a, b)
             if bone.endswith("foot"):  # the heading of a foot that points down is arbitrary
                 c, d = self.pairs[bone]
                 off = np.minimum(off, angles(about_z(c, self.turn), d))
-            out.append(Limb(bone, off))
+            if self._live is not None and (unseen := self._live.unseen.get(_limb_of(bone))) is not None:
+                off = np.where(unseen, np.nan, off)
+            out.append(Limb(bone, off, numbers))
         return tuple(out)
+
+    def number(self, frame: int) -> int:
+        """Return the number of a frame: that of its tick for a live body."""
+        return frame if self._live is None else int(self._live.numbers[frame])
 
     @cached_property
     def bones(self) -> dict[str, list[int]]:
@@ -275,9 +304,9 @@ class Figures:
         """Angles of each finger's segments relative to the source, each hand in the frame of its palm."""
         if self.origin is None or self.result is None:
             return ()
-        frames = self.origin.frames, self.result.frames
+        frames, numbers = (self.origin.frames, self.result.frames), None if self._live is None else self._live.numbers
         return tuple(
-            Limb(f"{side}_{finger}", off)
+            Limb(f"{side}_{finger}", off, numbers)
             for side, pair in self.hands.items()
             for finger, off in angles_off(*pair, frames).items()
         )
@@ -320,7 +349,8 @@ class Figures:
     def steps(self) -> tuple[Steps, ...]:
         """Rotation steps of all joints that rotate, compared with the steps of the source."""
         limbs = {} if self.result is None else limbs_of_joints(self.motion.skeleton, dict(self.result.rows))
-        return tuple(joint_steps(self.motion, limbs, self.source_steps))
+        breaks = () if self.result is None else self.result.breaks
+        return tuple(joint_steps(self.motion, limbs, self.source_steps, breaks))
 
     @cached_property
     def jumps(self) -> Jumps:
@@ -374,15 +404,23 @@ def _alike(a: Motion, b: Motion) -> bool:
     return set(a.skeleton.joint_names) <= set(b.skeleton.joint_names)
 
 
-def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool) -> Actor | None:
+def _limb_of(bone: str) -> str:
+    """Return the limb of a bone, such as ``"left_leg"``."""
+    side, _, part = bone.partition("_")
+    return f"{side}_{'leg' if part.endswith(('leg', 'foot')) else 'arm'}"
+
+
+def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool, breaks: Sequence[int]) -> Actor | None:
     """Return the body of a clip, or the part of a body that moves; None without frames or parts."""
     if not len(motion) or not rows:
         return None
     if not whole:
         parts = [role for role in rows if role != "hips"]
         carrier = carrier_of(motion.skeleton, rows, parts) if parts else -1
-        return Actor(motion, rows, np.array([0.0, 0.0, 1.0]), carrier)
-    actor = Actor(motion, rows, find_up(motion.skeleton, motion.q, rows=rows).vector if up is None else up)
+        return Actor(motion, rows, np.array([0.0, 0.0, 1.0]), carrier, breaks)
+    actor = Actor(
+        motion, rows, find_up(motion.skeleton, motion.q, rows=rows).vector if up is None else up, breaks=breaks
+    )
     return actor if actor.leg > 0.0 else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,13 +60,16 @@ class Steps:
         return int(self.angles.argmax()) + 1 if len(self.angles) else 0
 
 
-def joint_steps(motion: Motion, limbs: dict[int, str], source: dict[str, tuple[Array, Array]]) -> list[Steps]:
+def joint_steps(
+    motion: Motion, limbs: dict[int, str], source: dict[str, tuple[Array, Array]], breaks: Sequence[int] = ()
+) -> list[Steps]:
     """Return frame-to-frame rotations of joints.
 
     Args:
         motion: The clip.
         limbs: Role of the part that each joint rotates, by row.
         source: Rotations of each part in the source, as ``part_steps`` returns them.
+        breaks: Frames that do not continue the frame before them; steps to and over them count as 0.
     """
     out: list[Steps] = []
     skeleton = motion.skeleton
@@ -81,6 +85,7 @@ def joint_steps(motion: Motion, limbs: dict[int, str], source: dict[str, tuple[A
             one, two = (_between(quats[:-k], quats[k:]) for k in (1, 2))
         else:
             continue
+        _without_breaks(one, two, breaks)
         limb = limbs.get(row, "")
         out.append(Steps(joint.name, row, limb, one, two, source[limb][0] if limb in source else None))
     return out
@@ -90,6 +95,12 @@ def _between(a: Array, b: Array) -> Array:
     """Return the angles of the rotations between unit quaternions (T, 4), radians."""
     apart = np.minimum(np.linalg.norm(a - b, axis=1), np.linalg.norm(a + b, axis=1))
     return 4.0 * np.arcsin(np.minimum(0.5 * apart, 1.0))
+
+
+def _without_breaks(one: Array, two: Array, breaks: Sequence[int]) -> None:
+    """Set steps over one frame, (T - 1,), and over two frames, (T - 2,), to 0 where they lead over a break."""
+    for frame in breaks:
+        one[frame - 1] = two[max(frame - 2, 0) : frame] = 0.0
 
 
 def limbs_of_joints(skeleton: Skeleton, rows: dict[str, int]) -> dict[int, str]:
@@ -119,6 +130,7 @@ def part_steps(actor: Actor) -> dict[str, tuple[Array, Array]]:
         above = next((one for one in ancestors(parents, row)[1:] if one in parts), None)
         R = actor.turns(row) if above is None else np.swapaxes(actor.turns(above), 1, 2) @ actor.turns(row)
         out[role] = rotation_steps(R, 1), rotation_steps(R, 2)
+        _without_breaks(*out[role], actor.breaks)
     return out
 
 
@@ -169,6 +181,8 @@ def hip_jumps(actor: Actor) -> Rows:
     way = np.diff(actor.hips, axis=0) / actor.leg
     if len(way) < 3:
         return np.zeros(0, np.int64)
+    for frame in actor.breaks:
+        way[frame - 1] = way[frame - 2 if frame > 1 else 1]
     padded = np.pad(way, ((_AROUND, _AROUND), (0, 0)), mode="reflect" if len(way) > _AROUND else "edge")
     way = way - np.median(sliding_window_view(padded, 2 * _AROUND + 1, axis=0), axis=-1)
     return jumps(np.linalg.norm(way, axis=1), np.linalg.norm(way[1:] + way[:-1], axis=1), least=_LEAST_WAY)

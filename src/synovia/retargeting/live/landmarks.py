@@ -91,7 +91,7 @@ class LandmarkBody:
     @property
     def unseen(self) -> dict[str, float]:
         """Share of the poses in which a part was hidden, by its name."""
-        return {part: count / self._poses for part, count in self._missed.items()}
+        return {part: count / self._poses for part, count in dict(self._missed).items()}
 
     def pose(self, points: Array) -> Array | None:
         """Return joint values (nq,) for landmarks, (33, 3) or (75, 3), metres, in the axes of MediaPipe.

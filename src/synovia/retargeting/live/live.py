@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final, Unpack, cast
 
@@ -30,7 +31,7 @@ from synovia.retargeting.live.apart import LiveApart
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.landmarks import ALL_LIMBS, COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
 from synovia.retargeting.live.playout import Playout
-from synovia.retargeting.live.report import Meter, report_of
+from synovia.retargeting.live.report import Judge, report_of
 from synovia.retargeting.loops import Closer, hurried
 from synovia.retargeting.options import LiveOptions, checked_world
 from synovia.retargeting.planter import Planter
@@ -307,11 +308,8 @@ class LiveRetarget(ChecksArguments):
         self._follower = PoseFollower(pair, relaxed=self._relaxed)
         self._follower.know(calibration.floor, calibration.bends)
         self._body = LimitedBody(skeleton, target.leg, self.rate, self._limits)
-        self._meter = Meter(pair, self.rate)
+        self._judge = Judge(pair, self.rate, self._world)
         if self._waits:
-            self._feet = {
-                role: row for role, row in target.roles.items() if role.endswith("_foot") and role in pair.roles
-            }
             self._ahead = Ahead(
                 calibration, self.rate, self._waits, hold_feet=self._hold_feet, clearance=self._distance,
                 idle_hands="relaxed" if self._relaxed else "rest", world=self._world,
@@ -350,7 +348,8 @@ class LiveRetarget(ChecksArguments):
         self._age = math.inf  # seconds since the last sample
         self._lost = True
         self._ticks = self._held = self._losses = self._taught = self._samples = 0
-        self._invalid = self._near = 0
+        self._invalid = self._near = self._stood = self._missed = 0
+        self._limited = Counter[int]()  # ticks in which a limit holds an axis back
         self._trouble = ""
         self._shut_before: Array | None = None  # the last pose with closed loops
         self._forced, self._too_fast = 0.0, dict[str, float]()
@@ -375,7 +374,7 @@ class LiveRetarget(ChecksArguments):
                 self._resting.reset()
             if self._planter is not None:
                 self._planter.reset()
-            self._meter = Meter(self._calibration.pairing, self.rate)
+            self._judge = Judge(self._calibration.pairing, self.rate, self._world)
 
     def receive(self, pose: Pose | Array | None, time: float | None = None) -> None:
         """Add a sample of the source without a tick, for packets that arrive more often or at other times than ticks.
@@ -492,7 +491,7 @@ class LiveRetarget(ChecksArguments):
         gone = self._hidden()
         self._lost = q is None
         if jumps:
-            self._meter.pause()
+            self._judge.pause()
         known: Known | None = None
         found = _NO_FRAMES
         if ahead is not None:
@@ -528,33 +527,31 @@ class LiveRetarget(ChecksArguments):
         led = body.go(wanted)
         if ahead is not None and not body.behind:
             led = wanted  # without the rounding of the limits
-        tick, details, own = self._tick(led, Status.REACHED)
+        tick, details, own, led = self._tick(led, Status.REACHED)
         if body.going_over:  # limbs and feet cannot be compared with the source yet
-            self._meter.pause()
+            self._judge.pause()
             details.status = Status.LATE
             return tick
         if self._apart is not None:
             self._near += self._apart.is_near(own)
-        self._meter.compare(self._ticks, frames, own, gone)
+        self._judge.feed(self._ticks - 1, cast("Array", q) if known is None else known.source, led, gone)
         if known is not None:
             details.standing = known.stands
-            stands = np.array([role in known.stands for role in self._feet], bool)
-            self._meter.stand(own[list(self._feet.values()), 9:], stands, missed=known.missed)
-            if known.missed:
-                details.status, details.missing = Status.STALLED, known.stands
+            details.missing = known.stands if known.missed else ()
         if planter is not None:
             planter.judge(own)
-            ankles, stands = own[planter.ankles, 9:], planter.stands[: len(planter.ankles)]
-            self._meter.stand(ankles, stands, missed=bool(planter.missing))
-            if planter.missing:
-                details.status, details.missing = Status.STALLED, planter.missing
+            details.missing = planter.missing
+        self._stood += bool(details.standing)
+        self._missed += bool(details.missing)
+        if details.missing:
+            details.status = Status.STALLED
         if body.behind:
             details.status = Status.LATE
-            self._meter.limit(body.axes.reasons)
+            self._limited.update(np.flatnonzero(body.axes.reasons).tolist())
         return tick
 
-    def _tick(self, q: Array, status: Status) -> tuple[Tick, BodyDetails, Array]:
-        """Return the tick with joint values (nq,) of the whole body, its details, and world frames of the body."""
+    def _tick(self, q: Array, status: Status) -> tuple[Tick, BodyDetails, Array, Array]:
+        """Return the tick with joint values (nq,) of the whole body, its details, and frames and values of the body."""
         body, self._began = self._body, True
         led = q
         if self._closer is not None and self._whole.loops:
@@ -575,12 +572,12 @@ class LiveRetarget(ChecksArguments):
         mover = self._mover
         if mover is None:
             tick = Tick(self.skeleton, q, details)
-            return tick, details, tick.frames
+            return tick, details, tick.frames, q
         own, given = world_frames(self._whole, q[None]), None
         if self._bone is not None and self._poses is not None and self._calibration is not None:
             given = self._calibration.pairing.root_frames(self._bone, self._poses, own)
         (moved,), _ = mover.moved(q[None], own, OnFloor(self.rate, given))
-        return Tick(self.skeleton, moved, details), details, own[0]
+        return Tick(self.skeleton, moved, details), details, own[0], q
 
     def _shut(self, closer: Closer, q: Array) -> Array:
         """Return joint values (nq,) with closed loops; count how far they turn parts, and joints that are too fast."""
@@ -595,38 +592,44 @@ class LiveRetarget(ChecksArguments):
         return out
 
     def report(self) -> Report:
-        """Return verdict, findings and figures since the last reset; this takes microseconds and constant memory.
+        """Return verdict, findings and figures since the last reset.
+
+        Frames are judged as by ``sy.judge``: those of the first minute or, of longer sessions, 16 blocks of 4 seconds
+        at most. This takes up to a second, so do not call it between ticks.
 
         Returns:
-            The text, and as ``facts`` the ``verdict``, the ``findings``, and these figures: number of ``ticks``,
-            their duration in ``seconds``, ticks of ``learning``, and ticks in which the source was lost (``held``);
-            accepted ``samples``, those left out by reason (``samples_left_out``), and number of ``losses``; share of
-            the ticks in which a limit held a joint back (``limited``, the largest first); mean angle between limbs of
-            source and target (``off_deg``); ``slide`` of standing feet, leg lengths per second; share of the ticks in
-            which a foot stands (``standing``), and of these in which it misses its place (``missed``); mean delay of
-            samples with time stamps (``behind``, seconds); why learning failed (``trouble``); share of the ticks with
-            limbs nearer than ``clearance`` (``near``), links without known shapes (``unchecked``), and ``unseen``;
-            the largest angle by which loops turned a part so that they close (``turned_by_loops``, radians), and joints
-            that loops moved faster than their velocity limits, with the largest ratio (``too_fast``).
+            The text, and as ``facts`` those of a judgement, and these figures: number of ``ticks``, their duration in
+            ``seconds``, ticks of ``learning``, and ticks in which the source was lost (``held``); accepted ``samples``,
+            those left out by reason (``samples_left_out``), and number of ``losses``; share of the ticks in which a
+            limit held a joint back (``limited``, the largest first); share of the ticks in which a foot stands
+            (``standing``), and of these in which it misses its place (``missed``); mean delay of samples with time
+            stamps (``behind``, seconds); why learning failed (``trouble``); share of the ticks with limbs nearer than
+            ``clearance`` (``near``), links without known shapes (``unchecked``), and ``unseen``; the largest angle by
+            which loops turned a part so that they close (``turned_by_loops``, radians), and joints that loops moved
+            faster than their velocity limits, with the largest ratio (``too_fast``).
         """
         dropped = dict(self._playout.counts) | ({"not finite": self._invalid} if self._invalid else {})
-        figures: dict[str, Any] = {
-            "limited": {}, "off_deg": {}, "slide": 0.0, "standing": 0.0, "missed": 0.0,
-        }  # fmt: skip
-        if self._calibration is not None:
-            figures = self._meter.figures(
-                self._ticks - self._taught, self._body.axes.joints, self.skeleton.joint_names
-            )  # fmt: skip
-        return report_of({
+        names, joints, ticks = self._whole.joint_names, self._body.axes.joints, max(self._ticks - self._taught, 1)
+        limited: dict[str, float] = {}
+        for axis, count in Counter(self._limited).most_common():
+            limited.setdefault(names[int(joints[axis])], count / ticks)
+        figures = {
             "ticks": self._ticks, "seconds": self._ticks / self.rate, "learning": self._taught, "held": self._held,
-            "samples": self._samples, "samples_left_out": dropped, "losses": self._losses, **figures,
+            "samples": self._samples, "samples_left_out": dropped, "losses": self._losses,
+            "limited": limited, "standing": self._stood / ticks, "missed": self._missed / max(self._stood, 1),
             "behind": self._behind / self._timed if self._timed else 0.0,
             "trouble": self._trouble if self._calibration is None else "",
             "near": self._near / max(self._ticks - self._taught - self._held, 1),
             "unchecked": unchecked_links(self.skeleton) if self._distance is not None else [],
             "turned_by_loops": self._forced, "too_fast": dict(self._too_fast),
             "unseen": {} if self._landmarks is None else self._landmarks.unseen,
-        })  # fmt: skip
+        }  # fmt: skip
+        return report_of(figures, None if self._calibration is None else self._judge.sum())
+
+    @property
+    def samples(self) -> int:
+        """Number of accepted samples since the last reset."""
+        return self._samples
 
     def _values(self, pose: Pose | Array | None) -> Array | None:
         """Return the joint values of a sample, (nq,); None without a sample, or if a value is not finite.

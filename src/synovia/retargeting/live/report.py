@@ -1,86 +1,78 @@
-"""Statistics of live retargeting: counts, means and extremes, in constant memory."""
+"""The judge of live bodies: frames are judged as clips are, and sessions by what happened to their ticks."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-from synovia.model.finding import LEVELS, Finding, verdict_of
-from synovia.model.geometry import Array, Bools
-from synovia.model.tables import Ints
-from synovia.retargeting.body import NEXT
-from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops
+from synovia.model.finding import Finding, verdict_of
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.shapes.world import World
+from synovia.retargeting.judging import Judgement
+from synovia.retargeting.judging.findings import find, forced_by_loops, hurried_by_loops, uncertain_rests
+from synovia.retargeting.judging.measure import Figures, Live
 from synovia.retargeting.pairing import Pairing
-from synovia.retargeting.transfer import across
 from synovia.text import Report, counted, listed, plain
 
-_EACH: Final = 15.0  # comparisons of directions per second, approximately
-_OFF: Final = (20.0, 57.3)  # degrees: mean angle of a limb, above which the verdict is "look", and "failed"
+_BLOCK: Final = 4.0  # seconds of a block of frames
+_BLOCKS: Final = 16  # largest number of blocks
 # thresholds above which the verdict is "look"
 _LOST: Final = 0.1  # share of ticks without a source
 _LIMITED: Final = 0.1  # share of ticks in which a limit holds a joint back
-_SLIDE: Final = 0.05  # leg lengths per second: speed of planted feet
 _NEAR: Final = 0.005  # share of ticks in which limbs are too near
 _MISSED: Final = 0.05  # share of the ticks with planted feet in which a foot misses its place
 _HIDDEN: Final = 0.05  # share of poses in which a part is hidden
 _SHOWN: Final = 5  # largest number of joints that are listed
-_PARTS: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
 
-def report_of(figures: Mapping[str, Any]) -> Report:
+def report_of(figures: Mapping[str, Any], judgement: Judgement | None) -> Report:
     """Return the report on live retargeting: verdict, findings and figures.
 
     Args:
         figures: The figures that ``LiveRetarget.report`` describes.
+        judgement: The judgement of the frames; None if the body has followed nothing.
     """
-    findings = sorted(_findings(figures), key=lambda one: -LEVELS.index(one.level))
-    verdict, ticks, held = verdict_of(findings), figures["ticks"], figures["held"]
-    if verdict == "good" and ticks <= figures["learning"] + held:
-        verdict = "look"  # the body has followed nothing yet
+    found, ticks, held = list(_findings(figures)), figures["ticks"], figures["held"]
+    if judgement is None:
+        found.append(Finding("body", "lost", "look", (), "the body has followed no pose"))
+        judged = Report(
+            [f"verdict: {verdict_of(found)}", *(f"  {one}" for one in found)],
+            {"verdict": verdict_of(found), "findings": plain(found)},
+        )
+    else:
+        judged = judgement.with_findings(found).report()
     lines = [
-        f"verdict: {verdict}",
-        *(f"  {line}" for line in findings),
+        judged,
         f"{counted(ticks, 'tick')} in {figures['seconds']:.1f} s, {figures['behind'] * 1e3:.0f} ms behind",
         f"source lost {counted(figures['losses'], 'time')}, held for {counted(held, 'tick')}",
     ]
     if dropped := figures["samples_left_out"]:
         lines.append("samples left out: " + ", ".join(f"{n} {why}" for why, n in dropped.items()))
-    if off := figures["off_deg"]:
-        shares = (f"{limb.replace('_', ' ')} {angle:.1f}°" for limb, angle in off.items())
-        lines.append("off the source: " + ", ".join(shares))
     if standing := figures["standing"]:
-        lines.append(f"feet stand in {100.0 * standing:.0f} % of the ticks, slide {figures['slide']:.2g} legs/s")
-    return Report(lines, {"verdict": verdict, "findings": plain(findings), **figures})
+        lines.append(f"feet stand in {100.0 * standing:.0f} % of the ticks")
+    return Report(lines, {**figures, **judged.facts})
 
 
 def _findings(figures: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield findings about everything that is notable."""
 
-    def found(cause: str, text: str, limb: str = "body", level: str = "look") -> Finding:
-        return Finding(limb, cause, level, (), text)
+    def found(cause: str, text: str, level: str = "look") -> Finding:
+        return Finding("body", cause, level, (), text)
 
     def shares(of: Mapping[str, float], least: float, most: int | None = None) -> str:
         above = [f"{name} in {100.0 * share:.0f} %" for name, share in of.items() if share > least]
         return ", ".join(above[:most])
 
-    for limb, angle in figures["off_deg"].items():
-        if angle > _OFF[0]:
-            yield found(
-                "direction", f"{angle:.0f}° off its source on average", limb, "failed" if angle > _OFF[1] else "look"
-            )
     if trouble := figures["trouble"]:
         yield found("calibration", f"the source could not be learned: {trouble}")
     if (held := figures["held"]) > _LOST * figures["ticks"]:
         yield found("lost", f"the source was lost in {100.0 * held / figures['ticks']:.0f} % of the time")
     if limited := shares(figures["limited"], _LIMITED, _SHOWN):
         yield found("limits", f"held back by limits: {limited} of the ticks")
-    if (slide := figures["slide"]) > _SLIDE:
-        yield found("slide", f"feet slide at {slide:.2g} legs a second while they stand")
     if unseen := shares(figures["unseen"], _HIDDEN):
         yield found("unseen", f"not seen, so held or at rest: {unseen} of the poses")
     loops = forced_by_loops(np.array([figures["turned_by_loops"]]))
@@ -94,103 +86,91 @@ def _findings(figures: Mapping[str, Any]) -> Iterator[Finding]:
         yield found("missed", f"feet miss their contacts in {100.0 * missed:.0f} % of the time they stand")
 
 
-class Meter:
-    """Accumulates the statistics of live retargeting.
+@dataclass(slots=True)
+class _Block:
+    """Consecutive frames of a live body: number of the block, joint values of source and body, ticks, unseen limbs."""
+
+    index: int
+    goes_on: bool  # whether its first frame continues the last frame of the block before it
+    values: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
+    ticks: list[int] = field(default_factory=list[int])
+    unseen: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
+
+
+class Judge:
+    """Judges the frames of a live body as they pass; the judgement at the end is that of ``judge``.
+
+    The first minute is judged whole. After it, blocks of 4 seconds are kept, at most 16, that are spread evenly over
+    the session, so that memory and the time of a judgement are bounded.
 
     Args:
         pairing: The two bodies.
-        rate: Ticks per second.
+        rate: Frames per second.
+        world: What the feet stand on; None for a level floor.
     """
 
-    def __init__(self, pairing: Pairing, rate: float) -> None:
-        """Find the limbs that both bodies have, with their rows."""
-        self._up, self._leg, self._rate = pairing.target.basis[:, 1], pairing.target.leg, rate
-        self._each = max(1, round(rate / _EACH))
-        bodies = pairing.source, pairing.target
-        limbs = [
-            (f"{side}_{part}", f"{side}_{NEXT[part]}")
-            for side in ("left", "right")
-            for part in _PARTS
-            if all(
-                f"{side}_{one}" in body.roles for one in (part, NEXT[part]) for body in (pairing.source, pairing.target)
-            )
-        ]
-        limbs = [pair for pair in limbs if pair[0] in pairing.carried]
-        if all(role in body.roles for role in ("hips", "neck") for body in bodies):
-            limbs.append(("hips", "neck"))
-        self._names = [a if a != "hips" else "trunk" for a, _ in limbs]
-        self._limbs = [re.sub("_(upper|lower)_", "_", name) for name in self._names]
-        self._rows = [
-            np.array([[body.roles[a], body.roles[b]] for a, b in limbs], np.int64).reshape(-1, 2) for body in bodies
-        ]
-        self._across = across(pairing.source, pairing.target)
-        self._clear()
+    def __init__(self, pairing: Pairing, rate: float, world: World | None) -> None:
+        """Start without frames."""
+        self._pairing, self._rate, self._world = pairing, rate, world
+        self._size, self._apart = max(2, round(_BLOCK * rate)), 1
+        self._blocks, self._next = list[_Block](), _Block(0, goes_on=False)
+        self._found: tuple[int, Judgement] | None = None
 
-    def _clear(self) -> None:
-        """Reset all sums."""
-        self._off, self._compared = np.zeros(len(self._names)), np.zeros(len(self._names))
-        self._moved = self._stood = self._missed = 0
-        self._way = 0.0
-        self._limited: Counter[int] = Counter()
-        self._feet: tuple[Array, Bools] | None = None
-
-    def compare(self, tick: int, source: Array, target: Array, gone: Collection[str] = ()) -> None:
-        """Compare the directions of limbs, about 15 times a second, for world frames (n, 12) of both bodies.
-
-        Limbs in ``gone``, such as ``"left_leg"``, are left out.
-        """
-        if tick % self._each or not self._names:
-            return
-        a, b = (
-            frames[rows[:, 1], 9:] - frames[rows[:, 0], 9:]
-            for frames, rows in zip((source, target), self._rows, strict=True)
-        )
-        a = a @ self._across.T
-        size = np.sqrt(np.sum(a * a, axis=1) * np.sum(b * b, axis=1))
-        cosine = np.sum(a * b, axis=1) / np.maximum(size, 1e-12)
-        fine = np.array([limb not in gone for limb in self._limbs])
-        self._off += fine * np.arccos(np.clip(cosine, -1.0, 1.0))
-        self._compared += fine
-
-    def stand(self, ankles: Array, stands: Bools, *, missed: bool) -> None:
-        """Add a tick: positions of ankles (feet, 3), mask of planted feet, and whether one of them misses its place."""
-        if self._feet is not None:
-            both = self._feet[1] & stands
-            if both.any():
-                way = (ankles - self._feet[0])[both]
-                way = way - (way @ self._up)[:, None] * self._up
-                self._way += float(np.sqrt(np.sum(way * way, axis=1)).sum())
-                self._moved += int(both.sum())
-        if stands.any():
-            self._stood += 1
-            self._missed += missed
-        self._feet = ankles, stands
-
-    def limit(self, reasons: Array) -> None:
-        """Count the axes of the body that a limit holds back in a tick."""
-        self._limited.update(np.flatnonzero(reasons).tolist())
+    def feed(self, tick: int, source: Array, q: Array, unseen: frozenset[str]) -> None:
+        """Add a frame: its tick, joint values of the source and of the body, and limbs that are not seen."""
+        block = self._next
+        if len(block.ticks) == self._size:
+            block = self._begin(goes_on=True)
+        block.values.append((source, q))
+        block.ticks.append(tick)
+        block.unseen.append(unseen)
 
     def pause(self) -> None:
-        """Discard the last positions of the feet, because the body jumps or blends to another pose."""
-        self._feet = None
+        """Let the next frame begin a new piece, because the body jumps or moves to another pose."""
+        if self._next.ticks:
+            self._begin(goes_on=False)
+        self._next.goes_on = False
 
-    def figures(self, ticks: int, joints: Ints, names: Sequence[str]) -> dict[str, object]:
-        """Return the figures for the report.
+    def _begin(self, *, goes_on: bool) -> _Block:
+        """Keep the last block, if it is one of those that are kept, and begin the next one."""
+        last = self._next
+        if last.index % self._apart == 0:
+            self._blocks = [*self._blocks, last]
+        if len(self._blocks) > _BLOCKS:
+            self._apart *= 2
+            self._blocks = [block for block in self._blocks if block.index % self._apart == 0]
+        self._next = _Block(last.index + 1, goes_on)
+        return self._next
 
-        Args:
-            ticks: Number of ticks in which the body followed or held.
-            joints: Row of the joint of each axis.
-            names: Names of the joints.
-        """
-        shares: dict[str, float] = {}
-        for axis, count in self._limited.items():
-            name = names[int(joints[axis])]
-            shares[name] = max(shares.get(name, 0.0), count / max(ticks, 1))
-        off = np.degrees(self._off / np.maximum(self._compared, 1))
-        return {
-            "limited": dict(sorted(shares.items(), key=lambda item: -item[1])),
-            "off_deg": dict(zip(self._names, off.tolist(), strict=True)),
-            "slide": self._way * self._rate / self._moved / self._leg if self._moved else 0.0,
-            "standing": self._stood / max(ticks, 1),
-            "missed": self._missed / max(self._stood, 1),
+    def sum(self) -> Judgement | None:
+        """Return the judgement of the frames that are kept; None without any. Frames are named by their ticks."""
+        blocks = [(block, len(block.unseen)) for block in (*self._blocks, self._next) if block.unseen]
+        if not blocks:
+            return None
+        ticks = np.array([tick for block, count in blocks for tick in block.ticks[:count]])
+        if self._found is not None and self._found[0] == ticks[-1]:
+            return self._found[1]
+        source, target = self._pairing.source, self._pairing.target
+        values = [pair for block, count in blocks for pair in block.values[:count]]
+        clips = [
+            Motion(body.skeleton, np.array(q), self._rate, name=body.skeleton.name)
+            for body, q in zip((source, target), zip(*values, strict=True), strict=True)
+        ]
+        shared = {
+            role: (row, target.roles[role]) for role, row in source.roles.items() if role in self._pairing.carried
         }
+        unseen = [limbs for block, count in blocks for limbs in block.unseen[:count]]
+        ends = np.cumsum([count for _, count in blocks]).tolist()
+        breaks = [
+            end
+            for end, (one, _), (two, _) in zip(ends, blocks, blocks[1:], strict=False)
+            if not two.goes_on or two.index != one.index + 1
+        ]
+        hidden = {limb: np.array([limb in one for one in unseen]) for limb in frozenset[str]().union(*set(unseen))}
+        ups = source.basis[:, 1], target.basis[:, 1]
+        figures = Figures(clips[1], clips[0], shared, ups, self._world, Live(breaks, ticks, hidden))
+        found = [replace(one, frames=tuple(ticks[list(one.frames)].tolist())) for one in find(figures)]
+        pair = self._pairing
+        found += uncertain_rests(found, pair.stance.rest, pair.target_rest if pair.moves else None)
+        self._found = int(ticks[-1]), Judgement(figures, ()).with_findings(found)
+        return self._found[1]

@@ -21,6 +21,7 @@ from synovia.servo import Tick
 from synovia.text import Report
 
 EACH: Final = 0.2  # seconds between two updates of the figures
+_JUDGED: Final = 5.0  # seconds between two reports
 _SPAN: Final = 2.0  # seconds over which rates are averaged
 _LONGEST: Final = 600.0  # seconds; longest recording
 _QUIET: Final = 1.0  # seconds without a tick after which the source counts as silent
@@ -71,7 +72,8 @@ class Feed:
         self._pose: Pose = skeleton.rest_pose()
         self._marks: deque[tuple[float, int, int]] = deque()  # time, number of ticks and number of samples
         self._ticks, self._last, self._looked = 0, -np.inf, -np.inf
-        self._figures = Figures()
+        self._figures, self._judging = Figures(), threading.Lock()
+        self._reported: tuple[float, Report | None] = -np.inf, None
         self._ended = False
         self._recording = False
         self._rows: list[Array] = []
@@ -101,9 +103,8 @@ class Feed:
     def _look(self, pose: Pose, now: float) -> Figures:
         """Return current figures: rates over the recent ticks; delay, status and limits from the newest pose."""
         live = self._live
-        report = None if live is None else live.report()
         marks = self._marks
-        marks.append((now, self._ticks, 0 if report is None else report.facts["samples"]))
+        marks.append((now, self._ticks, 0 if live is None else live.samples))
         while len(marks) > 2 and now - marks[0][0] > _SPAN:
             marks.popleft()
         span = max(now - marks[0][0], 1e-9)
@@ -111,14 +112,13 @@ class Feed:
         if not isinstance(pose, Tick):
             return Figures(ticks=ticks)
         return Figures(
-            source=None if report is None else samples,
+            source=None if live is None else samples,
             ticks=ticks,
             delay=pose.behind,
             status=pose.status,
             learning=live is not None and live.calibration is None,
             limited=pose.limited,
             speeds=pose.speeds,
-            report=report,
         )
 
     @property
@@ -128,14 +128,24 @@ class Feed:
 
     def figures(self) -> Figures:
         """Return the latest figures; after a second without ticks, the tick rate is 0 and the status is None."""
+        report = self._report()
         with self._lock:
             found, quiet = self._figures, self._clock() - self._last > _QUIET
             recorded = max(len(self._rows) - 1, 0) / self.rate
             return Figures(
                 source=found.source, ticks=0.0 if quiet else found.ticks, delay=found.delay,
                 status=None if quiet else found.status, learning=found.learning, ended=self._ended,
-                limited={} if quiet else found.limited, speeds=found.speeds, report=found.report, recorded=recorded,
+                limited={} if quiet else found.limited, speeds=found.speeds, report=report, recorded=recorded,
             )  # fmt: skip
+
+    def _report(self) -> Report | None:
+        """Return a report that is at most some seconds old; None without a live body. It takes the time of a page."""
+        live = self._live
+        if live is not None:
+            with self._judging:
+                if (now := self._clock()) - self._reported[0] >= _JUDGED:
+                    self._reported = now, live.report()
+        return self._reported[1]
 
     # --- recording -------------------------------------------------------------------------------------------------
 
