@@ -14,6 +14,7 @@ from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
 from synovia.ik.ways import ClearWays
 from synovia.kernels.layout import (
+    ALONG_WIDTH,
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
@@ -30,7 +31,6 @@ from synovia.kernels.layout import (
     size_of,
     size_of_all,
 )
-from synovia.kernels.servo import ALONG_WIDTH
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints, writable
 from synovia.problem import table_of
@@ -267,7 +267,7 @@ class TickLevels:
             places: Joint values of the robot, (nq,), and commanded joint values, (nq,).
             aim: Wanted joint values, (nq,), of this tick and of the tick before.
             out: Joint values after the tick, (nq,); written.
-            tick: Duration, seconds, and flags (PROPOSE, ADVANCE, STOP, MEETS).
+            tick: Duration, seconds, and flags (STOP, MEETS).
             count: Number of priority levels that apply; None for all.
 
         Returns:

@@ -19,19 +19,13 @@ from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.obstacles import Places
 from synovia.ik.targets import Targets
 from synovia.kernels.layout import (
-    ADVANCE,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
-    EMERGENCY,
     FAR,
     GAP,
     HELD_STILL,
     MEETS,
     MODE,
-    PLAN_FIRST,
-    PLAN_LAST,
-    PLAN_MIDDLE,
-    PROPOSE,
     REASON,
     RECOVERING,
     SPIN,
@@ -130,7 +124,6 @@ _BEHIND: Final = 0.05  # radians, length units: ``Path.aside`` waits for a body 
 _STILL: Final = 1e-6  # radians, length units per second: a slower body counts as at rest
 _THERE: Final = 1e-6  # radians, length units: closer to ``Path.aside``, the body counts as arrived
 _SMALL_PART: Final = 1e-4  # fraction of the braking displacement from which the stop is extrapolated
-_LONGEST_STOP: Final = 2000  # largest number of ticks of a stop that is checked
 _ROUNDING: Final = 1e-9  # fraction of a limit: a smaller excess is a rounding error
 _NO_WORSE: Final = 1.01  # a solution's error is accepted up to this multiple of the goal's present error
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
@@ -817,10 +810,7 @@ class Part:
             out = levels.end.copy() if levels.known else self._q.copy()
             self.skeleton.follow(out)
             return self._feedback.body(out) if self._leads_commands or not levels.known else out
-        out = self._q.copy()
-        self._rest(self._q, out)
-        self.skeleton.follow(out)
-        return self._feedback.body(out)
+        return self._feedback.body(self._brake()[0])
 
     @property
     def _leads_commands(self) -> bool:
@@ -897,7 +887,7 @@ class Part:
         if self._proves:
             self._go_by_levels(out, h, 0, self._levels.above)
         else:
-            self._tick(self._q, *self._aim, out, h, PROPOSE | ADVANCE)
+            self._tick(self._q, *self._aim, out, h, 0)
 
     def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
         """Apply new limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
@@ -909,51 +899,41 @@ class Part:
             Whether the body has to brake in this tick.
         """
         table = self.axes.table
-        kept, planned = table.copy(), table.copy()
-        v, a = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION]
-        able = np.ones(len(table), bool)
+        kept = table.copy()
+        v, a, before = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION], self._brake()[1]
+        able, lowered = np.ones(len(table), bool), (limits < kept[:, _LIMITS]).any(axis=1)
         same = (limits == kept[:, _LIMITS]).all(axis=1)  # these axes keep their known stops
         if self._limits_jerk:
             most = limits * (1.0 + _ROUNDING)
             begin = v + 0.5 * a * kept[:, GAP]  # velocity where a stop by the new limits begins, see ``axis.stop_of``
             fastest = np.max(np.abs((v, begin, begin + 0.5 * a * np.abs(a) / most[:, 2])), axis=0)
-            able = (fastest <= most[:, 0]) & (np.abs(a) <= most[:, 1])
-            able |= same
-            if not able.all():
-                self._recovers, self._braked = (limits < kept[:, _LIMITS]).any(axis=1), True
-                return True
+            able = same | ((fastest <= most[:, 0]) & (np.abs(a) <= most[:, 1]))
+        takes = bool(able.all())
         held = kept[:, _LIMITS].copy()
         held[:, 0] = 0.0  # lower velocity limits apply at once
-        before = failed = self._leaves_limits(h)
-        for _ in range(2):
-            planned[:] = kept
-            planned[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
-            table[:] = planned
+        failed = np.zeros(len(table), bool)
+        for _ in range(2 if takes else 0):
+            table[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
             self._replan()
-            table[same] = planned[same]
-            planned[:] = table
-            failed = self._leaves_limits(h) & ~before
+            table[same] = kept[same]
+            failed = self._brake()[1] & ~before
             if not failed.any():
                 break
             able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
-        brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
-        clear = True
-        if self._proves and not brakes:
-            table[:] = planned
-            clear = self._can_stop(out, h)
-            brakes = not clear
-        takes = clear and not brakes
-        self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
-        table[:] = planned if takes else kept
-        if takes and (limits < kept[:, _LIMITS]).any():
+        takes = takes and not failed.any() and (able.all() or not self._limits_jerk)
+        takes = takes and (not self._proves or self._can_stop(out, h))
+        self._recovers = (~able | (not takes)) & lowered
+        self._braked |= not takes
+        if not takes:
+            table[:] = kept
+        elif lowered.any():
             self._levels.forget()
         if takes and able.all():
             self._coming = None
             if self._braked:
                 self._braked = False
                 self._go_on()
-        self._braked |= brakes
-        return brakes
+        return not takes
 
     def _can_stop(self, out: Array, h: float) -> bool:
         """Return whether the body can stop under its present limits; ``out`` (nq,) is scratch memory."""
@@ -976,17 +956,11 @@ class Part:
         if self._guard is not None:
             self._guard.state = kept[2]
 
-    def _leaves_limits(self, h: float) -> Bools:
-        """Return which axes leave their position limits if each brakes now, in ticks of time h; changes the table."""
-        table, q = self.axes.table, self._q
-        leaves = np.zeros(len(table), bool)
-        lasts = float(table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(axis=1).max(initial=0.0))
-        for _ in range(min(math.ceil(lasts / h) + 1, _LONGEST_STOP)):
-            out = np.empty(len(q))
-            self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
-            leaves |= table[:, REASON] == EMERGENCY
-            q = out
-        return leaves
+    def _brake(self) -> tuple[Array, Bools]:
+        """Return where each axis rests if it brakes now, (nq,), and which axes leave their limits then."""
+        out, leaves = self._q.copy(), np.zeros(len(self.axes.table))
+        self._rest(self._q, out, leaves)
+        return self.skeleton.follow(out), leaves > 0.0
 
     def _go(self, out: Array, h: float, stop: int) -> None:
         """Take a tick towards the solution by priority levels; write ``out`` (nq,)."""
@@ -1012,10 +986,10 @@ class Part:
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         unknown = self._proves and not levels.known and not stop
         kept = self._state if unknown else None
-        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets), count)
+        levels.step(targets, places, self._aim, out, (h, stop | meets), count)
         if kept is not None and not levels.known:  # brake until the body is known to stop inside its limits
             self._put_back(kept)
-            levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | STOP), count)
+            levels.step(targets, places, self._aim, out, (h, STOP), count)
         if self._tools is not None:
             self._tools.note_shares(*levels.tools, leads=False)
         if self._guard is not None:
@@ -1071,9 +1045,7 @@ class Part:
             return
         here = self._feedback.body(self._q)
         levels.path = path.table, path.along
-        levels.step(
-            self._live.table[0], (here, self._q), (self._q, self._q), out, (h, PROPOSE | ADVANCE | stop), path.levels
-        )
+        levels.step(self._live.table[0], (here, self._q), (self._q, self._q), out, (h, stop), path.levels)
         levels.path = NO_PATH
         if self._tools is not None:
             self._tools.note_shares(*levels.tools, leads=True)
@@ -1172,7 +1144,7 @@ def _kernels(axes: Axes) -> tuple[Callable[..., Any], ...]:
     return (
         *joint_ticks(tables, table),
         partial(ready(servo_replan, none), table),
-        partial(ready(servo_rest, tables[0][:0], none, q, q), tables[0], table),
+        partial(ready(servo_rest, *(one[:0] for one in tables[:2]), none, q, q, q), *tables[:2], table),
     )
 
 

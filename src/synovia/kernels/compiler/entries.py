@@ -137,7 +137,7 @@ _OTHERS: Final = {
     ),
     "servo.tick.servo_reset": (("float64", 2), ("float64", 1), ("float64", 0)),
     "servo.tick.servo_replan": (("float64", 2),),
-    "servo.tick.servo_rest": (("int32", 2), ("float64", 2), ("float64", 1), ("float64", 1)),
+    "servo.tick.servo_rest": (("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 3),
     "servo.step.servo_step": (
         ("int32", 1), *(("float64", 1),) * 3, ("float64", 2), *(("int32", 1),) * 3, *(("float64", 2),) * 2,
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 5, ("float64", 0),

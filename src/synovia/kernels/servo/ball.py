@@ -91,6 +91,16 @@ def stop_inside(limits, k, axes, i, q, w, h, together):
     quat = quat_normalize(quat_mul(q, quat_exp((w[0] * h, w[1] * h, w[2] * h))))
     if signed_excess(limits, k, quat) > most + EDGE:
         return False
+    return stays_inside(limits, k, quat, (px, py, pz), h, most)
+
+
+@device
+def stays_inside(limits, k, quat, stops, h, most):
+    """Return whether ball k, now at ``quat``, exceeds its limits by at most ``most`` on the stops of its axes.
+
+    The stops are checked at samples, about as dense as ticks of time h.
+    """
+    px, py, pz = stops
     T = max(duration(px), duration(py), duration(pz))
     if T <= F(0):
         return True
@@ -104,7 +114,7 @@ def stop_inside(limits, k, axes, i, q, w, h, together):
         a, b, c = a1, b1, c1
         quat = quat_mul(quat, quat_exp(way))
         length = norm(way)
-        if signed_excess(limits, k, quat) > most - SAG * length * length:
+        if signed_excess(limits, k, quat) > max(most, F(0)) - SAG * length * length:
             return False
     return True
 

@@ -30,6 +30,8 @@ from synovia.kernels.hierarchy.levels import fix_at_bounds, solve_levels
 from synovia.kernels.hierarchy.step import update_frames, update_jacobian
 from synovia.kernels.layout import (
     ACTIVE_SIDE,
+    ALONG_NOW,
+    ALONG_POSE,
     AWAY,
     AXIS_ACCELERATION,
     AXIS_LOWER,
@@ -76,7 +78,6 @@ from synovia.kernels.layout import (
     TURNED_AWAY,
 )
 from synovia.kernels.math.rotations import load_quat
-from synovia.kernels.servo import ALONG_NOW, ALONG_POSE
 from synovia.kernels.servo.axis import acceleration_of, reason_of, stop_after
 from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.distances import keeps_apart, write_contacts, write_moved
@@ -998,7 +999,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
 
     Args:
         held: See ``open_held``.
-        axes: The state of all axes, after the part PROPOSE of ``tick.servo_tick``.
+        axes: The state of all axes, after ``tick.propose``.
         together: A number for each column; axes of the same number come to rest in the same time.
         q: Joint values now, (nq,).
         time: Duration of the tick, seconds.

@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from synovia.kernels.compiler.jit import F, device, entry
+from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.layout import (
-    ADVANCE,
     AXIS_ACCELERATION,
     AXIS_LOWER,
     AXIS_TARGET,
@@ -27,12 +26,10 @@ from synovia.kernels.layout import (
     NEXT_LOWER,
     NEXT_UPPER,
     PLAN_NEXT,
-    PROPOSE,
     RAW_FEED,
     RAW_FEED_ACCELERATION,
     REASON,
     SCALAR,
-    STOP,
     STRETCH,
     TOP_ACCELERATION,
     TOP_JERK,
@@ -63,8 +60,18 @@ from synovia.kernels.servo.axis import (
     stop_of,
     store_plan,
 )
-from synovia.kernels.servo.ball import EDGE, FASTEST, PLANNED, TOGETHER, inset, restrict_ball, stops_of, way_to
-from synovia.kernels.servo.stop import NO_LIMIT, duration, extremes, travelled
+from synovia.kernels.servo.ball import (
+    EDGE,
+    FASTEST,
+    PLANNED,
+    TOGETHER,
+    inset,
+    restrict_ball,
+    stays_inside,
+    stops_of,
+    way_to,
+)
+from synovia.kernels.servo.stop import NO_LIMIT, extremes
 from synovia.kernels.tree.variables import follower_value, is_limited
 
 FAR = F(4)  # ticks: if all motions are shorter, axes need not arrive together
@@ -166,22 +173,6 @@ def move(variables, axes, q, out, h):
 
 
 @device
-def take(variables, axes, q, out, h):
-    """Choose the velocities that lead to ``out``, as far as the limits allow."""
-    i = 0
-    for k in range(variables.shape[0]):
-        at = variables[k, BLOCK_Q]
-        if variables[k, BLOCK] == SCALAR:
-            way = (out[at] - q[at], F(0), F(0))
-        else:
-            way = quat_log(quat_mul(quat_conj(load_quat(q, at)), load_quat(out, at)))
-        for c in range(1 if variables[k, BLOCK] == SCALAR else 3):
-            row = axes[i]
-            row[NEXT] = min(max(way[c] / h, row[NEXT_LOWER]), row[NEXT_UPPER])
-            i += 1
-
-
-@device
 def advance(body, axes, q, wanted, out, h, stopping, proven):
     """Take the tick with the chosen velocities, and write the new samples to ``out``.
 
@@ -236,29 +227,27 @@ def brake(row):
 
 
 @device
-def take_tick(body, axes, q, wanted, before, out, h, parts):
-    """Take one tick, or a part of it; see ``servo_tick``."""
-    variables, limits, followers, coupling = body
-    if parts & PROPOSE:
-        if aim(variables, limits, axes, q, wanted, before, h):
-            stretch(axes, h)
-        for i in range(axes.shape[0]):
-            allow(axes[i], h)
-            choose(axes[i], h)
-            if parts & STOP:
-                brake(axes[i])
-        move(variables, axes, q, out, h)
-    else:
-        take(variables, axes, q, out, h)
-    if parts & ADVANCE:
-        advance((variables, limits), axes, q, wanted, out, h, parts & STOP != 0, False)
+def propose(variables, limits, axes, q, wanted, before, h, stops):
+    """Write the interval of each axis, and choose the velocity with which it goes to its target, or brakes."""
+    if aim(variables, limits, axes, q, wanted, before, h):
+        stretch(axes, h)
+    for i in range(axes.shape[0]):
+        allow(axes[i], h)
+        choose(axes[i], h)
+        if stops:
+            brake(axes[i])
+
+
+@inline
+def follow_leaders(followers, coupling, out):
+    """Write the values of mimic joints."""
     for k in range(followers.shape[0]):
         out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
 
 
 @entry
-def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, out, h, parts):
-    """Take one tick, or a part of it.
+def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, out, h, stops):
+    """Take one tick of joints that move independently.
 
     Args:
         variables: All variables of a skeleton.
@@ -269,11 +258,13 @@ def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, 
         q: Joint values now, (nq,).
         wanted: Joint values to go to, (nq,), at the end of the tick.
         before: ``wanted`` of the tick before.
-        out: Joint values after the tick, (nq,). Without PROPOSE they are given, and changed where limits require it.
+        out: Joint values after the tick, (nq,); written.
         h: Time of the tick, seconds.
-        parts: PROPOSE writes the interval of each axis and ``out``, ADVANCE takes the tick, STOP brakes all axes.
+        stops: 1 if all axes brake, else 0.
     """
-    take_tick((variables, limits, followers, coupling), axes, q, wanted, before, out, h, parts)
+    propose(variables, limits, axes, q, wanted, before, h, stops != 0)
+    advance((variables, limits), axes, q, wanted, out, h, stops != 0, False)
+    follow_leaders(followers, coupling, out)
 
 
 @entry
@@ -297,22 +288,33 @@ def servo_replan(axes):
 
 
 @entry
-def servo_rest(variables, axes, q, out):
-    """Write the joint values at the end of the known stops of all axes to ``out`` (nq,)."""
+def servo_rest(variables, limits, axes, q, out, leaves):
+    """Write where all axes rest after their known stops.
+
+    Args:
+        variables: All variables of a skeleton.
+        limits: Their limits.
+        axes: The state of all axes, see ``layout``.
+        q: Joint values now, (nq,).
+        out: Joint values at rest, (nq,); written.
+        leaves: 1 for axes whose stop leaves the limits of their variable, else 0, (axes,); written.
+    """
     i = 0
     for k in range(variables.shape[0]):
         at = variables[k, BLOCK_Q]
         if variables[k, BLOCK] == SCALAR:
-            out[at] = q[at] + left_of(axes[i])
+            end, lowest, highest, _, _ = extremes(plan_of(axes[i]))
+            out[at] = q[at] + end
+            inside = limits[k, LOWER] - WITHIN <= q[at] + lowest and q[at] + highest <= limits[k, UPPER] + WITHIN
+            leaves[i] = F(0) if inside else F(1)
             i += 1
             continue
-        w = (left_of(axes[i]), left_of(axes[i + 1]), left_of(axes[i + 2]))
-        store_quat(out, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        stops = plan_of(axes[i]), plan_of(axes[i + 1]), plan_of(axes[i + 2])
+        ends = extremes(stops[0])[0], extremes(stops[1])[0], extremes(stops[2])[0]
+        here = load_quat(q, at)
+        store_quat(out, at, quat_normalize(quat_mul(here, quat_exp(ends))))
+        most = signed_excess(limits, k, here)
+        inside = not is_limited(limits, k) or stays_inside(limits, k, here, stops, axes[i, GAP], most)
+        for c in range(3):
+            leaves[i + c] = F(0) if inside else F(1)
         i += 3
-
-
-@device
-def left_of(row):
-    """Return the displacement of an axis until the end of the known stop."""
-    plan = plan_of(row)
-    return travelled(plan, duration(plan))
