@@ -264,18 +264,9 @@ AWAY, TURNED_AWAY = 1, 2  # distance and angle of the goal from its target befor
 SPIN = 3  # unit vector about which a twist rotates the target, (3,); 0 for none
 LAG = 6  # integral of the error over time while the goal comes no nearer, length scales times seconds
 GOAL_STATE_WIDTH = 7
-# Kinds of a tick, as bits: the body stops; the answer, to which the joints go, meets the targets
-STOP, MEETS = 1, 2
-# The path of all targets: one row for each waypoint, with its coordinate along the path and the arm of its corner. The
-# rounding of a corner begins and ends this far from the waypoint, in the same coordinate (in the first row: the longest
-# arm). Then follow, for each goal, its target, and the displacement and the rotation vector (in the frame of the
-# target) per unit of the coordinate until the next waypoint
-PATH_PLACE, PATH_ARM, PATH_GOAL = 0, 1, 2
-PATH_WAY, PATH_TURN, PATH_GOAL_WIDTH = 16, 19, 22
-# Values of ``along``: coordinates on the path (of the body, of a pose, where a stop begins, where the known stop ends),
-# and the number of ticks at rest without progress
-ALONG_NOW, ALONG_POSE, ALONG_BEGIN, ALONG_END, ALONG_WAITS = 0, 1, 2, 3, 4
-ALONG_WIDTH = 5
+# Parts of a tick, as bits
+PROPOSE, ADVANCE, STOP = 1, 2, 4
+MEETS = 8  # set if the answer, to which the joints go, meets the targets
 
 # --- Shapes: one row each --------------------------------------------------------------------------------------------
 # A row begins with a frame (ORIENTATION, ORIGIN). Its z axis is the axis of a capsule or cylinder, and the normal of a

@@ -14,7 +14,6 @@ from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
 from synovia.ik.ways import ClearWays
 from synovia.kernels.layout import (
-    ALONG_WIDTH,
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
@@ -31,6 +30,7 @@ from synovia.kernels.layout import (
     size_of,
     size_of_all,
 )
+from synovia.kernels.servo import ALONG_WIDTH
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints, writable
 from synovia.problem import table_of

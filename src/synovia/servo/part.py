@@ -204,7 +204,7 @@ class Part:
         self._limits_jerk = settings.jerk is not None
         window = settings.following_error
         self._feedback = Feedback(self.axes, self.ik.reach, window, winding=winding(self.skeleton))
-        self._tick, self._begin, self._replan, self._rest = _kernels(self.axes)
+        self._tick, self._begin, self._replan, self._rest, self._stop_together = _kernels(self.axes)
         self._tools = None if settings.tool_speed is None else ToolSpeed(self.axes, settings.tool_speed)
         self._closed = self._new_closed(late)
         if filtered is not None:
@@ -785,12 +785,21 @@ class Part:
         """
         table = self._live.unanchored(self._live.takes)
         here = self._feedback.body(self._q)  # extrapolate a small part of the displacement to the stop
-        near = self.axes.shifted(here, _SMALL_PART * self.axes.stop_together(follows=goes_on))
+        near = self._on_stop(here, _SMALL_PART, follows=goes_on)
         places, others = self.probe.places(here, table), self.probe.places(near, table)
         for place, other in zip(places.reshape(-1, 4, 4), others.reshape(-1, 4, 4), strict=True):
             place[:3, 3] += (other[:3, 3] - place[:3, 3]) / _SMALL_PART
             place[:3, :3] = exp_turn(log_turn(other[:3, :3] @ place[:3, :3].T) / _SMALL_PART) @ place[:3, :3]
         return places
+
+    def _on_stop(self, q: Array, part: float, *, follows: bool) -> Array:
+        """Return joint values after a part of the way from q (nq,) on which all axes come to rest at the same time.
+
+        With ``follows``, the way is relative to the motion of the targets.
+        """
+        out = q.copy()
+        self._stop_together(q, out, int(follows), part)
+        return self.skeleton.follow(out)
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
@@ -996,7 +1005,7 @@ class Part:
             self._guard.blocked = bool(levels.touches[0])
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and not self._drives.active and np.count_nonzero(self.axes.table[:, REASON]):
-            place = self.axes.shifted(out, self.axes.stop_together(follows=True))
+            place = self._on_stop(out, 1.0, follows=True)
             if self.skeleton.mechanism is not None:
                 place = self.skeleton.mechanism.closed(place[None])[0][0]
             self._answers.restart(self._feedback.body(place))
@@ -1136,7 +1145,7 @@ class Part:
 def _kernels(axes: Axes) -> tuple[Callable[..., Any], ...]:
     """Return the kernels of a tick of independent joints, of a reset, of a new plan of stops, and of their ends."""
     from synovia.kernels.compiler.jit import ready
-    from synovia.kernels.servo.tick import servo_replan, servo_rest
+    from synovia.kernels.servo.tick import servo_replan, servo_rest, servo_stop
 
     t, table = axes.skeleton.tables, axes.table
     tables = writable(t.variables, t.limits, t.followers, t.coupling)
@@ -1145,12 +1154,13 @@ def _kernels(axes: Axes) -> tuple[Callable[..., Any], ...]:
         *joint_ticks(tables, table),
         partial(ready(servo_replan, none), table),
         partial(ready(servo_rest, *(one[:0] for one in tables[:2]), none, q, q, q), *tables[:2], table),
+        partial(ready(servo_stop, tables[0][:0], none, q, q, 1, 1.0), tables[0], table),
     )
 
 
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 KERNELS: Final = (  # entry points that every servo needs in addition to its solver's
-    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "replan")),
+    *(f"servo.tick.servo_{one}" for one in ("rest", "stop", "tick", "reset", "replan")),
     "hierarchy.full_body.full_body",
     "servo.step.servo_step",
 )

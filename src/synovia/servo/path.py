@@ -10,19 +10,18 @@ from typing import Final
 
 import numpy as np
 
-from synovia.kernels.layout import (
+from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
+from synovia.kernels.servo import (
     ALONG_END,
     ALONG_NOW,
     ALONG_WAITS,
     ALONG_WIDTH,
-    GIVEN,
     PATH_ARM,
     PATH_GOAL,
     PATH_GOAL_WIDTH,
     PATH_PLACE,
     PATH_TURN,
     PATH_WAY,
-    TRANSFORM_WIDTH,
 )
 from synovia.model.geometry import Array
 from synovia.servo.targets import exp_turn, log_turn

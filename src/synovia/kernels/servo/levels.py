@@ -30,8 +30,6 @@ from synovia.kernels.hierarchy.levels import fix_at_bounds, solve_levels
 from synovia.kernels.hierarchy.step import update_frames, update_jacobian
 from synovia.kernels.layout import (
     ACTIVE_SIDE,
-    ALONG_NOW,
-    ALONG_POSE,
     AWAY,
     AXIS_ACCELERATION,
     AXIS_LOWER,
@@ -78,6 +76,7 @@ from synovia.kernels.layout import (
     TURNED_AWAY,
 )
 from synovia.kernels.math.rotations import load_quat
+from synovia.kernels.servo import ALONG_NOW, ALONG_POSE
 from synovia.kernels.servo.axis import acceleration_of, reason_of, stop_after
 from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.distances import keeps_apart, write_contacts, write_moved

@@ -15,6 +15,10 @@ References:
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.residuals import complete_targets
 from synovia.kernels.layout import (
+    TRANSFORM_WIDTH,
+)
+from synovia.kernels.math.rotations import matmul, quat_exp, quat_matrix
+from synovia.kernels.servo import (
     ALONG_BEGIN,
     ALONG_POSE,
     PATH_ARM,
@@ -23,9 +27,7 @@ from synovia.kernels.layout import (
     PATH_PLACE,
     PATH_TURN,
     PATH_WAY,
-    TRANSFORM_WIDTH,
 )
-from synovia.kernels.math.rotations import matmul, quat_exp, quat_matrix
 from synovia.kernels.servo.places import place_of, progress, write_place
 
 

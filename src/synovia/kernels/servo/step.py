@@ -6,7 +6,6 @@ from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.clearance import keeps_clear
 from synovia.kernels.layout import (
-    ALONG_NOW,
     AT_POSITION,
     AXIS_ACCELERATION,
     AXIS_LOWER,
@@ -21,7 +20,6 @@ from synovia.kernels.layout import (
     MEETS,
     MODE,
     NEXT,
-    PATH_PLACE,
     REASON,
     RECOVERING,
     SCALAR,
@@ -32,6 +30,7 @@ from synovia.kernels.layout import (
     WHOLE,
     Table,
 )
+from synovia.kernels.servo import ALONG_NOW, PATH_PLACE
 from synovia.kernels.servo.axis import TOLD, WITHIN, acceleration_of, jerk_of, reason_of
 from synovia.kernels.servo.course import choose_course
 from synovia.kernels.servo.distances import ignore_clearance, keeps_apart, note_distances, note_pressed

@@ -318,3 +318,27 @@ def servo_rest(variables, limits, axes, q, out, leaves):
         for c in range(3):
             leaves[i + c] = F(0) if inside else F(1)
         i += 3
+
+
+@entry
+def servo_stop(variables, axes, q, out, follows, part):
+    """Write the pose after a part of the way on which all axes come to rest at the same time; see ``levels``.
+
+    Args:
+        variables: All variables of a skeleton.
+        axes: The state of all axes, see ``layout``.
+        q: Joint values now, (nq,).
+        out: Joint values after this part of the way, (nq,); written.
+        follows: 1 for a stop relative to the motion of the targets, 0 for an absolute one, which takes as long as the
+            motion of the targets needs to end.
+        part: Which part of the way.
+    """
+    h = fed = T = F(0)
+    for i in range(axes.shape[0]):
+        h, fed = max(h, axes[i, GAP]), max(fed, abs(axes[i, FEED]))
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        v = row[AXIS_VELOCITY] - row[FEED] if follows or fed == F(0) else row[FEED]
+        T = max(T, abs(v) / row[TOP_ACCELERATION] - F(0.5) * h)
+        row[NEXT] = row[AXIS_VELOCITY] - row[FEED] if follows else row[AXIS_VELOCITY]
+    move(variables, axes, q, out, part * T * T / (F(2) * T + h))

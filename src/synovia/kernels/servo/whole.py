@@ -25,11 +25,6 @@ import math
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.hierarchy.step import smallest_tolerance, update_frames
 from synovia.kernels.layout import (
-    ALONG_BEGIN,
-    ALONG_END,
-    ALONG_NOW,
-    ALONG_POSE,
-    ALONG_WAITS,
     AXIS_ACCELERATION,
     AXIS_LOWER,
     AXIS_UPPER,
@@ -41,7 +36,6 @@ from synovia.kernels.layout import (
     NEXT,
     NEXT_LOWER,
     NEXT_UPPER,
-    PATH_PLACE,
     PLAN_NEXT,
     SCALAR,
     TOP_ACCELERATION,
@@ -58,6 +52,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.swing_twist import signed_excess
 from synovia.kernels.math.vectors import norm
+from synovia.kernels.servo import ALONG_BEGIN, ALONG_END, ALONG_NOW, ALONG_POSE, ALONG_WAITS, PATH_PLACE
 from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of, jerk_of
 from synovia.kernels.servo.distances import stays_apart
 from synovia.kernels.servo.levels import (
