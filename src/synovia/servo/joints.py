@@ -513,12 +513,12 @@ class LimitedBody:
     @property
     def velocity(self) -> Array:
         """Velocity since the tick before, (nv,)."""
-        return self.axes.by_column(AXIS_VELOCITY)
+        return self.axes.as_velocity(self.axes.table[:, AXIS_VELOCITY])
 
     @property
     def acceleration(self) -> Array:
         """Acceleration in the last tick, (nv,)."""
-        return self.axes.by_column(AXIS_ACCELERATION)
+        return self.axes.as_velocity(self.axes.table[:, AXIS_ACCELERATION])
 
 
 def _filled(skeleton: Skeleton, given: Any, name: str) -> Any:

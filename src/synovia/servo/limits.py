@@ -316,9 +316,9 @@ class Axes:
                     found[key] = key, name, float(share)
         return sorted(found.values(), key=lambda one: -one[2])[:_NEAREST]
 
-    def by_column(self, column: int) -> Array:
-        """Return a column of the table as velocities of the skeleton, (nv,)."""
-        return self.table[self._of_velocity, column] * self.factor
+    def as_velocity(self, values: Array) -> Array:
+        """Return values of all axes, (n,), as a velocity of the skeleton, (nv,)."""
+        return values[self._of_velocity] * self.factor
 
     def of_motion(self, motion: Any, name: str) -> Array:
         """Return the velocity or acceleration of each axis from those of the skeleton, (nv,), or by joint.

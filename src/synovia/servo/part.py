@@ -222,6 +222,7 @@ class Part:
         self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
         self._recovers = np.zeros(len(self.axes.joints), bool)  # axes whose lowered limits apply only later
         self._braked = False  # whether the body has braked for lowered limits
+        self._needs_stop = False  # whether the next tick must find a stop of the whole body, as limits have changed
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
         self._build()
@@ -258,6 +259,7 @@ class Part:
         self._levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
+        self._spins: Array | None = None  # axes of rotation of twists, as in the states of goals
 
     @property
     def _proves(self) -> bool:
@@ -834,7 +836,7 @@ class Part:
         """Solve the goals for these targets, from the previous solution; unchanged targets keep the solution."""
         if self._driven or self._goalless:
             return
-        if not np.count_nonzero(table != self._live.table) and self._answers.settled():
+        if table.tobytes() == self._live.table.tobytes() and self._answers.settled():
             self._answers.go_home(table, self._feedback.body(self._q))
         elif self._path is not None:
             if table is not self._live.table:
@@ -910,6 +912,7 @@ class Part:
         table = self.axes.table
         kept = table.copy()
         v, a, before = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION], self._brake()[1]
+        scalar = np.isin(np.arange(len(table)), self.axes.numbers)  # rotations that would leave their limits must wait
         able, lowered = np.ones(len(table), bool), (limits < kept[:, _LIMITS]).any(axis=1)
         same = (limits == kept[:, _LIMITS]).all(axis=1)  # these axes keep their known stops
         if self._limits_jerk:
@@ -925,18 +928,20 @@ class Part:
             table[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
             self._replan()
             table[same] = kept[same]
-            failed = self._brake()[1] & ~before
+            failed = self._brake()[1] & ~(before & (scalar | ~able | same))
             if not failed.any():
                 break
             able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
         takes = takes and not failed.any() and (able.all() or not self._limits_jerk)
-        takes = takes and (not self._proves or self._can_stop(out, h))
+        stops = self._proves or self._levels.known  # then the body must be able to stop as a whole, too
+        takes = takes and (not stops or self._can_stop(out, h))
         self._recovers = (~able | (not takes)) & lowered
         self._braked |= not takes
         if not takes:
             table[:] = kept
         elif lowered.any():
             self._levels.forget()
+            self._needs_stop = stops
         if takes and able.all():
             self._coming = None
             if self._braked:
@@ -992,13 +997,16 @@ class Part:
             self._guard.begin_tick(self._q, h, self._feedback, commands=self._leads_commands)
         leads = (self._led is not None or self._answers.reaches) and not self._inputs.twists
         meets = MEETS if leads else 0
-        levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
-        unknown = self._proves and not levels.known and not stop
+        spins = self._inputs.spins()
+        if spins is not self._spins:
+            levels.states[:, SPIN : SPIN + 3] = self._spins = spins
+        unknown = (self._proves or self._needs_stop) and not levels.known and not stop
         kept = self._state if unknown else None
         levels.step(targets, places, self._aim, out, (h, stop | meets), count)
         if kept is not None and not levels.known:  # brake until the body is known to stop inside its limits
             self._put_back(kept)
             levels.step(targets, places, self._aim, out, (h, STOP), count)
+        self._needs_stop = False
         if self._tools is not None:
             self._tools.note_shares(*levels.tools, leads=False)
         if self._guard is not None:
@@ -1117,8 +1125,7 @@ class Part:
         self.details = ServoDetails(
             self._view,
             q,
-            axes.by_column(AXIS_VELOCITY),
-            axes.by_column(AXIS_ACCELERATION),
+            axes.table[:, AXIS_VELOCITY : AXIS_ACCELERATION + 1].copy(),
             axes.table[:, REASON].copy(),
             table=self._live.table,
             row=None if path is not None else self._answers.row,

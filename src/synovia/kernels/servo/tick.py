@@ -62,9 +62,6 @@ from synovia.kernels.servo.axis import (
 )
 from synovia.kernels.servo.ball import (
     EDGE,
-    FASTEST,
-    PLANNED,
-    TOGETHER,
     inset,
     restrict_ball,
     stays_inside,
@@ -193,7 +190,7 @@ def advance(body, axes, q, wanted, out, h, stopping, proven):
         here = load_quat(q, at)
         end = here if stopping else load_quat(wanted, at)
         limited = is_limited(limits, k) and not proven
-        proof = restrict_ball(limits, k, axes, i, here, end, h) if limited else FASTEST
+        planned = restrict_ball(limits, k, axes, i, here, end, h) if limited else False
         w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
         there = quat_normalize(quat_mul(here, quat_exp(w)))
         if limited and signed_excess(limits, k, there) > max(signed_excess(limits, k, here), F(1e-10)):
@@ -202,11 +199,11 @@ def advance(body, axes, q, wanted, out, h, stopping, proven):
                 axes[i + c, REASON] = F(EMERGENCY)
         store_quat(out, at, there)
         moved = quat_log(quat_mul(quat_conj(here), there))
-        stops = stops_of(axes, i, (moved[0] / h, moved[1] / h, moved[2] / h), h, proof == TOGETHER)
+        stops = stops_of(axes, i, (moved[0] / h, moved[1] / h, moved[2] / h), h)
         for c in range(3):
             row = axes[i + c]
             follows = row[NEXT] == row[PLAN_NEXT] and (stopping or not stop_keeps(row, stops[c], row[NEXT], h))
-            settle(row, h, moved[c], stops[c], proof == PLANNED or follows)
+            settle(row, h, moved[c], stops[c], planned or follows)
         i += 3
 
 
