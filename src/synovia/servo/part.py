@@ -955,9 +955,16 @@ class Part:
         self._levels.forget()
         self._aim = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._go_by_levels(out, h, STOP)
-        found = self._levels.known
+        lacks = self._lacks_stop
         self._put_back(kept)
-        return found
+        return not lacks
+
+    @property
+    def _lacks_stop(self) -> bool:
+        """Whether no stop of the whole body is known, although it needs one or holds goals."""
+        if self._levels.known:
+            return False
+        return self._proves or bool((self._levels.states[:, MODE] == HELD_STILL).any())
 
     @property
     def _state(self) -> Any:
@@ -1003,7 +1010,7 @@ class Part:
         unknown = (self._proves or self._needs_stop) and not levels.known and not stop
         kept = self._state if unknown else None
         levels.step(targets, places, self._aim, out, (h, stop | meets), count)
-        if kept is not None and not levels.known:  # brake until the body is known to stop inside its limits
+        if kept is not None and self._lacks_stop:  # brake until the body is known to stop inside its limits
             self._put_back(kept)
             levels.step(targets, places, self._aim, out, (h, STOP), count)
         self._needs_stop = False
