@@ -15,94 +15,18 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable
 
 import numpy as np
 from common import machine, save, table, verdicts
 from numba import njit
 
 import synovia as sy
-from synovia.model import Joint, Kind
+from synovia.comparison.arms import ARMS, Arm, arm_skeleton, random_screws
 
 ALIKE = 1e-5  # radians, lengths: poses nearer than this are one
 EXACT = 1e-9
 CALLS = 5  # of which the median counts
-H = math.pi / 2
-UR5E = ((0, H, 0.1625), (-0.425, 0, 0), (-0.3922, 0, 0), (0, H, 0.1333), (0, -H, 0.0997), (0, 0, 0.0996))
-PANDA = ((0, 0, 0.333), (0, -H, 0), (0, H, 0.316), (0.0825, H, 0), (-0.0825, -H, 0.384), (0, H, 0), (0.088, H, 0))
-Fixed = np.ndarray  # (7, 4, 4): transforms before, between and after the joints
-
-
-def moved(a: float, alpha: float, d: float, *, first: bool = False) -> np.ndarray:
-    """Return the transform of a row of Denavit and Hartenberg without its rotation; ``first``: modified parameters."""
-    c, s = math.cos(alpha), math.sin(alpha)
-    place = (a, -s * d, c * d) if first else (a, 0, d)
-    return np.array([[1, 0, 0, place[0]], [0, c, -s, place[1]], [0, s, c, place[2]], [0, 0, 0, 1]])
-
-
-def classic(rows: object) -> Fixed:
-    """Return the chain of Denavit and Hartenberg's parameters (a, alpha, d)."""
-    return np.array([np.eye(4), *(moved(*row) for row in rows)])
-
-
-def calibrated(rng: np.random.Generator) -> Fixed:
-    """Return a UR5e whose axes are a little off."""
-    return classic([(a + 5e-4 * rng.normal(), b + 1e-3 * rng.normal(), d + 5e-4 * rng.normal()) for a, b, d in UR5E])
-
-
-def jaco() -> Fixed:
-    """Return Kinova's JACO2 with its wrist of 60 degrees."""
-    half, e = math.radians(30), 0.0098
-    part = math.sin(half) / math.sin(2 * half)
-    d4, d5, d6 = 0.2073 + part * 0.0741, 2 * part * 0.0741, part * 0.0741 + 0.16
-    return classic(
-        [(0, H, 0.2755), (0.41, math.pi, 0), (0, H, -e), (0, 2 * half, -d4), (0, 2 * half, -d5), (0, math.pi, -d6)]
-    )
-
-
-def panda(rng: np.random.Generator, joint: int) -> Fixed:
-    """Return a Panda with one joint (from 0) locked at a random value."""
-    parts = [moved(*row, first=True) for row in PANDA] + [moved(0, 0, 0.107)]
-    turn = np.eye(4)
-    angle = rng.uniform(-2.5, -0.5) if joint == 3 else rng.uniform(-2.0, 2.0)
-    turn[:2, :2] = [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
-    return np.array([*parts[:joint], parts[joint] @ turn @ parts[joint + 1], *parts[joint + 2 :]])
-
-
-def screws(rng: np.random.Generator) -> Fixed:
-    """Return a chain with random parameters."""
-    return classic([(rng.uniform(-0.5, 0.5), rng.uniform(-math.pi, math.pi), rng.uniform(-0.5, 0.5)) for _ in range(6)])
-
-
-def rail(rng: np.random.Generator) -> Fixed:
-    """Return five joints of a UR5e, a little off, on a rail."""
-    out = calibrated(rng)
-    tilt = np.eye(4)
-    tilt[:3, :3] = sy.Rotation.from_euler("y", 90, degrees=True).as_matrix()
-    return np.array([tilt, np.linalg.inv(tilt), *out[1:5], out[5] @ out[6]])
-
-
-NONE, FIRST, THIRD = (), (0,), (2,)
-ARMS: dict[str, tuple[Callable[[np.random.Generator], Fixed], int, tuple[int, ...]]] = {
-    # how to make one, poses of each, slides
-    "UR5e": (lambda rng: classic(UR5E), 10**9, NONE),
-    "UR5e, calibrated": (calibrated, 10, NONE),
-    "JACO2": (lambda rng: jaco(), 10**9, NONE),
-    **{f"Panda, joint {i + 1} locked": (lambda rng, i=i: panda(rng, i), 10, NONE) for i in range(7)},
-    "rail with five hinges": (rail, 10, FIRST),
-    "random, third a slide": (screws, 10, THIRD),
-}
 EXCEPTED = "JACO2"
-
-
-def skeleton_of(fixed: Fixed, slides: tuple[int, ...]) -> sy.Skeleton:
-    """Return the skeleton of a chain."""
-    joints = [Joint("base")]
-    for i in range(6):
-        limit = sy.Interval(-0.5, 0.5) if i in slides else sy.Interval(-math.pi, math.pi)
-        kind = Kind.SLIDE if i in slides else Kind.HINGE
-        joints.append(Joint(f"j{i}", joints[-1].name, kind, fixed[i], axis=(0, 0, 1), limit=limit))
-    return sy.Skeleton([*joints, Joint("tool", "j5", rest=fixed[6])])
 
 
 @njit(cache=True, error_model="numpy")
@@ -200,18 +124,16 @@ def newton(fixed, slides, target, starts, found):
     return count
 
 
-def study(
-    make: Callable[[np.random.Generator], Fixed], each: int, slides: tuple[int, ...], poses: int, starts: int, seed: int
-) -> dict[str, float]:
+def study(arm: Arm, poses: int, starts: int, seed: int) -> dict[str, float]:
     """Return the counts and times of one kind of arm."""
     rng = np.random.default_rng(seed)
-    kinds = np.array([i in slides for i in range(6)])
+    kinds = np.array([i in arm.slides for i in range(6)])
     out = dict.fromkeys(("poses", "branches", "found", "certified", "short", "wrong"), 0.0)
     took, built, J = [], [], np.zeros((6, 6))
     for k in range(poses):
-        if k % each == 0:
-            fixed = np.ascontiguousarray(make(rng))
-            ik = sy.IK(skeleton_of(fixed, slides), sy.PoseGoal("tool"))
+        if k % arm.each == 0:
+            fixed = np.ascontiguousarray(arm.make(rng))
+            ik = sy.IK(arm_skeleton(fixed, arm.slides), sy.PoseGoal("tool"))
             begun = time.process_time()
             ik.branches(np.eye(4))
             built.append(time.process_time() - begun)
@@ -249,11 +171,11 @@ def main() -> None:
     args = parser.parse_args()
     about = machine()
     each = args.each or args.poses
-    kinds = {f"{args.chains} random chains": (screws, each, NONE), **ARMS}
+    kinds = {f"{args.chains} random chains": Arm(random_screws, each), **ARMS}
     found = {}
-    for name, (make, per, slides) in kinds.items():
-        count = args.chains * each if make is screws and slides is NONE else args.poses
-        found[name] = study(make, per, slides, count, args.starts, seed=1)
+    for name, arm in kinds.items():
+        count = args.poses if name in ARMS else args.chains * each
+        found[name] = study(arm, count, args.starts, seed=1)
         print(name, {key: value for key, value in found[name].items() if key != "times"}, file=sys.stderr, flush=True)
     rows = [
         [

@@ -153,9 +153,9 @@ def grab(tab: object, camera: object, place: Callable[[], tuple[float, float]]) 
         nonlocal seen
         before, seen = seen, np.array([*camera.wxyz, *camera.position])
         at = np.array(place())
-        tab.mouse.move(*(at + 1.0))
-        tab.mouse.move(*at)
-        tab.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        for there in ((4.0, 4.0), at):  # viser sees that the pointer comes over a node, not that a node comes under it
+            tab.mouse.move(*there)
+            tab.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         cursor = tab.evaluate("([x, y]) => document.elementFromPoint(x, y).style.cursor", at.tolist())
         return cursor == "pointer" and before is not None and np.array_equal(before, seen)
 

@@ -182,3 +182,58 @@ def test_the_servo_takes_no_options_of_solvers(more):
 
 def test_solvers_take_no_options_of_the_servo():
     assert_refused(run("bench", "arm7", "--ticks", 500), "expected servo with this option", "--ticks", code=2)
+
+
+def test_branches_of_named_arms():
+    ran = run("bench", "--branches", "--problems", 4, "--seed", 7, "--json")
+    assert (ran.code, ran.data["schema"]) == (0, "synovia.bench-branches/1")
+    arms = {row["arm"]: row for row in ran.data["arms"]}
+    assert {"random chains", "UR5e", "JACO2", "Panda, joint 3 locked", "rail with five hinges"} < set(arms)
+    for row in arms.values():
+        assert row["refused"] is None
+        assert (row["targets"], row["missing"], row["short"]) == (4, 0, 0)
+        assert row["branches"] >= 4  # each target is that of a pose
+        assert row["error"] < 1e-9
+        assert 0.0 < row["median_us"] <= row["p99_us"]
+
+
+def test_branches_that_are_not_listed_are_missing(monkeypatch):
+    """A solver from random starts finds the branches that a list lacks."""
+    from synovia.comparison.branches import measure_branches
+    from synovia.solver.six_joints import SixJoints
+
+    whole = next(measure_branches(sy.bundled("arm7"), count=10))
+    real = sy.ik.branches.branches_of
+
+    def first_only(*args, **more):
+        found = real(*args, **more)
+        found._rows = found._rows[:1]
+        return found
+
+    monkeypatch.setattr("synovia.facade.branches_of", first_only)
+    monkeypatch.setattr(SixJoints, "confirms_branches", lambda *_: True)
+    part = next(measure_branches(sy.bundled("arm7"), count=10))
+    assert (whole.held, whole.missing, whole.complete) == ("joint7", 0, 10)
+    assert (part.branches, part.branches + part.missing) == (10, whole.branches)
+    assert part.short > 0
+
+
+def test_branches_of_a_model():
+    ran = run("bench", "arm7", "--branches", "--problems", 3)
+    assert ran.code == 0
+    assert "seven joints, of which 'joint7' is held" in ran.out
+    assert_refused(run("bench", "humanoid", "--branches"), "no lists of branches", "expected hinges and slides", code=3)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), "expected a model, servo, or --branches"),
+        (("--branches", "--ticks", 300), "expected no --branches with this option"),
+        (("arm7", "--branches", "--solver", "lm"), "expected no --branches with this option"),
+        (("--branches", "--joint", "tool"), "expected a model with this option"),
+        (("servo", "--branches"), "expected a model with this option"),
+    ],
+)
+def test_options_that_do_not_fit_branches(words, expected):
+    assert_refused(run("bench", *words), expected, code=2)

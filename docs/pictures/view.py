@@ -1,8 +1,8 @@
 """Makes the pictures of guides/view.md: the live page in a headless Chromium, photographed.
 
-    python docs/pictures/view.py [layers]
+    python docs/pictures/view.py [layers | transferred | limited]
 
-With ``layers``, only those of the time line; they are in the folder ``page`` at three widths, light and dark. Needs
+With a word, only those; the pictures of the time line are in the folder ``page`` at three widths, light and dark. Needs
 Playwright and a Chromium; no graphics hardware.
 """
 
@@ -25,8 +25,8 @@ ASKED = {"left_hand": (0.62, 1.45, 0.42), "right_hand": (-0.75, 1.25, 0.5)}
 
 def main():
     with chromium() as browser:
-        if sys.argv[1:] == ["layers"]:
-            layers(browser)
+        if len(sys.argv) > 1:
+            {"layers": layers, "transferred": transferred, "limited": limited}[sys.argv[1]](browser)
             return
         for file, dark in (("view.jpg", False), ("view_why.jpg", True)):
             goals = [sy.PositionGoal(joint) for joint in ASKED] if dark else None  # racers know no priorities
@@ -92,6 +92,8 @@ def transferred(browser):
             page.transfer.assign(f"{side}_hand", target=f"{other}_hand")
         page.panel.choose("left_hand")
         tab.wait_for_timeout(10_000)  # drawn without graphics hardware
+        while "Retargeting" in tab.locator(".synovia-status").inner_text():
+            tab.wait_for_timeout(200)
         for _ in range(12):
             tab.evaluate("new Promise(done => requestAnimationFrame(done))")
         tab.screenshot(path=HERE / "view_retarget.jpg", type="jpeg", quality=86)

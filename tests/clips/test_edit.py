@@ -606,3 +606,21 @@ def _ahead(pose):
     """Return the horizontal direction in which the hips face, with y up."""
     way = np.cross(pose.position("left_upper_leg") - pose.position("right_upper_leg"), (0.0, 1.0, 0.0))
     return way / np.linalg.norm(way)
+
+
+@pytest.mark.parametrize("frames", [(30, 30), (30, 50)])
+def test_a_layer_takes_an_arm_to_targets_that_only_another_branch_reaches(frames):
+    """Of these targets the way that starts at the clip reaches half; the others need another elbow or wrist."""
+    arm, blend = sy.bundled("arm7"), 20
+    clip = sy.Motion(arm, np.tile(arm.rest_q, (80, 1)), FPS, name="still")
+    tool, ik = arm.rest_pose().position("tool"), sy.IK(arm, sy.PositionGoal("tool"))
+    for away in np.random.default_rng(1).normal(size=(12, 3)) * 0.15:
+        if not ik.solve({"tool": tool + away}).reached:
+            continue
+        edited = sy.edit(clip, [sy.Layer({"tool": tool + away}, frames=frames, blend=blend)])
+        held = edited.motion.positions()[frames[0] : frames[1] + 1, arm.index("tool")]
+        np.testing.assert_allclose(held, np.tile(tool + away, (len(held), 1)), atol=1e-3)
+        assert all(found.cause != "missed" for found in edited.findings)
+        moved = np.abs(edited.motion.q - arm.rest_q).max(axis=0)
+        steps = np.abs(np.diff(edited.motion.q, axis=0)).max(axis=0)
+        assert (steps < 3.0 * (moved + 0.2) / blend).all(), "a joint jumps"

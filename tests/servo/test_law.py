@@ -39,7 +39,7 @@ class Line:
         self.axes[:, L.TOP_SPEED], self.axes[:, L.TOP_ACCELERATION] = V, A
         self.axes[:, L.TOP_JERK] = np.inf if J is None else J
 
-    def step(self, wanted, h, parts=L.PROPOSE | L.ADVANCE):
+    def step(self, wanted, h, parts=0):
         low, high = self.limits[:, L.LOWER], self.limits[:, L.UPPER]
         before, self.wanted = self.wanted, np.clip(wanted, low, high)
         out = np.empty_like(self.q)
@@ -89,16 +89,16 @@ def test_every_tick_keeps_all_limits_and_every_state_can_stop(seed, jerk, uneven
         if k < held:
             line.step(adversary(rng, line, velocity) + velocity * dt, dt)
         else:
-            line.step(line.wanted, dt, L.PROPOSE | L.ADVANCE | L.STOP)
+            line.step(line.wanted, dt, L.STOP)
         assert not (line.axes[:, L.REASON] == L.RECOVERING).any()
     excess, beyond = line.worst()
     assert excess <= 0.0
     assert beyond <= SMALL
     longest = (line.V / line.A + (0.0 if line.J is None else 2.0 * line.A / line.J)).max()
     for _ in range(int(min(longest / h, 20_000)) + 20):
-        line.step(line.wanted, h, L.PROPOSE | L.ADVANCE | L.STOP)
+        line.step(line.wanted, h, L.STOP)
     still = line.q.copy()
-    line.step(line.wanted, h, L.PROPOSE | L.ADVANCE | L.STOP)
+    line.step(line.wanted, h, L.STOP)
     moving = np.abs(line.q - still) > 4.0 * np.spacing(np.abs(still))
     assert not moving[line.V / line.A + (0.0 if line.J is None else 2.0 * line.A / line.J) < 20_000 * h].any()
 
@@ -196,7 +196,7 @@ def test_a_ball_comes_to_a_place_on_its_limits_and_stays(joint, count, jerk):
         places = []
         for _ in range(2000):
             out = np.empty(4)
-            servo_tick(variables, limits, *NONE, axes, q, end, end, out, h, L.PROPOSE | L.ADVANCE)
+            servo_tick(variables, limits, *NONE, axes, q, end, end, out, h, 0)
             q = out
             places.append(q)
         angles = 2.0 * np.arccos(np.minimum(np.abs(np.array(places[-200:]) @ end), 1.0))

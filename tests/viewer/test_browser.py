@@ -561,25 +561,29 @@ def test_a_file_that_is_refused_is_not_a_success(arm: Visit, tmp_path: Path) -> 
 
 def test_a_drag_on_a_clip_is_its_layer_and_the_saved_file(arm: Visit, tmp_path: Path) -> None:
     session = arm.session
+    session.history.reset()  # nothing hides the target in the first pose
+    arm.still()
     session.animation.new_clip(2.0)
     try:
         session.animation.set_play(time=1.0, playing=False)
         arm.still()
         editor = session.goals.editors[0]
         clip, size, shown = session.animation.play.motion, session.body.given.size, []
-        for part in (0.35, 0.3):  # the second drag changes the layer of the first one
+        for by in ((45.0, 20.0), (-15.0, 15.0)):  # away from what would hide it; the second changes the first's layer
+            wide = arm.tab.locator("canvas").first.bounding_box()
             hand = arm.grab(lambda: editor.position)
-            by = part * (np.array(arm.at(session.body.pose.positions.mean(axis=0))) - hand)
             arm.pull(hand, by)
             arm.wait(lambda: session.animation.play.drag is not None, "the drag made no layer")
             dragged = session.animation.play.drag
-            there = lambda to=hand + by: math.hypot(*(arm.at(editor.position) - to)) < 1.5  # noqa: E731
+            to = hand + by
+            there = lambda to=to: math.hypot(*(arm.at(editor.position) - to)) < 1.5  # noqa: E731
             arm.wait(there, "the target is not under the pointer")
             arm.rests(lambda dragged=dragged: dragged.pose().q)  # all moves of the mouse have arrived
             same = lambda dragged=dragged: np.array_equal(arm.page.frame.pose.q, dragged.pose().q)  # noqa: E731
             arm.wait(same, "the page does not show the layer that is dragged")
             arm.rests(lambda: np.array(list(arm.joints().values())))
             shown = [arm.page.frame.pose.positions, arm.joints()]
+            assert arm.tab.locator("canvas").first.bounding_box() == wide, "the new row moved the scene under the mouse"
             arm.tab.mouse.up()
             arm.wait(lambda: session.animation.play.drag is None, "the drag did not end")
             (layer,) = session.layers.all

@@ -123,7 +123,8 @@ def _argument(name: str, said: Option, *, several: bool = False) -> click.Argume
     """Return a click argument built from a description; with ``several``, it accepts any number of values."""
     more: dict[str, Any] = {"shell_complete": _OFFERS[said.completes]} if said.completes else {}
     count = -1 if several else 1
-    return Argument([name], help=said.help, metavar=said.metavar, nargs=count, required=said.required, **more)
+    shown = said.metavar if said.required or said.metavar is None else f"[{said.metavar}]"
+    return Argument([name], help=said.help, metavar=shown, nargs=count, required=said.required, **more)
 
 
 def _json_option(*, prints_one: bool) -> click.Option:

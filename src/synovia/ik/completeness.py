@@ -9,6 +9,7 @@ singular, and every branch that is not clearly outside the limits is listed.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Final, Protocol
 
 import numpy as np
@@ -78,9 +79,18 @@ class Limits:
         """Store the indices, limits and periods of the joint values, and the packed floats with other limits."""
         reduced = problem.reduced
         scalar = np.flatnonzero(reduced.variables[:, BLOCK] == SCALAR)
-        self._skeleton, self._first = problem.skeleton, problem.places.start
+        self._skeleton, self._places = problem.skeleton, problem.places
         self.at = reduced.variables[scalar, BLOCK_Q].astype(int)
         self.low, self.high = reduced.limits[scalar, LOWER], reduced.limits[scalar, UPPER]
+        ends, columns = [*np.flatnonzero(np.diff(self.at, prepend=-2) != 1).tolist(), len(self.at)], self.at.tolist()
+        self._runs = [  # slices of results are faster than lists of columns
+            (
+                slice(problem.places.start + columns[a], problem.places.start + columns[b - 1] + 1),
+                self.low[a:b],
+                self.high[a:b],
+            )
+            for a, b in pairwise(ends)
+        ]
         self.units, self.periods = np.ones(len(scalar)), np.full(len(scalar), math.inf)
         for i, k in enumerate(scalar.tolist()):
             users = np.flatnonzero(reduced.rows[:, VARIABLE] == k)
@@ -101,12 +111,11 @@ class Limits:
 
     def clamp(self, rows: Array) -> Array:
         """Clamp the joint values in rows of results, in place; return the rows."""
-        given = rows[:, self._first + self.at]
-        inside = np.minimum(np.maximum(given, self.low), self.high)
-        if (inside != given).any():
-            rows[:, self._first + self.at] = inside
-            q = rows[:, self._first : self._first + self._skeleton.nq]
-            q[...] = self._skeleton.follow(q.copy())
+        for columns, low, high in self._runs:
+            values = rows[:, columns]
+            np.maximum(values, low, out=values)
+            np.minimum(values, high, out=values)
+        self._skeleton.follow(rows[:, self._places])
         return rows
 
     def excess(self, q: Array) -> float:
@@ -120,9 +129,9 @@ class Limits:
             out[i] = min(max(self.low[i] - y, y - self.high[i], 0.0) for y in values)
         return float((out / self.units).max(initial=0.0))
 
-    def away(self, rows: Array, q: Array) -> Array:
-        """Return, for each pose in rows of results, its largest joint difference from q, apart from whole turns."""
-        d = rows[:, self._first + self.at] - q[self.at]
+    def away(self, poses: Array, q: Array) -> Array:
+        """Return the largest joint difference of each of some poses (n, nq) from q, apart from whole turns."""
+        d = poses[:, self.at] - q[self.at]
         turning = np.isfinite(self.periods)
         d[:, turning] -= self.periods[turning] * np.round(d[:, turning] / self.periods[turning])
         return np.abs(d / self.units).max(axis=1)
@@ -157,7 +166,7 @@ def has_all(problem: Branching, limits: Limits, rows: Array, candidates: Array) 
         pose = Pose(problem.skeleton, q)
         if error > _MET or np.linalg.svd(_jacobian(problem, limits, pose), compute_uv=False)[-1] < _SINGULAR:
             return False
-        if limits.excess(q) < _UNSURE and limits.away(rows, q).min(initial=math.inf) > _SAME:
+        if limits.excess(q) < _UNSURE and limits.away(rows[:, problem.places], q).min(initial=math.inf) > _SAME:
             return False
     return True
 

@@ -95,6 +95,7 @@ _BESIDE: Final = 12  # ticks of a search with seeds near the present pose, each 
 _NEAREST: Final = 0.1  # radians, length units: standard deviation of the first seed
 _WIDER: Final = 1.25  # factor from one seed to the next
 _FAR: Final = 1.0  # radians, length units: a solution farther from the last one may be on another branch
+_BENT: Final = 5.0  # bound of (angle / change of the quaternion)², up to ``_FAR``
 _NEARER: Final = 0.5  # another solution is taken if it is nearer to the body by this factor
 _PRECISION: Final = 0.1  # fraction of the tolerance that a tick's solve meets, to follow slow targets smoothly
 _PARTS: Final = 8  # number of steps from the old to the new targets, solved one after the other
@@ -403,7 +404,11 @@ class Answers:
 
         If the norm of all displacements is at most ``_FAR``, the result is 0.
         """
-        way = self._axes.way(q, row[self._ik.places])
+        there = row[self._ik.places]
+        change = there - q
+        if _BENT * change.dot(change) <= _FAR * _FAR:
+            return 0.0
+        way = self._axes.way(q, there)
         return 0.0 if way.dot(way) <= _FAR * _FAR else float(np.abs(way).max())
 
     def _solve(self, table: Array, start: Array, ints: Ints, *, best: bool = True) -> Array:

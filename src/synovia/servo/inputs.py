@@ -436,11 +436,12 @@ class Inputs:
             targets = {}
         elif isinstance(targets, Mapping):
             mapping = cast("Mapping[Any, Any]", targets)
-            moving = {key: value for key, value in mapping.items() if type(value) is Twist}
-            if moving:
-                for key, twist in moving.items():
-                    self._add(twists, self._goal(key, "twist"), twist)
-                targets = {key: value for key, value in mapping.items() if key not in moving}
+            if Twist in map(type, mapping.values()):
+                targets = dict(mapping)
+                for key, twist in mapping.items():
+                    if type(twist) is Twist:
+                        self._add(twists, self._goal(key, "twist"), twist)
+                        del targets[key]
         if twists and not targets:
             return News(self._live.table, self._none, twists, at, self._none)
         try:
@@ -596,7 +597,7 @@ class Inputs:
 
     def waiting(self) -> tuple[int, ...]:
         """Return goals whose twist waits for a late body."""
-        return tuple(g for g, drift in self._drifts.items() if drift.waits)
+        return tuple(g for g, drift in self._drifts.items() if drift.waits) if self._drifts else ()
 
     def due(self, now: float) -> dict[int, float]:
         """Return, by goal, the seconds until its interpolated target is due; goals already there are left out."""

@@ -20,7 +20,6 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.kernels.layout import (
-    ADVANCE,
     AT_POSITION,
     AT_VELOCITY,
     AXIS_ACCELERATION,
@@ -28,7 +27,6 @@ from synovia.kernels.layout import (
     BLOCK,
     LOWER,
     OFFSET,
-    PROPOSE,
     RATIO,
     REASON,
     SCALAR,
@@ -68,7 +66,7 @@ def joint_ticks(tables: Any, axes: Array) -> tuple[Callable[..., Any], Callable[
     from synovia.kernels.servo.tick import servo_reset, servo_tick
 
     none, q = axes[:0], np.zeros(0)
-    tick = ready(servo_tick, *(table[:0] for table in tables), none, q, q, q, q, 1.0, PROPOSE)
+    tick = ready(servo_tick, *(table[:0] for table in tables), none, q, q, q, q, 1.0, 0)
     return partial(tick, *tables, axes), partial(ready(servo_reset, none, q, 1.0), axes)
 
 
@@ -364,7 +362,7 @@ class Drives:
                 far = float(drive.place[0]) + math.copysign(_AHEAD, order.speed)
                 drive.end = min(max(far, drive.low), drive.high)
             wanted, out = np.array([drive.end]), np.empty(1)
-            drive.step(drive.place, wanted, wanted, out, h, PROPOSE | ADVANCE | stops)
+            drive.step(drive.place, wanted, wanted, out, h, stops)
             drive.place = out
 
     def follow(self, q: Array, led: Array, h: float) -> None:
@@ -495,7 +493,7 @@ class LimitedBody:
             if u >= 1.0:
                 self._offset = None
         out = np.empty(len(wanted))
-        self._tick(self.q, wanted, self._before, out, self._h, PROPOSE | ADVANCE)
+        self._tick(self.q, wanted, self._before, out, self._h, 0)
         self._before, self.q = wanted, out
         return out
 
@@ -515,12 +513,12 @@ class LimitedBody:
     @property
     def velocity(self) -> Array:
         """Velocity since the tick before, (nv,)."""
-        return self.axes.by_column(AXIS_VELOCITY)
+        return self.axes.as_velocity(self.axes.table[:, AXIS_VELOCITY])
 
     @property
     def acceleration(self) -> Array:
         """Acceleration in the last tick, (nv,)."""
-        return self.axes.by_column(AXIS_ACCELERATION)
+        return self.axes.as_velocity(self.axes.table[:, AXIS_ACCELERATION])
 
 
 def _filled(skeleton: Skeleton, given: Any, name: str) -> Any:

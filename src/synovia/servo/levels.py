@@ -267,7 +267,7 @@ class TickLevels:
             places: Joint values of the robot, (nq,), and commanded joint values, (nq,).
             aim: Wanted joint values, (nq,), of this tick and of the tick before.
             out: Joint values after the tick, (nq,); written.
-            tick: Duration, seconds, and flags (PROPOSE, ADVANCE, STOP, MEETS).
+            tick: Duration, seconds, and flags (STOP, MEETS).
             count: Number of priority levels that apply; None for all.
 
         Returns:

@@ -15,15 +15,12 @@ from synovia.kernels.layout import (
     AT_JERK,
     AT_POSITION,
     AT_VELOCITY,
-    AXIS_VELOCITY,
     AXIS_WIDTH,
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
     EMERGENCY,
-    FEED,
     FIRST_Q,
-    GAP,
     IS_ANGLE,
     IS_LIMITED,
     LOWER,
@@ -273,18 +270,6 @@ class Axes:
             out[..., self._turn_q] = times_exp(out[..., self._turn_q], offset[..., self._turns])
         return self.skeleton.follow(out)
 
-    def stop_together(self, *, follows: bool) -> Array:
-        """Return the displacement of each axis until all rest at the same time; see ``kernels.servo.levels``.
-
-        With ``follows``, the displacement is relative to the motion of the target. Otherwise it is absolute, and the
-        stop takes as long as the target's motion needs to end.
-        """
-        v, f, A = (self.table[:, k] for k in (AXIS_VELOCITY, FEED, TOP_ACCELERATION))
-        h = float(self.table[:, GAP].max(initial=0.0))
-        ends = v - f if follows or not f.any() else f
-        lasts = max(float((np.abs(ends) / A).max(initial=0.0)) - 0.5 * h, 0.0)
-        return (ends if follows else v) * lasts * lasts / (2.0 * lasts + h)
-
     def by_joint(self, values: Array) -> dict[str, int]:
         """Convert reasons by axis to reasons by joint: the largest of each joint's axes; zeros are left out.
 
@@ -331,9 +316,9 @@ class Axes:
                     found[key] = key, name, float(share)
         return sorted(found.values(), key=lambda one: -one[2])[:_NEAREST]
 
-    def by_column(self, column: int) -> Array:
-        """Return a column of the table as velocities of the skeleton, (nv,)."""
-        return self.table[self._of_velocity, column] * self.factor
+    def as_velocity(self, values: Array) -> Array:
+        """Return values of all axes, (n,), as a velocity of the skeleton, (nv,)."""
+        return values[self._of_velocity] * self.factor
 
     def of_motion(self, motion: Any, name: str) -> Array:
         """Return the velocity or acceleration of each axis from those of the skeleton, (nv,), or by joint.

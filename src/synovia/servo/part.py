@@ -19,19 +19,13 @@ from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.obstacles import Places
 from synovia.ik.targets import Targets
 from synovia.kernels.layout import (
-    ADVANCE,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
-    EMERGENCY,
     FAR,
     GAP,
     HELD_STILL,
     MEETS,
     MODE,
-    PLAN_FIRST,
-    PLAN_LAST,
-    PLAN_MIDDLE,
-    PROPOSE,
     REASON,
     RECOVERING,
     SPIN,
@@ -130,7 +124,6 @@ _BEHIND: Final = 0.05  # radians, length units: ``Path.aside`` waits for a body 
 _STILL: Final = 1e-6  # radians, length units per second: a slower body counts as at rest
 _THERE: Final = 1e-6  # radians, length units: closer to ``Path.aside``, the body counts as arrived
 _SMALL_PART: Final = 1e-4  # fraction of the braking displacement from which the stop is extrapolated
-_LONGEST_STOP: Final = 2000  # largest number of ticks of a stop that is checked
 _ROUNDING: Final = 1e-9  # fraction of a limit: a smaller excess is a rounding error
 _NO_WORSE: Final = 1.01  # a solution's error is accepted up to this multiple of the goal's present error
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
@@ -211,7 +204,7 @@ class Part:
         self._limits_jerk = settings.jerk is not None
         window = settings.following_error
         self._feedback = Feedback(self.axes, self.ik.reach, window, winding=winding(self.skeleton))
-        self._tick, self._begin, self._replan, self._rest = _kernels(self.axes)
+        self._tick, self._begin, self._replan, self._rest, self._stop_together = _kernels(self.axes)
         self._tools = None if settings.tool_speed is None else ToolSpeed(self.axes, settings.tool_speed)
         self._closed = self._new_closed(late)
         if filtered is not None:
@@ -229,6 +222,7 @@ class Part:
         self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
         self._recovers = np.zeros(len(self.axes.joints), bool)  # axes whose lowered limits apply only later
         self._braked = False  # whether the body has braked for lowered limits
+        self._needs_stop = False  # whether the next tick must find a stop of the whole body, as limits have changed
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
         self._build()
@@ -265,6 +259,7 @@ class Part:
         self._levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits, ways)
         self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
         self._led_row: Array | None = None  # row of results for which ``_led`` was computed
+        self._spins: Array | None = None  # axes of rotation of twists, as in the states of goals
 
     @property
     def _proves(self) -> bool:
@@ -792,12 +787,21 @@ class Part:
         """
         table = self._live.unanchored(self._live.takes)
         here = self._feedback.body(self._q)  # extrapolate a small part of the displacement to the stop
-        near = self.axes.shifted(here, _SMALL_PART * self.axes.stop_together(follows=goes_on))
+        near = self._on_stop(here, _SMALL_PART, follows=goes_on)
         places, others = self.probe.places(here, table), self.probe.places(near, table)
         for place, other in zip(places.reshape(-1, 4, 4), others.reshape(-1, 4, 4), strict=True):
             place[:3, 3] += (other[:3, 3] - place[:3, 3]) / _SMALL_PART
             place[:3, :3] = exp_turn(log_turn(other[:3, :3] @ place[:3, :3].T) / _SMALL_PART) @ place[:3, :3]
         return places
+
+    def _on_stop(self, q: Array, part: float, *, follows: bool) -> Array:
+        """Return joint values after a part of the way from q (nq,) on which all axes come to rest at the same time.
+
+        With ``follows``, the way is relative to the motion of the targets.
+        """
+        out = q.copy()
+        self._stop_together(q, out, int(follows), part)
+        return self.skeleton.follow(out)
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
@@ -817,10 +821,7 @@ class Part:
             out = levels.end.copy() if levels.known else self._q.copy()
             self.skeleton.follow(out)
             return self._feedback.body(out) if self._leads_commands or not levels.known else out
-        out = self._q.copy()
-        self._rest(self._q, out)
-        self.skeleton.follow(out)
-        return self._feedback.body(out)
+        return self._feedback.body(self._brake()[0])
 
     @property
     def _leads_commands(self) -> bool:
@@ -835,7 +836,7 @@ class Part:
         """Solve the goals for these targets, from the previous solution; unchanged targets keep the solution."""
         if self._driven or self._goalless:
             return
-        if not np.count_nonzero(table != self._live.table) and self._answers.settled():
+        if table.tobytes() == self._live.table.tobytes() and self._answers.settled():
             self._answers.go_home(table, self._feedback.body(self._q))
         elif self._path is not None:
             if table is not self._live.table:
@@ -897,7 +898,7 @@ class Part:
         if self._proves:
             self._go_by_levels(out, h, 0, self._levels.above)
         else:
-            self._tick(self._q, *self._aim, out, h, PROPOSE | ADVANCE)
+            self._tick(self._q, *self._aim, out, h, 0)
 
     def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
         """Apply new limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
@@ -909,51 +910,44 @@ class Part:
             Whether the body has to brake in this tick.
         """
         table = self.axes.table
-        kept, planned = table.copy(), table.copy()
-        v, a = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION]
-        able = np.ones(len(table), bool)
+        kept = table.copy()
+        v, a, before = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION], self._brake()[1]
+        scalar = np.isin(np.arange(len(table)), self.axes.numbers)  # rotations that would leave their limits must wait
+        able, lowered = np.ones(len(table), bool), (limits < kept[:, _LIMITS]).any(axis=1)
         same = (limits == kept[:, _LIMITS]).all(axis=1)  # these axes keep their known stops
         if self._limits_jerk:
             most = limits * (1.0 + _ROUNDING)
             begin = v + 0.5 * a * kept[:, GAP]  # velocity where a stop by the new limits begins, see ``axis.stop_of``
             fastest = np.max(np.abs((v, begin, begin + 0.5 * a * np.abs(a) / most[:, 2])), axis=0)
-            able = (fastest <= most[:, 0]) & (np.abs(a) <= most[:, 1])
-            able |= same
-            if not able.all():
-                self._recovers, self._braked = (limits < kept[:, _LIMITS]).any(axis=1), True
-                return True
+            able = same | ((fastest <= most[:, 0]) & (np.abs(a) <= most[:, 1]))
+        takes = bool(able.all())
         held = kept[:, _LIMITS].copy()
         held[:, 0] = 0.0  # lower velocity limits apply at once
-        before = failed = self._leaves_limits(h)
-        for _ in range(2):
-            planned[:] = kept
-            planned[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
-            table[:] = planned
+        failed = np.zeros(len(table), bool)
+        for _ in range(2 if takes else 0):
+            table[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
             self._replan()
-            table[same] = planned[same]
-            planned[:] = table
-            failed = self._leaves_limits(h) & ~before
+            table[same] = kept[same]
+            failed = self._brake()[1] & ~(before & (scalar | ~able | same))
             if not failed.any():
                 break
             able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
-        brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
-        clear = True
-        if self._proves and not brakes:
-            table[:] = planned
-            clear = self._can_stop(out, h)
-            brakes = not clear
-        takes = clear and not brakes
-        self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
-        table[:] = planned if takes else kept
-        if takes and (limits < kept[:, _LIMITS]).any():
+        takes = takes and not failed.any() and (able.all() or not self._limits_jerk)
+        stops = self._proves or self._levels.known  # then the body must be able to stop as a whole, too
+        takes = takes and (not stops or self._can_stop(out, h))
+        self._recovers = (~able | (not takes)) & lowered
+        self._braked |= not takes
+        if not takes:
+            table[:] = kept
+        elif lowered.any():
             self._levels.forget()
+            self._needs_stop = stops
         if takes and able.all():
             self._coming = None
             if self._braked:
                 self._braked = False
                 self._go_on()
-        self._braked |= brakes
-        return brakes
+        return not takes
 
     def _can_stop(self, out: Array, h: float) -> bool:
         """Return whether the body can stop under its present limits; ``out`` (nq,) is scratch memory."""
@@ -961,9 +955,16 @@ class Part:
         self._levels.forget()
         self._aim = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._go_by_levels(out, h, STOP)
-        found = self._levels.known
+        lacks = self._lacks_stop
         self._put_back(kept)
-        return found
+        return not lacks
+
+    @property
+    def _lacks_stop(self) -> bool:
+        """Whether no stop of the whole body is known, although it needs one or holds goals."""
+        if self._levels.known:
+            return False
+        return self._proves or bool((self._levels.states[:, MODE] == HELD_STILL).any())
 
     @property
     def _state(self) -> Any:
@@ -976,17 +977,11 @@ class Part:
         if self._guard is not None:
             self._guard.state = kept[2]
 
-    def _leaves_limits(self, h: float) -> Bools:
-        """Return which axes leave their position limits if each brakes now, in ticks of time h; changes the table."""
-        table, q = self.axes.table, self._q
-        leaves = np.zeros(len(table), bool)
-        lasts = float(table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(axis=1).max(initial=0.0))
-        for _ in range(min(math.ceil(lasts / h) + 1, _LONGEST_STOP)):
-            out = np.empty(len(q))
-            self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
-            leaves |= table[:, REASON] == EMERGENCY
-            q = out
-        return leaves
+    def _brake(self) -> tuple[Array, Bools]:
+        """Return where each axis rests if it brakes now, (nq,), and which axes leave their limits then."""
+        out, leaves = self._q.copy(), np.zeros(len(self.axes.table))
+        self._rest(self._q, out, leaves)
+        return self.skeleton.follow(out), leaves > 0.0
 
     def _go(self, out: Array, h: float, stop: int) -> None:
         """Take a tick towards the solution by priority levels; write ``out`` (nq,)."""
@@ -1009,20 +1004,23 @@ class Part:
             self._guard.begin_tick(self._q, h, self._feedback, commands=self._leads_commands)
         leads = (self._led is not None or self._answers.reaches) and not self._inputs.twists
         meets = MEETS if leads else 0
-        levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
-        unknown = self._proves and not levels.known and not stop
+        spins = self._inputs.spins()
+        if spins is not self._spins:
+            levels.states[:, SPIN : SPIN + 3] = self._spins = spins
+        unknown = (self._proves or self._needs_stop) and not levels.known and not stop
         kept = self._state if unknown else None
-        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets), count)
-        if kept is not None and not levels.known:  # brake until the body is known to stop inside its limits
+        levels.step(targets, places, self._aim, out, (h, stop | meets), count)
+        if kept is not None and self._lacks_stop:  # brake until the body is known to stop inside its limits
             self._put_back(kept)
-            levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | STOP), count)
+            levels.step(targets, places, self._aim, out, (h, STOP), count)
+        self._needs_stop = False
         if self._tools is not None:
             self._tools.note_shares(*levels.tools, leads=False)
         if self._guard is not None:
             self._guard.blocked = bool(levels.touches[0])
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and not self._drives.active and np.count_nonzero(self.axes.table[:, REASON]):
-            place = self.axes.shifted(out, self.axes.stop_together(follows=True))
+            place = self._on_stop(out, 1.0, follows=True)
             if self.skeleton.mechanism is not None:
                 place = self.skeleton.mechanism.closed(place[None])[0][0]
             self._answers.restart(self._feedback.body(place))
@@ -1071,9 +1069,7 @@ class Part:
             return
         here = self._feedback.body(self._q)
         levels.path = path.table, path.along
-        levels.step(
-            self._live.table[0], (here, self._q), (self._q, self._q), out, (h, PROPOSE | ADVANCE | stop), path.levels
-        )
+        levels.step(self._live.table[0], (here, self._q), (self._q, self._q), out, (h, stop), path.levels)
         levels.path = NO_PATH
         if self._tools is not None:
             self._tools.note_shares(*levels.tools, leads=True)
@@ -1136,8 +1132,7 @@ class Part:
         self.details = ServoDetails(
             self._view,
             q,
-            axes.by_column(AXIS_VELOCITY),
-            axes.by_column(AXIS_ACCELERATION),
+            axes.table[:, AXIS_VELOCITY : AXIS_ACCELERATION + 1].copy(),
             axes.table[:, REASON].copy(),
             table=self._live.table,
             row=None if path is not None else self._answers.row,
@@ -1164,7 +1159,7 @@ class Part:
 def _kernels(axes: Axes) -> tuple[Callable[..., Any], ...]:
     """Return the kernels of a tick of independent joints, of a reset, of a new plan of stops, and of their ends."""
     from synovia.kernels.compiler.jit import ready
-    from synovia.kernels.servo.tick import servo_replan, servo_rest
+    from synovia.kernels.servo.tick import servo_replan, servo_rest, servo_stop
 
     t, table = axes.skeleton.tables, axes.table
     tables = writable(t.variables, t.limits, t.followers, t.coupling)
@@ -1172,13 +1167,14 @@ def _kernels(axes: Axes) -> tuple[Callable[..., Any], ...]:
     return (
         *joint_ticks(tables, table),
         partial(ready(servo_replan, none), table),
-        partial(ready(servo_rest, tables[0][:0], none, q, q), tables[0], table),
+        partial(ready(servo_rest, *(one[:0] for one in tables[:2]), none, q, q, q), *tables[:2], table),
+        partial(ready(servo_stop, tables[0][:0], none, q, q, 1, 1.0), tables[0], table),
     )
 
 
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 KERNELS: Final = (  # entry points that every servo needs in addition to its solver's
-    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "replan")),
+    *(f"servo.tick.servo_{one}" for one in ("rest", "stop", "tick", "reset", "replan")),
     "hierarchy.full_body.full_body",
     "servo.step.servo_step",
 )

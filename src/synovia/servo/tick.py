@@ -260,8 +260,7 @@ class ServoDetails:
     Args:
         view: The objects of the servo that the tick uses.
         q: Joint values, (nq,).
-        velocity: Velocity, (nv,).
-        acceleration: Acceleration, (nv,).
+        moves: Velocity and acceleration of each axis, (n, 2).
         reasons: Codes of the limits that hold the axes back.
         table: Targets, (1, goals, 17).
         row: The solution, a row of results; None without any.
@@ -285,8 +284,7 @@ class ServoDetails:
 
     view: View
     q: Array
-    velocity: Array
-    acceleration: Array
+    moves: Array
     reasons: Array
     table: Array
     row: Array | None
@@ -314,6 +312,16 @@ class ServoDetails:
         known = partial(_known, None if self.row is None else view.classified(self.row, places))
         kept = replace(view, probe=view.probe.among(places), problem=problem, classified=known)
         return self.__dict__ | {"view": kept, "places": None}
+
+    @property
+    def velocity(self) -> Array:
+        """See ``Tick.velocity``."""
+        return self.view.axes.as_velocity(self.moves[:, 0])
+
+    @property
+    def acceleration(self) -> Array:
+        """See ``Tick.acceleration``."""
+        return self.view.axes.as_velocity(self.moves[:, 1])
 
     @property
     def solution(self) -> Solution:
@@ -398,7 +406,7 @@ class ServoDetails:
     def _arrived(self) -> bool:
         """Whether the body is at the wanted joint values, or at rest."""
         left = np.abs(self.view.axes.way(self.q, self.wanted)).max(initial=0.0)
-        return bool(left <= _ARRIVED or np.abs(self.velocity).max(initial=0.0) <= _STILL)
+        return bool(left <= _ARRIVED or np.abs(self.moves[:, 0]).max(initial=0.0) <= _STILL)
 
     @property
     def limited(self) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""``synovia bench``: compare the solvers on a model, as a table, JSON and a plot; or time the ticks of a servo."""
+"""``synovia bench``: compare the solvers on a model; time the ticks of a servo; or count branches of arms."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,14 +24,17 @@ from synovia.text import Report, unit_name
 
 if TYPE_CHECKING:
     from synovia.comparison import Comparison
+    from synovia.comparison.branches import BranchRow
     from synovia.comparison.measure import Row
     from synovia.comparison.ticks import Driven, TickTimes
     from synovia.model.geometry import Array
 
 SCHEMA: Final = "synovia.bench/1"
+BRANCHES_SCHEMA: Final = "synovia.bench-branches/1"
 SERVO_SCHEMA: Final = "synovia.bench-servo/2"
 SERVO: Final = "servo"  # word given instead of a model to time a servo
-_SERVO_OPTIONS: Final = ("ticks",)
+_BRANCHES: Final = "branches"
+_OPTIONS: Final = {SERVO: ("ticks",), _BRANCHES: (_BRANCHES, "joint", "problems", "seed", "loops")}  # of these uses
 _SHARED_OPTIONS: Final = ("file", "as_json")
 _SERVO_BODIES: Final = ("arm7", "humanoid")
 _BINS: Final = 4  # histogram bins for each doubling of the time
@@ -42,7 +45,9 @@ _BAR: Final = 48  # number of characters of the longest bar
 class Bench(Looped):
     """Options of ``synovia bench``."""
 
-    file: str = argument(like=replace(MODEL, help=f"{MODEL.help} Or the word {SERVO}, to time the ticks of a servo."))
+    file: str | None = argument(
+        like=replace(MODEL, help=f"{MODEL.help} Or the word {SERVO}, to time the ticks of a servo."), required=False
+    )
     joint: Sequence[str] = option(
         default=(), like=replace(JOINT, help="A joint with a goal; repeat for more."),
         shown="hands, feet and head, else the tips",
@@ -60,6 +65,7 @@ class Bench(Looped):
     ticks: int = option(
         default=20_000, help=f"Ticks of each body, for {SERVO}.", kind=Number(100, 10**8, whole=True), metavar="N"
     )
+    branches: bool = option(default=False, help="List all poses that reach a target, of named arms or of the model.")
     budget: float = option(default=5.0, help="Time limit for each solver.", kind=Number(0.01), metavar="SECONDS")
     starts: Path | None = option(
         default=...,
@@ -81,10 +87,17 @@ def bench(given: Bench) -> None:
 
     synovia bench servo shows how long the ticks of a servo take, on an arm and on a whole body, and what a plain loop
     of damped least squares does with the same targets.
+
+    synovia bench --branches lists all poses of arms of six and seven joints that reach a target: how many there are,
+    whether a solver finds others from random starts, for how many targets the list is proved to be complete, and how
+    long it takes.
     """
-    _refuse_others(given)
-    if given.file == SERVO:
+    file = _checked_file(given)
+    if file == SERVO:
         _bench_servo(given)
+        return
+    if file is None or given.branches:
+        _bench_branches(given)
         return
     from synovia.comparison import compare, make_problems
     from synovia.ik.starts import load_starts
@@ -95,7 +108,7 @@ def bench(given: Bench) -> None:
         check_plot(given.plot, force=given.force)
     starts = None if given.starts is None else load_starts(given.starts)
     made = make_problems(
-        body_of(given.file, Terminal(), loops=given.loops),
+        body_of(file, Terminal(), loops=given.loops),
         given.joint,
         pose=given.pose,
         count=given.problems,
@@ -112,7 +125,7 @@ def bench(given: Bench) -> None:
             starts=starts,
         )
     if all(row.refused is not None for row in result.rows):
-        raise UnsupportedError(f"no solver supports these goals: {result.rows[0].refused}", where=given.file)
+        raise UnsupportedError(f"no solver supports these goals: {result.rows[0].refused}", where=file)
     if given.plot is not None:
         from synovia.plots import plot_convergence
 
@@ -120,17 +133,72 @@ def bench(given: Bench) -> None:
     emit_report(Report(_lines(result), _object(result)), as_json=given.as_json)
 
 
-def _refuse_others(given: Bench) -> None:
-    """Refuse solver options for the servo, and servo options for the solvers.
+def _checked_file(given: Bench) -> str | None:
+    """Return the model, the word for the servo, or None for named arms; refuse options of another use.
 
     Raises:
-        UsageError: If such an option is given.
+        UsageError: If such an option is given, or there is no model.
     """
-    servo = given.file == SERVO
+    if given.file is None and not given.branches:
+        raise UsageError(f"expected a model, {SERVO}, or --{_BRANCHES}.", "FILE")
+    use = SERVO if given.file == SERVO else _BRANCHES if given.branches else ""
+    own = _OPTIONS.get(use, ())
     for name, said, _ in options_of(given):
-        own = name in _SERVO_OPTIONS
-        if name not in _SHARED_OPTIONS and own != servo and is_changed(given, name):
-            raise UsageError(f"expected {'a model' if servo else SERVO} with this option.", flag_of(name, said))
+        if name in _SHARED_OPTIONS or name in own or not is_changed(given, name):
+            continue
+        if use:
+            where = "a model" if use == SERVO else f"no --{_BRANCHES}"
+            raise UsageError(f"expected {where} with this option.", flag_of(name, said))
+        if name in _OPTIONS[SERVO]:
+            raise UsageError(f"expected {SERVO} with this option.", flag_of(name, said))
+    if given.file is None and given.joint:
+        raise UsageError("expected a model with this option.", "--joint")
+    return given.file
+
+
+def _bench_branches(given: Bench) -> None:
+    """List the branches of named arms, or of a model, and print a table."""
+    from synovia.comparison.branches import STARTS, measure_branches
+
+    body = None if given.file is None else body_of(given.file, Terminal(), loops=given.loops)
+    with Bar("") as bar:
+        rows = list(
+            measure_branches(
+                body, given.joint, count=given.problems, seed=given.seed,
+                watch=lambda what, share: bar(share, text=what),
+            )
+        )  # fmt: skip
+    found = [row for row in rows if row.refused is None]
+    if not found:
+        raise UnsupportedError(f"no lists of branches: {rows[0].refused}", where=given.file or "")
+    name = f"{body.name}: " if body else ""
+    title = f"{name}{given.problems} targets of random poses; {STARTS} random starts of a solver search for others"
+    lines = table(
+        (_branch_cells(row) for row in found), [style(name, bold=True) for name in _BRANCH_HEAD], gap=2, to_right=True
+    )
+    about = (
+        "branches: poses that reach a target, mean; missing: others that a solver finds; complete: targets for which it"
+        " is proved that there are no others; error: largest error by forward kinematics (length scales, radians)"
+    )
+    held = [f"{row.arm}: seven joints, of which {row.held!r} is held" for row in found if row.held]
+    notes = [about, *held, *(f"left out, {row.arm}: {row.refused}" for row in rows if row.refused is not None)]
+    facts = {
+        "schema": BRANCHES_SCHEMA, "model": None if body is None else body.name, "starts": STARTS,
+        "arms": [asdict(row) for row in rows],
+    }  # fmt: skip
+    emit_report(
+        Report([title, "", *lines, "", *(style(note, dim=True) for note in notes)], facts), as_json=given.as_json
+    )
+
+
+_BRANCH_HEAD: Final = "arm", "branches", "missing", "complete", "error", "median", "99 %", "first call"
+
+
+def _branch_cells(row: BranchRow) -> Sequence[str]:
+    """Return the cells of one row of the table of branches."""
+    times = (time_text(1e-6 * row.median_us), time_text(1e-6 * row.p99_us), time_text(1e-3 * row.first_ms))
+    mean, complete = row.branches / row.targets, 100 * row.complete / row.targets
+    return (row.arm, f"{mean:.2f}", str(row.missing), f"{complete:.1f} %", f"{row.error:.0e}", *times)
 
 
 def _bench_servo(given: Bench) -> None:

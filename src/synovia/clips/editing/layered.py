@@ -589,18 +589,24 @@ class LayerOnClip:
         None if the stage misses a goal and is not the last stage.
         """
         keyed, inner, every = self._keyed, self._inner, np.arange(len(self._frames))
-        between = all(one.between for one in asked)
+        paths = between = all(one.between for one in asked)
         places = every if between and not self._single else inner
         done = self._around_itself(problems, places, len(asked), lead=between)
         if done is None:
             return None
+        if len(places) > len(inner) and problems.needed(np.ones(len(every), bool)) is None and done[1][inner].any():
+            direct = self._around_itself(problems, inner, len(asked), lead=True)
+            if direct is not None and direct[1].sum() < done[1][inner].sum():  # in another branch, which no path enters
+                places, paths, done = inner, False, direct
         out, missed, aimed = keyed.copy(), np.zeros(len(keyed), bool), np.zeros(len(keyed), bool)
         out[places], missed[places], aimed[places] = *done, True
-        for side, edge in ((every[: inner[0]][::-1], inner[0]), (every[inner[-1] + 1 :], inner[-1])):
-            if len(side) and between and self._single:  # a fade cannot reject the pose of the layer's only frame
+        sides = (every[: inner[0]][::-1], inner[0]), (every[inner[-1] + 1 :], inner[-1])
+        for side, edge in sides if between and self._single else ():
+            if len(side):  # a fade cannot reject the pose of the layer's only frame
                 led = problems.follow(side, keyed[side], (keyed[edge], out[edge]), kept=range(len(asked)), must=None)
                 out[side], missed[side], aimed[side] = *(led or (keyed[side], True)), True
-            if not len(side) or (between and not missed[side].any() and self._jerk(out, side) <= _JERK):
+        for side, edge in sides:
+            if not len(side) or (paths and not missed[side].any() and self._jerk(out, side) <= _JERK):
                 continue
             change = change_between(self._skeleton, keyed[edge], out[edge])
             still = np.broadcast_to(no_change(self._skeleton), (len(side), len(change)))
@@ -618,7 +624,7 @@ class LayerOnClip:
             trial = out.copy()
             trial[side] = done[0]
             jerks = self._jerk(trial, side), self._jerk(out, side)
-            if not between or jerks[0] < jerks[1] or (missed[side].any() and jerks[0] <= _JERK):
+            if not paths or jerks[0] < jerks[1] or (missed[side].any() and jerks[0] <= _JERK):
                 out, missed[side], aimed[side] = trial, done[1], False
         return out, missed, aimed
 

@@ -193,11 +193,34 @@ class Problems:
                 )
                 if rows is None:
                     return None
+                if lead and must is None and first == 0 and self._body.top is None and around.missed(rows)[0]:
+                    rows = self._elsewhere(around, reference[part], table, rows)
                 out[part] = rows[:, around.ik.places]
                 missed[part] = around.missed(rows)
             before = (reference[end - 1], out[end - 1])
             first = end
         return out, missed
+
+    def _elsewhere(self, around: Around, reference: Array, table: Array, rows: Array) -> Array:
+        """Return rows of results that begin in another branch, if a search finds one that reaches; else ``rows``.
+
+        A body with a moving root has no branches that one would want: it steps or leans.
+
+        Args:
+            around: The problem.
+            reference: Poses near which the joints stay, (n, nq).
+            table: Targets, (n, goals, 17).
+            rows: Results near the clip, whose first one misses.
+        """
+        ik = around.ik
+        search = CompiledProblem(
+            ik.skeleton, ik.goals, FullBody(), tolerance=self._tolerance, root="fixed", moving=self._stage.only
+        )  # fmt: skip
+        found = FrameSolver(search).solve(table[:1], inside_limits(ik.skeleton, reference[:1]))
+        if around.missed(found)[0]:
+            return rows
+        again = around.solve(reference, table, self._watch, (reference[0], found[0, ik.places]))
+        return rows if again is None or around.missed(again).sum() >= around.missed(rows).sum() else again
 
     def solution(self, place: int) -> Solution | None:
         """Return the solution of one frame alone, which says why goals are missed; None without goals.

@@ -30,8 +30,9 @@ from synovia.text import first_few
 
 _QUARTER = rigid((0.0, 0.0, 0.0), np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # z to y
 _BALL = (-math.pi, math.pi), (0.0, math.pi), (-math.pi, math.pi)  # ranges of the three hinges of a ball: z, y, z
-_PARALLEL = 1e-6  # square of the sine of the angle between two axes that count as parallel
+PARALLEL = 1e-6  # square of the sine of the angle between two axes that count as parallel
 _EXACT = 2e-13  # rounding error of a sum of lengths, relative
+_KEPT = 64  # number of chains for which what depends on the chain alone is kept
 _SAME = 1e-12  # radians or length units: an interval below this width is one value
 
 
@@ -68,7 +69,7 @@ class Chain:
     @property
     def scale(self) -> float:
         """Sum of the absolute coordinates of all offsets, length units: the scale of rounding errors."""
-        return float(np.abs(self.fixed[:, :, 3]).sum())
+        return _scale(self)
 
     def freed(self) -> Chain:
         """Return the chain without limits of its hinges."""
@@ -83,17 +84,7 @@ class Chain:
 
     def trimmed(self) -> Chain:
         """Return the chain without its last hinges, as long as their axes pass through the tip."""
-        n = len(self.slides)
-        whole = self.fixed[n]
-        while n > 1 and not self.slides[n - 1] and math.hypot(*whole[:2, 3]) <= _SAME * self.scale:
-            n -= 1
-            turn = self.fixed[n, :, :3]
-            whole = np.column_stack([turn @ whole[:, :3], turn @ whole[:, 3] + self.fixed[n, :, 3]])
-        fixed = np.concatenate([self.fixed[:n], whole[None]])
-        return replace(
-            self, fixed=fixed, slides=self.slides[:n], low=self.low[:n], high=self.high[:n], names=self.names[:n],
-            places=self.places[:n], keys=self.keys[:n],
-        )  # fmt: skip
+        return _trimmed(self)
 
     def wrist(self) -> Array | None:
         """Return the point of the last axis nearest to the one before, in the last joint's frame; None if undefined."""
@@ -102,7 +93,7 @@ class Chain:
         back = self.fixed[-2, :, :3].T
         o, d = -back @ self.fixed[-2, :, 3], back[:, 2]
         across = float(d[0] * d[0] + d[1] * d[1])
-        if across < _PARALLEL:
+        if across < PARALLEL:
             return None
         return np.array([0.0, 0.0, o[2] - d[2] * (o[0] * d[0] + o[1] * d[1]) / across])
 
@@ -111,17 +102,8 @@ class Chain:
 
         Each joint carries a ball of all points that the joints after it reach, see ``kernels.proofs.boxes``.
         """
-        middle, half = (self.low + self.high) / 2.0, (self.high - self.low) / 2.0
-        p, r = self.fixed[-1, :, 3], 0.0
-        for frame, slides, m, w in zip(self.fixed[-2::-1], self.slides[::-1], middle[::-1], half[::-1], strict=True):
-            if slides:
-                p, r = p + np.array([0.0, 0.0, m]), r + w
-            else:
-                distance, w = math.hypot(p[0], p[1]), min(w, math.pi / 2.0)
-                r += distance * math.sin(w)
-                p = _motion(False, m)[:3, :3] @ p * (math.cos(w), math.cos(w), 1.0)
-            p = frame[:, :3] @ p + frame[:, 3]
-        return float(np.linalg.norm(p - target)) - r
+        p, r = _ball(self)
+        return math.dist(p, target.tolist()) - r
 
     def length_gap(self, target: Array) -> float:
         """Return how far a target (3,) is outside what the lengths of the links reach, length units.
@@ -129,19 +111,64 @@ class Chain:
         It is the bound of ``kernels.goals.reach``: each joint may turn in any direction, and a slide has a range of
         lengths. A negative gap proves nothing.
         """
-        links, axes = self.fixed[:, :, 3].copy(), self.fixed[:, :, 2]
-        links[0] = 0.0
-        low, high = (np.append(np.where(self.slides, limit, 0.0), 0.0) for limit in (self.low, self.high))
-        nearest = np.clip(-np.sum(links * axes, axis=1), low, high)
-        least, *ends = (np.linalg.norm(links + value[:, None] * axes, axis=1) for value in (nearest, low, high))
-        most = np.maximum(*ends)
-        total, away = float(most.sum()), float(np.linalg.norm(target - self.fixed[0, :, 3]))
-        return max(away - total, float((least + most).max()) - total - away)
+        first, total, hole = _lengths(self)
+        away = math.dist(first, target.tolist())
+        return max(away - total, hole - total - away)
 
     def length_rounding(self, target: Array) -> float:
         """Return more than the rounding error of ``length_gap``, length units."""
         moved = np.maximum(abs(self.low), abs(self.high))[self.slides].sum()
         return _EXACT * (self.scale + float(moved) + float(np.linalg.norm(target)))
+
+
+@lru_cache(_KEPT)
+def _scale(chain: Chain) -> float:
+    """Return the sum of the absolute coordinates of all offsets."""
+    return float(np.abs(chain.fixed[:, :, 3]).sum())
+
+
+@lru_cache(_KEPT)
+def _trimmed(chain: Chain) -> Chain:
+    """Return a chain without its last hinges, as long as their axes pass through the tip."""
+    n = len(chain.slides)
+    whole = chain.fixed[n]
+    while n > 1 and not chain.slides[n - 1] and math.hypot(*whole[:2, 3]) <= _SAME * chain.scale:
+        n -= 1
+        turn = chain.fixed[n, :, :3]
+        whole = np.column_stack([turn @ whole[:, :3], turn @ whole[:, 3] + chain.fixed[n, :, 3]])
+    fixed = np.concatenate([chain.fixed[:n], whole[None]])
+    return replace(
+        chain, fixed=fixed, slides=chain.slides[:n], low=chain.low[:n], high=chain.high[:n], names=chain.names[:n],
+        places=chain.places[:n], keys=chain.keys[:n],
+    )  # fmt: skip
+
+
+@lru_cache(_KEPT)
+def _ball(chain: Chain) -> tuple[list[float], float]:
+    """Return centre and radius of a ball that contains the tip in all poses."""
+    middle, half = (chain.low + chain.high) / 2.0, (chain.high - chain.low) / 2.0
+    p, r = chain.fixed[-1, :, 3], 0.0
+    for frame, slides, m, w in zip(chain.fixed[-2::-1], chain.slides[::-1], middle[::-1], half[::-1], strict=True):
+        if slides:
+            p, r = p + np.array([0.0, 0.0, m]), r + w
+        else:
+            distance, w = math.hypot(p[0], p[1]), min(w, math.pi / 2.0)
+            r += distance * math.sin(w)
+            p = _motion(False, m)[:3, :3] @ p * (math.cos(w), math.cos(w), 1.0)
+        p = frame[:, :3] @ p + frame[:, 3]
+    return p.tolist(), float(r)
+
+
+@lru_cache(_KEPT)
+def _lengths(chain: Chain) -> tuple[list[float], float, float]:
+    """Return the origin of the first joint, the largest distance from it by lengths, and what gives the hole there."""
+    links, axes = chain.fixed[:, :, 3].copy(), chain.fixed[:, :, 2]
+    links[0] = 0.0
+    low, high = (np.append(np.where(chain.slides, limit, 0.0), 0.0) for limit in (chain.low, chain.high))
+    nearest = np.clip(-np.sum(links * axes, axis=1), low, high)
+    least, *ends = (np.linalg.norm(links + value[:, None] * axes, axis=1) for value in (nearest, low, high))
+    most = np.maximum(*ends)
+    return chain.fixed[0, :, 3].tolist(), float(most.sum()), float((least + most).max())
 
 
 def held_text(held: Sequence[str]) -> str:
@@ -189,7 +216,7 @@ def _rows_above(reduced: Reduced, g: int) -> list[int]:
     return rows
 
 
-@lru_cache(64)
+@lru_cache(_KEPT)
 def _moving_chain(reduced: Reduced, names: tuple[str, ...], g: int, along: bool) -> Chain | None:
     """Return a chain whose joints all move, so that it is the same in every pose."""
     return _chain(reduced, names, g, None, None, along=along)

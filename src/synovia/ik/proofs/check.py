@@ -123,22 +123,25 @@ def out_of_lengths(fixed: Array, kinds: Array, limits: Array, target: Array, nea
 
 
 class Plane:
-    """Painted (possibly reachable) cells of a half-plane about joint k's axis: rows by distance, columns by height."""
+    """Painted (possibly reachable) cells of a half-plane about joint k's axis: rows by distance, columns by angle.
 
-    def __init__(self, cells: Array, size: float, lowest: float) -> None:
+    Distances are those from a point P of the axis, angles those from the axis.
+    """
+
+    def __init__(self, cells: Array, size: float, height: float) -> None:
         """Add up the painted cells before each row and column."""
-        self.sums, self.size, self.lowest = (
-            np.pad(cells.astype(int).cumsum(0).cumsum(1), ((1, 0), (1, 0))),
-            size,
-            lowest,
-        )
+        self.sums = np.pad(cells.astype(int).cumsum(0).cumsum(1), ((1, 0), (1, 0)))
+        self.size, self.P = size, np.array([0.0, 0.0, height])
 
-    def around(self, p: Array, r: Array) -> tuple[Array, Array]:
-        """Return the number of painted cells, and of all cells, in the rectangle about each ball."""
-        rho, shape = np.hypot(p[:, 0], p[:, 1]), np.array(self.sums.shape) - 1
-        first = np.stack([np.maximum(rho - r, 0), p[:, 2] - r - self.lowest], axis=1) / self.size
-        last = np.stack([rho + r, p[:, 2] + r - self.lowest], axis=1) / self.size
-        a, b = np.floor(first), np.floor(last) + 1
+    def around(self, p: Array, r: Array, away: Array, error: Array) -> tuple[Array, Array]:
+        """Return the number of painted cells, and of all, for points of balls (p, r) at ``away`` ± ``error`` from P."""
+        d, shape = np.linalg.norm(p - self.P, axis=1), np.array(self.sums.shape) - 1
+        angle = np.arctan2(np.hypot(p[:, 0], p[:, 1]), p[:, 2] - self.P[2])
+        w = np.where(r < d, np.arcsin(np.minimum(r / d, 1)), np.pi)
+        step = np.array([self.size, np.pi / shape[1]])
+        a = np.floor(np.stack([np.maximum(away - error, 0), np.maximum(angle - w, 0)], axis=1) / step)
+        b = np.floor(np.stack([away + error, np.minimum(angle + w, np.pi)], axis=1) / step) + 1
+        b[:, 1] = np.minimum(b[:, 1], shape[1])
         (i, j), (k, m) = np.clip(a, 0, shape).astype(int).T, np.clip(b, 0, shape).astype(int).T
         return self.sums[k, m] - self.sums[i, m] - self.sums[k, j] + self.sums[i, j], (b - a).prod(1)
 
@@ -160,7 +163,7 @@ def covers(fixed: Array, kinds: Array, limits: Array, plane: Plane) -> bool:
             return False
         m, w = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2
         p, r, D = ball(fixed, kinds, m, w)
-        painted, whole = plane.around(p, r + slack)
+        painted, whole = plane.around(p, r + slack, np.linalg.norm(p - plane.P, axis=1), r + slack)
         if not (r[~(painted == whole)] > plane.size / 32).all():
             return False
         left = np.flatnonzero(painted < whole)
@@ -190,15 +193,23 @@ def excludes_by_map(
     back = np.concatenate([back, -back @ fixed[k::-1, :, 3:]], axis=2)
     back[-1, :, 3] += back[-1, :, :3] @ target
     before, kinds = -limits[:k][::-1, ::-1], kinds[:k][::-1]
-    slack, boxes = 1e-10 * np.abs(fixed[:, :, 3]).sum(), before[None]
+    scale, P, rests, boxes = np.abs(fixed[:, :, 3]).sum(), plane.P, kinds.copy(), before[None]
+    slack = 1e-10 * scale
+    for i, frame in enumerate(back[:-1]):  # hinges whose axes pass through P do not change distances from it
+        P = frame[:, :3].T @ (P - frame[:, 3])
+        off = np.hypot(P[0], P[1])
+        if kinds[i] != 0 or not off <= 1e-6 * scale:
+            break
+        rests[i], slack = -1, slack + 2 * off
     while len(boxes):
         now, tokens = tokens[: len(boxes)], tokens[len(boxes) :]
         m, w = boxes.mean(axis=-1), (boxes[..., 1] - boxes[..., 0]) / 2
-        p, r, _ = ball(back, kinds, m, w)
+        (p, r, _), (c, e, _) = ball(back, kinds, m, w), ball(back, rests, m, w)
+        away, slacks = np.linalg.norm(c - plane.P, axis=1), near + slack
         gone = now[: len(boxes)] == -2
         if len(now) < len(boxes) or (now < -2).any() or (now == -1).any() or (now >= k).any():
             return False
-        painted, whole = plane.around(p[gone], r[gone] + near + slack)
+        painted, whole = plane.around(p[gone], r[gone] + slacks, away[gone], e[gone] + slacks)
         if not ((painted == 0) & (whole > 0)).all():
             return False
         boxes = halves(boxes[~gone], now[~gone])

@@ -240,7 +240,7 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
 
     def proof(kind: str, excluded: float, tokens: NDArray[np.int32], area: ReachMap | None = None) -> Proof:
         cells = np.zeros((0, 0), np.uint8) if area is None else area.cells
-        plane = np.zeros(3) if area is None else np.array([area.axis, area.cell, area.lowest])
+        plane = np.zeros(3) if area is None else np.array([area.axis, area.cell, area.height])
         fixed, kinds, _, targets, margins = single(chain, target, point.slack).arrays()
         return Proof(
             kind, "length", "", point.given, held_text(chain.held),
@@ -249,16 +249,9 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
         )  # fmt: skip
 
     def by_map(area: ReachMap) -> Proof | None:
-        excluded = distances[-1]
-        tokens = area.excludes(target, excluded)
-        if tokens is None:
-            return None
-        for distance in (share * miss for share in _FINE if share * miss > excluded and len(tokens) < _SHORT):
-            more = area.excludes(target, distance, _SHORT)
-            if more is None:
-                break
-            excluded, tokens = distance, more
-        return proof("map", excluded, tokens, area)
+        shares = [share * miss for share in _FINE if share * miss > distances[-1]]
+        found = area.excludes(target, distances[-1], shares, _SHORT)
+        return None if found is None else proof("map", *found, area)
 
     def by_lengths() -> Proof:
         return proof("length", near + excess, np.zeros(0, np.int32))
@@ -269,6 +262,8 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
     gap = chain.gap(target) - _ROUNDING * chain.scale - _EXACT * float(np.linalg.norm(target))
     short = near + excess if excess > 0.0 else -math.inf  # distance that the lengths exclude
     gap = gap if gap > _WORTH * short else short
+    if short > _FINE[-1] * miss:
+        return by_lengths(), none
     distances = [share * miss for share in _SHARES if share * miss > max(gap, near)]
     distances.append(max(gap, near))
     area = map_of(chain)

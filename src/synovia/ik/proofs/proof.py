@@ -17,7 +17,7 @@ from synovia.io.npz import read_arrays, texts_of, write_archive
 from synovia.model.geometry import Array
 from synovia.text import length_text
 
-SCHEMA: Final = "synovia.proof/1"
+SCHEMA: Final = "synovia.proof/2"
 _TEXTS: Final = ("kind", "measure", "goal", "given", "held", "digest")
 _FLOATS: Final = ("near", "found", "unit")
 _ARRAYS: Final = {
@@ -65,8 +65,8 @@ class Proof:
         low: (n,) lower limits, radians or length units.
         high: (n,) upper limits.
         tokens: (t,) the proof; ``synovia.ik.proofs.check`` reads it. Empty if the lengths alone prove it.
-        cells: Cells that the last joints reach, see ``excludes_by_map`` there; empty without a map.
-        plane: (3,) index of the joint of the map, size of a cell, and smallest height.
+        cells: Cells that the last joints reach, see ``excludes_by_map`` there, packed to bits; empty without a map.
+        plane: (3,) index of the joint of the map, size of a cell, and height of the point to which distances are.
         digest: Hash of all other values.
 
     Example:
@@ -128,8 +128,8 @@ class Proof:
         near = self.margins + self.near * (np.arange(len(self.margins)) < self.group)
         single = self.fixed[0], self.kinds[0], limits
         if self.cells.size and len(near) == 1:
-            k, size, lowest = self.plane.tolist()
-            plane = Plane(self.cells, size, lowest)
+            k, size, height = self.plane.tolist()
+            plane = Plane(np.unpackbits(self.cells, axis=1), size, height)
             return excludes_by_map(single, int(k), self.targets[0], float(near[0]), self.tokens, plane)
         if self.kind == "length" and not self.tokens.size and len(near) == 1:
             return out_of_lengths(*single, self.targets[0], float(near[0]))
@@ -141,11 +141,10 @@ class Proof:
 
     def _digest(self) -> str:
         """Return the hash of all other values."""
-        values = (getattr(self, one.name) for one in fields(self) if one.name != "digest")
-        data = [np.asarray(value) for value in values]
-        return blake2b(
-            b"".join(b"%r %r " % (one.dtype.str, one.shape) + one.tobytes() for one in data), digest_size=32
-        ).hexdigest()
+        values = [getattr(self, one.name) for one in fields(self) if one.name != "digest"]
+        simple = [value if isinstance(value, str | int | float) else (value.dtype.str, value.shape) for value in values]
+        parts = [value.tobytes() for value in values if isinstance(value, np.ndarray)]
+        return blake2b(repr(simple).encode() + b"".join(parts), digest_size=32).hexdigest()
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the proof as a compressed NumPy archive, without pickle.

@@ -179,4 +179,4 @@ def levels(tokens: NDArray[np.int32], state: Array) -> NDArray[np.int32]:
     from synovia.kernels.proofs.boxes import TOKENS
 
     written = tokens[: int(state[TOKENS])]
-    return written[np.argsort(written[:, 1], kind="stable"), 0]
+    return written[np.argsort(written[:, 1].astype(np.int16), kind="stable"), 0]  # a fast radix sort

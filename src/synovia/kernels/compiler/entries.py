@@ -70,6 +70,7 @@ ENTRIES: Final = {
     "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),
     "servo.tick.servo_replan": Entry("stops under other limits", 1.0),
     "servo.tick.servo_rest": Entry("stops of a servo", 1.0),
+    "servo.tick.servo_stop": Entry("stops of a whole body", 1.0),
     "servo.step.servo_step": Entry("ticks of a servo by priorities", 20.0),
     "goals.ways.clear_ways": Entry("ways that keep clearance", 6.0),
     "loops.closing.close_rows": Entry("poses with loops", 7.0),
@@ -137,7 +138,10 @@ _OTHERS: Final = {
     ),
     "servo.tick.servo_reset": (("float64", 2), ("float64", 1), ("float64", 0)),
     "servo.tick.servo_replan": (("float64", 2),),
-    "servo.tick.servo_rest": (("int32", 2), ("float64", 2), ("float64", 1), ("float64", 1)),
+    "servo.tick.servo_rest": (("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 3),
+    "servo.tick.servo_stop": (
+        ("int32", 2), ("float64", 2), *(("float64", 1),) * 2, ("int64", 0), ("float64", 0),
+    ),
     "servo.step.servo_step": (
         ("int32", 1), *(("float64", 1),) * 3, ("float64", 2), *(("int32", 1),) * 3, *(("float64", 2),) * 2,
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 5, ("float64", 0),

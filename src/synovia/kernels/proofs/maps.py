@@ -1,9 +1,11 @@
 """Prove that a tip cannot come near a target by a map of what the last joints of its chain reach.
 
-Let k be a hinge. While the joints after it move, the tip draws an area in the half-plane (distance from the axis of k,
-height along it). ``paint`` covers the area by square cells: each box of joint values is halved until a ball that
-contains the tip is smaller than a cell. ``search_map`` then carries the target inwards through boxes of the joints
-before k; a box is excluded if no painted cell is near the ball that contains the target. Joint k may have any value.
+Let k be a hinge, and P a point of its axis. While the joints after it move, the tip draws an area in a half-plane about
+the axis, with polar coordinates about P: the distance, and the angle from the axis. ``paint`` covers the area by
+cells: each box of joint values is halved until a ball that contains the tip is smaller than a cell. ``search_map``
+then carries the target inwards through boxes of the joints before k; a box is excluded if no painted cell is near the
+ball that contains the target. Joint k may have any value. Hinges just before k whose axes pass through P, such as those
+of a shoulder, do not change the distance of the target from P.
 """
 
 import math
@@ -26,24 +28,34 @@ from synovia.kernels.proofs.boxes import (
     split,
 )
 
-# elements of the plane: size of a cell, smallest height, margin for rounding, largest number of boxes of a call, joint
-CELL, LOWEST, ROUNDING, CALLS, FIRST = 0, 1, 2, 3, 4
+# elements of the plane: size of a cell in distance, cells by radian, height of P on the axis, margin for rounding,
+# largest number of boxes of a call, joint
+CELL, RADIAN, HEIGHT, ROUNDING, CALLS, FIRST = 0, 1, 2, 3, 4, 5
+HALF_TURN = F(math.pi)
 FINEST = F(0.25)  # cells: balls of smaller radius are not split further
 
 
 @device
-def rectangle(plane, p, r, shape):
-    """Return the cells that a ball of centre p and radius r may touch.
+def distance_from(plane, p):
+    """Return the distance of a point from P."""
+    z = p[2] - plane[HEIGHT]
+    return math.sqrt(p[0] * p[0] + p[1] * p[1] + z * z)
 
-    The result is (first row, last row, first column, last column). Rows are distances from the axis of joint k, columns
-    are heights along it.
+
+@device
+def sector(plane, p, r, away, error, shape):
+    """Return the cells for points in the ball (p, r) whose distance from P is ``away`` with an error up to ``error``.
+
+    The result is (first row, last row, first column, last column). Rows are distances from P, columns are angles.
     """
-    rho, z = math.sqrt(p[0] * p[0] + p[1] * p[1]), p[2]
     r += plane[ROUNDING]
-    i0 = min(int(max(rho - r, F(0)) / plane[CELL]), shape[0])
-    i1 = min(int((rho + r) / plane[CELL]), shape[0] - 1)
-    j0 = min(int(max((z - r - plane[LOWEST]) / plane[CELL], F(0))), shape[1])
-    j1 = min(int(max((z + r - plane[LOWEST]) / plane[CELL], F(-1)) + F(1)) - 1, shape[1] - 1)
+    error += plane[ROUNDING]
+    d, angle = distance_from(plane, p), math.atan2(math.sqrt(p[0] * p[0] + p[1] * p[1]), p[2] - plane[HEIGHT])
+    w = math.asin(r / d) if r < d else HALF_TURN
+    i0 = min(int(max(away - error, F(0)) / plane[CELL]), shape[0])
+    i1 = min(int((away + error) / plane[CELL]), shape[0] - 1)
+    j0 = int(max(angle - w, F(0)) * plane[RADIAN])
+    j1 = min(int((angle + w) * plane[RADIAN]), shape[1] - 1)
     return i0, i1, j0, j1
 
 
@@ -84,8 +96,8 @@ def paint(fixed, kinds, plane, stack, memory, cells, sums, state):
     Args:
         fixed: (n + 1, 12) transforms, see ``search_boxes``.
         kinds: (1, n) kinds of joints.
-        plane: (5,) size of a cell, smallest height, margin for rounding, the largest number of boxes of this call, and
-            the number of the joint after k.
+        plane: (6,) size of a cell, cells by radian, height of P, margin for rounding, the largest number of boxes of
+            this call, and the number of the joint after k.
         stack: (s, 2n + 1) boxes.
         memory: (n, 17) scratch memory.
         cells: (rows, columns) int32, 1 if painted.
@@ -107,7 +119,7 @@ def paint(fixed, kinds, plane, stack, memory, cells, sums, state):
             memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
         open_box(memory, n, first)
         p, r = carry(fixed, kinds, 0, memory, first)
-        i0, i1, j0, j1 = rectangle(plane, p, r, cells.shape)
+        i0, i1, j0, j1 = sector(plane, p, r, distance_from(plane, p), r, cells.shape)
         if painted(sums, i0, i1, j0, j1) == (i1 - i0 + 1) * (j1 - j0 + 1):
             continue
         if r > F(0.5) * plane[CELL]:
@@ -124,9 +136,10 @@ def search_map(fixed, kinds, plane, sums, stack, memory, tokens, state):
     """Search boxes of the joints before k, whose chain is given from k to the target.
 
     Args:
-        fixed: (n + 1, 12) transforms from the axis of k to the target.
-        kinds: (1, n) kinds of joints, from the one before k to the first.
-        plane: (4,) as in ``paint``; the margin includes the distance to exclude.
+        fixed: (2 (n + 1), 12) transforms from the axis of k to the target, twice.
+        kinds: (2, n) kinds of joints, from the one before k to the first; then those for the distance from P, in which
+            joints that do not change it rest.
+        plane: (5,) as in ``paint``; the margin includes the distance to exclude.
         sums: (rows + 1, columns + 1) int32, numbers of painted cells before each row and column.
         stack: (s, 2n + 1) boxes.
         memory: (n, 17) scratch memory.
@@ -149,8 +162,10 @@ def search_map(fixed, kinds, plane, sums, stack, memory, tokens, state):
             memory[i, CENTRE], memory[i, HALF] = box[i], box[n + i]
         depth = int(box[2 * n])
         open_box(memory, n, 0)
+        p, error = carry(fixed, kinds, 1, memory, 0)
+        away = distance_from(plane, p)
         p, r = carry(fixed, kinds, 0, memory, 0)
-        i0, i1, j0, j1 = rectangle(plane, p, r, shape)
+        i0, i1, j0, j1 = sector(plane, p, r, away, error, shape)
         if painted(sums, i0, i1, j0, j1) == 0:
             put(tokens, state, BALL, depth)
             continue

@@ -22,7 +22,6 @@ from synovia.kernels.layout import (
     REASON,
     RECOVERING,
     TOP_ACCELERATION,
-    TOP_JERK,
     TWIST_LOWER,
     TWIST_UPPER,
 )
@@ -39,10 +38,9 @@ from synovia.kernels.math.swing_twist import (
     twist_step,
 )
 from synovia.kernels.math.vectors import dot, norm, scale
-from synovia.kernels.servo.axis import stop_after, stop_keeps, stopping_speed
-from synovia.kernels.servo.stop import NO_LIMIT, duration, stretched, travelled
+from synovia.kernels.servo.axis import plan_of, stop_after, stop_keeps, stopping_speed
+from synovia.kernels.servo.stop import duration, travelled
 
-FASTEST, TOGETHER, PLANNED = 0, 1, 2  # kinds of stop of a ball after a tick
 TICKS = 48  # largest number of samples at which the stop of a ball is checked
 EFFORTS = 9  # number of velocities that a ball tries if it has to brake harder than allowed
 EDGE = F(1e-11)  # radians: smaller excesses of the limits of a ball are rounding
@@ -60,27 +58,15 @@ SLANT = F(0.25)  # largest margin, relative to the rotation of the stop
 
 
 @device
-def stops_of(axes, i, w, h, together):
-    """Return the stops of axes i to i + 2 after their next velocities w: each as fast as possible, or all together.
-
-    Together, they take the time of the slowest one: a ball that turns about one axis stops turning about it.
-    """
-    x, y, z = axes[i], axes[i + 1], axes[i + 2]
-    px, py, pz = stop_after(x, w[0], h), stop_after(y, w[1], h), stop_after(z, w[2], h)
-    if not together:
-        return px, py, pz
-    T = max(duration(px), duration(py), duration(pz))
-    return (
-        stretched(px, T, x[TOP_ACCELERATION], x[TOP_JERK]),
-        stretched(py, T, y[TOP_ACCELERATION], y[TOP_JERK]),
-        stretched(pz, T, z[TOP_ACCELERATION], z[TOP_JERK]),
-    )
+def stops_of(axes, i, w, h):
+    """Return the stops of axes i to i + 2 after their next velocities w."""
+    return stop_after(axes[i], w[0], h), stop_after(axes[i + 1], w[1], h), stop_after(axes[i + 2], w[2], h)
 
 
 @device
-def stop_inside(limits, k, axes, i, q, w, h, together):
+def stop_inside(limits, k, axes, i, q, w, h):
     """Return whether the ball k stops inside its limits after the next velocities w of its axes i to i + 2."""
-    px, py, pz = stops_of(axes, i, w, h, together)
+    px, py, pz = stops_of(axes, i, w, h)
     if not (
         stop_keeps(axes[i], px, w[0], h)
         and stop_keeps(axes[i + 1], py, w[1], h)
@@ -91,6 +77,16 @@ def stop_inside(limits, k, axes, i, q, w, h, together):
     quat = quat_normalize(quat_mul(q, quat_exp((w[0] * h, w[1] * h, w[2] * h))))
     if signed_excess(limits, k, quat) > most + EDGE:
         return False
+    return stays_inside(limits, k, quat, (px, py, pz), h, most)
+
+
+@device
+def stays_inside(limits, k, quat, stops, h, most):
+    """Return whether ball k, now at ``quat``, exceeds its limits by at most ``most`` on the stops of its axes.
+
+    The stops are checked at samples, about as dense as ticks of time h.
+    """
+    px, py, pz = stops
     T = max(duration(px), duration(py), duration(pz))
     if T <= F(0):
         return True
@@ -104,7 +100,7 @@ def stop_inside(limits, k, axes, i, q, w, h, together):
         a, b, c = a1, b1, c1
         quat = quat_mul(quat, quat_exp(way))
         length = norm(way)
-        if signed_excess(limits, k, quat) > most - SAG * length * length:
+        if signed_excess(limits, k, quat) > max(most, F(0)) - SAG * length * length:
             return False
     return True
 
@@ -227,21 +223,16 @@ def way_to(limits, k, q, end):
 
 @device
 def admissible(limits, k, axes, i, q, h):
-    """Find velocities between the known stop and the chosen ones whose stop keeps all limits.
+    """Return the weight of the chosen velocities, relative to the known stop's, with which a stop keeps all limits.
 
-    Returns:
-        share: Weight of the chosen velocities, 1, 1/2, 1/4 and so on, or 0 if only the known stop is left.
-        proof: The stop that keeps the limits, FASTEST or TOGETHER.
+    It is 1, 1/2, 1/4 and so on, or 0 if only the known stop is left.
     """
     share = F(1)
     for _ in range(HALVINGS):
-        w = between(axes, i, PLAN_NEXT, share)
-        if stop_inside(limits, k, axes, i, q, w, h, False):
-            return share, FASTEST
-        if axes[i, TOP_JERK] < NO_LIMIT and stop_inside(limits, k, axes, i, q, w, h, True):
-            return share, TOGETHER
+        if stop_inside(limits, k, axes, i, q, between(axes, i, PLAN_NEXT, share), h):
+            return share
         share *= F(0.5)
-    return F(0), FASTEST
+    return F(0)
 
 
 @device
@@ -256,7 +247,7 @@ def keep_off(limits, k, axes, i, q, end, h, found):
         q: Its rotation.
         end: The rotation to go to.
         h: Time of the tick.
-        found: Which part of the chosen velocities keeps all limits, and by which stop, see ``admissible``.
+        found: Which part of the chosen velocities keeps all limits, see ``admissible``.
 
     Returns:
         ``found`` for the velocities that are chosen now.
@@ -266,7 +257,7 @@ def keep_off(limits, k, axes, i, q, end, h, found):
     length = norm(way)
     if length <= F(0):
         return found
-    before = dot(between(axes, i, PLAN_NEXT, found[0]), way)
+    before = dot(between(axes, i, PLAN_NEXT, found), way)
     rate = stopping_speed(length, axes[i, TOP_ACCELERATION], h) / length
     for c in range(3):
         if way[c] != F(0):
@@ -275,7 +266,7 @@ def keep_off(limits, k, axes, i, q, end, h, found):
     for c in range(3):
         axes[i + c, NEXT] = min(max(rate * way[c], axes[i + c, NEXT_LOWER]), axes[i + c, NEXT_UPPER])
     other = admissible(limits, k, axes, i, q, h)
-    if other[0] > F(0) and dot(between(axes, i, PLAN_NEXT, other[0]), way) > before:
+    if other > F(0) and dot(between(axes, i, PLAN_NEXT, other), way) > before:
         return other
     for c in range(3):
         axes[i + c, NEXT] = chosen[c]
@@ -284,10 +275,10 @@ def keep_off(limits, k, axes, i, q, end, h, found):
 
 @device
 def restrict_ball(limits, k, axes, i, q, end, h):
-    """Change the chosen velocities of ball k so that it stops inside its limits; return the kind of stop.
+    """Change the velocities of ball k so that it stops inside its limits; return whether it follows the known stop.
 
-    The velocities are moved towards those of the known stop, which stays inside. If limits have changed, the known
-    stop may leave them, too. Then the ball brakes as hard as it must.
+    The velocities are moved towards those of the known stop, which stays inside. If a reset has set velocities from
+    which no stop stays inside, the ball brakes as hard as it must.
 
     Args:
         limits: Limits of all variables.
@@ -297,32 +288,30 @@ def restrict_ball(limits, k, axes, i, q, end, h):
         q: Its rotation.
         end: The rotation to go to; q itself if it brakes.
         h: Time of the tick.
-
-    Returns:
-        FASTEST, TOGETHER (see ``stops_of``), or PLANNED for the known stop.
     """
     slide(limits, k, axes, i, q, h)
-    share, proof = admissible(limits, k, axes, i, q, h)
+    share = admissible(limits, k, axes, i, q, h)
     if share < F(1) and end != q:
-        share, proof = keep_off(limits, k, axes, i, q, end, h, (share, proof))
+        share = keep_off(limits, k, axes, i, q, end, h, share)
     if share > F(0):
         w = between(axes, i, PLAN_NEXT, share)
         for c in range(3):
             axes[i + c, NEXT] = w[c]
-        return proof
+        return False
     recovers = False
     for c in range(3):
         axes[i + c, NEXT] = axes[i + c, PLAN_NEXT]
         recovers = recovers or axes[i + c, REASON] == F(RECOVERING)
-    if not recovers:
-        return PLANNED
+    stops = plan_of(axes[i]), plan_of(axes[i + 1]), plan_of(axes[i + 2])
+    if not recovers or stays_inside(limits, k, q, stops, h, signed_excess(limits, k, q) + OUTSIDE):
+        return True
     for n in range(EFFORTS):
         share = F(1) - F(n) / F(EFFORTS - 1)
         w = (share * axes[i, PLAN_NEXT], share * axes[i + 1, PLAN_NEXT], share * axes[i + 2, PLAN_NEXT])
-        if n == EFFORTS - 1 or stop_inside(limits, k, axes, i, q, w, h, False):
+        if n == EFFORTS - 1 or stop_inside(limits, k, axes, i, q, w, h):
             for c in range(3):
                 axes[i + c, NEXT] = w[c]
                 if n > 0:
                     axes[i + c, REASON] = F(EMERGENCY)
-            return FASTEST
-    return FASTEST
+            break
+    return False

@@ -998,7 +998,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
 
     Args:
         held: See ``open_held``.
-        axes: The state of all axes, after the part PROPOSE of ``tick.servo_tick``.
+        axes: The state of all axes, after ``tick.propose``.
         together: A number for each column; axes of the same number come to rest in the same time.
         q: Joint values now, (nq,).
         time: Duration of the tick, seconds.

@@ -6,7 +6,6 @@ from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.clearance import keeps_clear
 from synovia.kernels.layout import (
-    ADVANCE,
     AT_POSITION,
     AXIS_ACCELERATION,
     AXIS_LOWER,
@@ -15,15 +14,12 @@ from synovia.kernels.layout import (
     AXIS_WIDTH,
     BLOCK,
     EMERGENCY,
-    FOLLOWER,
     GAP,
     GAP_BEFORE,
     HELD_STILL,
-    LEADER,
     MEETS,
     MODE,
     NEXT,
-    PROPOSE,
     REASON,
     RECOVERING,
     SCALAR,
@@ -59,11 +55,11 @@ from synovia.kernels.servo.levels import (
 from synovia.kernels.servo.path import write_path
 from synovia.kernels.servo.places import KNOWN, PASSED
 from synovia.kernels.servo.stop import NO_LIMIT
-from synovia.kernels.servo.tick import advance, move, take_tick
+from synovia.kernels.servo.tick import advance, follow_leaders, move, propose
 from synovia.kernels.servo.tools import measure_tools
 from synovia.kernels.servo.whole import MOST_NODES, accept_tick, brake_tick, ends_along, go_along, stay_along
 from synovia.kernels.tree.problem import copy, open_all, open_work
-from synovia.kernels.tree.variables import follower_value, is_limited
+from synovia.kernels.tree.variables import is_limited
 
 STOP_OF_BODY = (  # memory of a stop of the whole body
     *(Table("bends", (MOST_NODES, "axes")) if table.name == "bends" else table for table in WHOLE),
@@ -84,13 +80,6 @@ _open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
 def open_stop(memory, nq, axes):
     """Return a stop of a whole body, see ``STOP_OF_BODY``."""
     return _open(memory, (nq, axes))
-
-
-@inline
-def follow_leaders(followers, coupling, out):
-    """Write the values of mimic joints."""
-    for k in range(followers.shape[0]):
-        out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
 
 
 @device
@@ -157,7 +146,7 @@ def servo_step(
     coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, used, rates, pair_ints,
     pair_floats, pair_scratch, ways, touches, path, along,
 ):  # fmt: skip
-    """Take one tick, or a part of it, in which goals keep their priorities.
+    """Take one tick in which goals keep their priorities.
 
     Args:
         ints: A packed problem of the full body.
@@ -181,8 +170,7 @@ def servo_step(
         before: ``wanted`` of the tick before.
         out: Joint values after the tick, (nq,); written.
         time: Time of the tick, seconds.
-        parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``, and MEETS. Without PROPOSE, call ``tick.servo_tick``
-            before.
+        parts: STOP and MEETS, see ``layout``.
         levels: Number of levels that apply.
         speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
         used: The used part of these limits, and 1 for end effectors that slow down the body, (2, tools); written.
@@ -201,9 +189,8 @@ def servo_step(
     joints = axes[:-1]
     if joints.shape[0] == 0:
         return 0
-    body = variables, limits, followers, coupling
-    if parts & PROPOSE:
-        take_tick(body, joints, q, wanted, before, out, time, PROPOSE | (parts & STOP))
+    brakes = parts & STOP != 0
+    propose(variables, limits, joints, q, wanted, before, time, brakes)
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
     rows, tools = problem.levels[problem.levels.shape[0] - 1], (speeds, used)
@@ -213,7 +200,7 @@ def servo_step(
     begin_along(axes, path, along, targets, tick.given, time)
     ignore_clearance(problem)
     write_units(problem, tick)
-    jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
+    jerk = axes[0, TOP_JERK] < NO_LIMIT
     answer = distance_of_answer(tick, axes, columns)
     now = (
         brakes,
@@ -261,10 +248,9 @@ def servo_step(
         judge_again(joints, time)
     proven = known.clock[KNOWN] != F(0) and known.clock[PASSED] == F(0)
     move(variables, axes, q, out, time)
-    if parts & ADVANCE:
-        keeps = known.clock[KNOWN] != F(0) and is_same(place, q)
-        advance((variables, limits), joints, q, wanted, out, time, brakes, keeps)
-        advance_along(axes, along, time)
+    keeps = known.clock[KNOWN] != F(0) and is_same(place, q)
+    advance((variables, limits), joints, q, wanted, out, time, brakes, keeps)
+    advance_along(axes, along, time)
     follow_leaders(followers, coupling, out)
     if keeps_apart(held):
         move(variables, axes, place, tick.sample, time)

@@ -104,22 +104,6 @@ def motion_at(profile, t):
 
 
 @device
-def stretched(profile, T, A, J):
-    """Return the stop from the same velocity and acceleration that takes the time T, with less jerk.
-
-    With s = ±1 the direction in which it drifts, the jerk that it needs solves J T = s a + 2 √(J s u + a² / 2). A stop
-    that has a part without a jerk, or takes no less than T, stays as it is.
-    """
-    u, a, j, _, t2, _ = profile
-    if T <= duration(profile) or t2 > F(0) or j == F(0):
-        return profile
-    s = F(-1) if j > F(0) else F(1)
-    b = s * (a * T + F(2) * u)
-    least = (b + math.sqrt(max(b * b + a * a * T * T, F(0)))) / (T * T)
-    return stop_profile(u, a, A, min(max(least, F(0)), J)) if least > F(0) else profile
-
-
-@device
 def sync_time(v, a, A, J, h):
     """Return the time in which an axis can come to rest, if all come to rest in the same time.
 

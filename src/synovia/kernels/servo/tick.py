@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from synovia.kernels.compiler.jit import F, device, entry
+from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.layout import (
-    ADVANCE,
     AXIS_ACCELERATION,
     AXIS_LOWER,
     AXIS_TARGET,
@@ -27,12 +26,10 @@ from synovia.kernels.layout import (
     NEXT_LOWER,
     NEXT_UPPER,
     PLAN_NEXT,
-    PROPOSE,
     RAW_FEED,
     RAW_FEED_ACCELERATION,
     REASON,
     SCALAR,
-    STOP,
     STRETCH,
     TOP_ACCELERATION,
     TOP_JERK,
@@ -63,8 +60,15 @@ from synovia.kernels.servo.axis import (
     stop_of,
     store_plan,
 )
-from synovia.kernels.servo.ball import EDGE, FASTEST, PLANNED, TOGETHER, inset, restrict_ball, stops_of, way_to
-from synovia.kernels.servo.stop import NO_LIMIT, duration, extremes, travelled
+from synovia.kernels.servo.ball import (
+    EDGE,
+    inset,
+    restrict_ball,
+    stays_inside,
+    stops_of,
+    way_to,
+)
+from synovia.kernels.servo.stop import NO_LIMIT, extremes
 from synovia.kernels.tree.variables import follower_value, is_limited
 
 FAR = F(4)  # ticks: if all motions are shorter, axes need not arrive together
@@ -166,22 +170,6 @@ def move(variables, axes, q, out, h):
 
 
 @device
-def take(variables, axes, q, out, h):
-    """Choose the velocities that lead to ``out``, as far as the limits allow."""
-    i = 0
-    for k in range(variables.shape[0]):
-        at = variables[k, BLOCK_Q]
-        if variables[k, BLOCK] == SCALAR:
-            way = (out[at] - q[at], F(0), F(0))
-        else:
-            way = quat_log(quat_mul(quat_conj(load_quat(q, at)), load_quat(out, at)))
-        for c in range(1 if variables[k, BLOCK] == SCALAR else 3):
-            row = axes[i]
-            row[NEXT] = min(max(way[c] / h, row[NEXT_LOWER]), row[NEXT_UPPER])
-            i += 1
-
-
-@device
 def advance(body, axes, q, wanted, out, h, stopping, proven):
     """Take the tick with the chosen velocities, and write the new samples to ``out``.
 
@@ -202,7 +190,7 @@ def advance(body, axes, q, wanted, out, h, stopping, proven):
         here = load_quat(q, at)
         end = here if stopping else load_quat(wanted, at)
         limited = is_limited(limits, k) and not proven
-        proof = restrict_ball(limits, k, axes, i, here, end, h) if limited else FASTEST
+        planned = restrict_ball(limits, k, axes, i, here, end, h) if limited else False
         w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
         there = quat_normalize(quat_mul(here, quat_exp(w)))
         if limited and signed_excess(limits, k, there) > max(signed_excess(limits, k, here), F(1e-10)):
@@ -211,11 +199,11 @@ def advance(body, axes, q, wanted, out, h, stopping, proven):
                 axes[i + c, REASON] = F(EMERGENCY)
         store_quat(out, at, there)
         moved = quat_log(quat_mul(quat_conj(here), there))
-        stops = stops_of(axes, i, (moved[0] / h, moved[1] / h, moved[2] / h), h, proof == TOGETHER)
+        stops = stops_of(axes, i, (moved[0] / h, moved[1] / h, moved[2] / h), h)
         for c in range(3):
             row = axes[i + c]
             follows = row[NEXT] == row[PLAN_NEXT] and (stopping or not stop_keeps(row, stops[c], row[NEXT], h))
-            settle(row, h, moved[c], stops[c], proof == PLANNED or follows)
+            settle(row, h, moved[c], stops[c], planned or follows)
         i += 3
 
 
@@ -236,29 +224,27 @@ def brake(row):
 
 
 @device
-def take_tick(body, axes, q, wanted, before, out, h, parts):
-    """Take one tick, or a part of it; see ``servo_tick``."""
-    variables, limits, followers, coupling = body
-    if parts & PROPOSE:
-        if aim(variables, limits, axes, q, wanted, before, h):
-            stretch(axes, h)
-        for i in range(axes.shape[0]):
-            allow(axes[i], h)
-            choose(axes[i], h)
-            if parts & STOP:
-                brake(axes[i])
-        move(variables, axes, q, out, h)
-    else:
-        take(variables, axes, q, out, h)
-    if parts & ADVANCE:
-        advance((variables, limits), axes, q, wanted, out, h, parts & STOP != 0, False)
+def propose(variables, limits, axes, q, wanted, before, h, stops):
+    """Write the interval of each axis, and choose the velocity with which it goes to its target, or brakes."""
+    if aim(variables, limits, axes, q, wanted, before, h):
+        stretch(axes, h)
+    for i in range(axes.shape[0]):
+        allow(axes[i], h)
+        choose(axes[i], h)
+        if stops:
+            brake(axes[i])
+
+
+@inline
+def follow_leaders(followers, coupling, out):
+    """Write the values of mimic joints."""
     for k in range(followers.shape[0]):
         out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
 
 
 @entry
-def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, out, h, parts):
-    """Take one tick, or a part of it.
+def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, out, h, stops):
+    """Take one tick of joints that move independently.
 
     Args:
         variables: All variables of a skeleton.
@@ -269,11 +255,13 @@ def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, 
         q: Joint values now, (nq,).
         wanted: Joint values to go to, (nq,), at the end of the tick.
         before: ``wanted`` of the tick before.
-        out: Joint values after the tick, (nq,). Without PROPOSE they are given, and changed where limits require it.
+        out: Joint values after the tick, (nq,); written.
         h: Time of the tick, seconds.
-        parts: PROPOSE writes the interval of each axis and ``out``, ADVANCE takes the tick, STOP brakes all axes.
+        stops: 1 if all axes brake, else 0.
     """
-    take_tick((variables, limits, followers, coupling), axes, q, wanted, before, out, h, parts)
+    propose(variables, limits, axes, q, wanted, before, h, stops != 0)
+    advance((variables, limits), axes, q, wanted, out, h, stops != 0, False)
+    follow_leaders(followers, coupling, out)
 
 
 @entry
@@ -297,22 +285,57 @@ def servo_replan(axes):
 
 
 @entry
-def servo_rest(variables, axes, q, out):
-    """Write the joint values at the end of the known stops of all axes to ``out`` (nq,)."""
+def servo_rest(variables, limits, axes, q, out, leaves):
+    """Write where all axes rest after their known stops.
+
+    Args:
+        variables: All variables of a skeleton.
+        limits: Their limits.
+        axes: The state of all axes, see ``layout``.
+        q: Joint values now, (nq,).
+        out: Joint values at rest, (nq,); written.
+        leaves: 1 for axes whose stop leaves the limits of their variable, else 0, (axes,); written.
+    """
     i = 0
     for k in range(variables.shape[0]):
         at = variables[k, BLOCK_Q]
         if variables[k, BLOCK] == SCALAR:
-            out[at] = q[at] + left_of(axes[i])
+            end, lowest, highest, _, _ = extremes(plan_of(axes[i]))
+            out[at] = q[at] + end
+            inside = limits[k, LOWER] - WITHIN <= q[at] + lowest and q[at] + highest <= limits[k, UPPER] + WITHIN
+            leaves[i] = F(0) if inside else F(1)
             i += 1
             continue
-        w = (left_of(axes[i]), left_of(axes[i + 1]), left_of(axes[i + 2]))
-        store_quat(out, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        stops = plan_of(axes[i]), plan_of(axes[i + 1]), plan_of(axes[i + 2])
+        ends = extremes(stops[0])[0], extremes(stops[1])[0], extremes(stops[2])[0]
+        here = load_quat(q, at)
+        store_quat(out, at, quat_normalize(quat_mul(here, quat_exp(ends))))
+        most = signed_excess(limits, k, here)
+        inside = not is_limited(limits, k) or stays_inside(limits, k, here, stops, axes[i, GAP], most)
+        for c in range(3):
+            leaves[i + c] = F(0) if inside else F(1)
         i += 3
 
 
-@device
-def left_of(row):
-    """Return the displacement of an axis until the end of the known stop."""
-    plan = plan_of(row)
-    return travelled(plan, duration(plan))
+@entry
+def servo_stop(variables, axes, q, out, follows, part):
+    """Write the pose after a part of the way on which all axes come to rest at the same time; see ``levels``.
+
+    Args:
+        variables: All variables of a skeleton.
+        axes: The state of all axes, see ``layout``.
+        q: Joint values now, (nq,).
+        out: Joint values after this part of the way, (nq,); written.
+        follows: 1 for a stop relative to the motion of the targets, 0 for an absolute one, which takes as long as the
+            motion of the targets needs to end.
+        part: Which part of the way.
+    """
+    h = fed = T = F(0)
+    for i in range(axes.shape[0]):
+        h, fed = max(h, axes[i, GAP]), max(fed, abs(axes[i, FEED]))
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        v = row[AXIS_VELOCITY] - row[FEED] if follows or fed == F(0) else row[FEED]
+        T = max(T, abs(v) / row[TOP_ACCELERATION] - F(0.5) * h)
+        row[NEXT] = row[AXIS_VELOCITY] - row[FEED] if follows else row[AXIS_VELOCITY]
+    move(variables, axes, q, out, part * T * T / (F(2) * T + h))

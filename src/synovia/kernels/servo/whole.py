@@ -508,11 +508,19 @@ def write_lines(tick, columns, stop):
 
 
 @device
-def lengthen(stop, longer):
-    """Scale the bends of a lengthened stop: they grow with the square of its displacement."""
+def lengthen(stop, axes, h, longer, worst):
+    """Lengthen a stop that exceeds a limit by the factor ``worst``; return the new ``longer``, see ``shape_stop``.
+
+    Its bends grow with the square of its displacement.
+    """
+    longer *= min(LONGER * worst, MOST_LONGER)
+    before = stop.shapes[0, LENGTH]
+    shape_stop(stop, axes, h, longer)
+    part = stop.shapes[0, LENGTH] / before
     for n in range(MOST_NODES):
         for i in range(stop.way.shape[0]):
-            stop.bends[n, i] *= longer * longer
+            stop.bends[n, i] *= part * part
+    return longer
 
 
 @device
@@ -766,10 +774,7 @@ def find_stop(held, body, axes, q, off, stop, h):
         worst, keeps = excess_of(stop, axes, h)
         worst *= spare
         if worst > F(1) + ROUNDING:
-            longer *= min(LONGER * worst, MOST_LONGER)
-            before = stop.shapes[0, LENGTH]
-            shape_stop(stop, axes, h, longer)
-            lengthen(stop, stop.shapes[0, LENGTH] / before)
+            longer = lengthen(stop, axes, h, longer, worst)
             continue
         if not (follows or holds_promised(held)):
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
@@ -786,10 +791,7 @@ def find_stop(held, body, axes, q, off, stop, h):
             worst = worst_sample(held, variables, axes, stop, q, h)
             closes = worst <= F(1)
             if F(1) < worst < MOST_LONGER:
-                longer *= min(LONGER * worst, MOST_LONGER)
-                before = stop.shapes[0, LENGTH]
-                shape_stop(stop, axes, h, longer)
-                lengthen(stop, stop.shapes[0, LENGTH] / before)
+                longer = lengthen(stop, axes, h, longer, worst)
                 continue
         if left <= closed and off <= OPEN * smallest and closes:
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)

@@ -221,6 +221,8 @@ class Scene:
             self.path.show(self.joint)
             self.onion.show()
             self.original.show(world[:, 9:] * self.scale)
+        if play.drag is not None:  # the camera would take what is dragged away from the pointer
+            self.leash.begin()
         if play.motion is not None:
             self.leash.pull(world[:, 9:] * self.scale)
         self.client.flush()

@@ -61,6 +61,11 @@ class TimeLine {
     root.append(this.body);
     this.fold(innerWidth < 640);
     new ResizeObserver(() => this.fit()).observe(this.body);
+    for (const event of ["pointerdown", "pointerup", "pointercancel"])
+      window.addEventListener(event, (e) => {
+        this.pressed = event === "pointerdown" && !!e.target.closest?.("canvas");
+        setTimeout(() => this.measure()); // viser ends its drag first
+      }, true);
   }
 
   // --- transport
@@ -278,7 +283,9 @@ class TimeLine {
     this.rule();
     this.measure();
   }
+  // A drag in the scene can add a row; the scene keeps its size until it ends, so that what is held stays in place.
   measure() {
+    if (this.pressed) return;
     document.documentElement.style.setProperty("--tl-height", this.root.hidden ? "0px" : `${this.root.offsetHeight}px`);
   }
   // Zoom by a factor around a frame; 0 shows all frames.
