@@ -151,3 +151,20 @@ def test_the_plot_shows_the_intervals(tmp_path):
     found = sy.plots.plot_redundancy(ik, target, tmp_path / "branches.png")
     assert found == ik.redundancy(target)
     assert (tmp_path / "branches.png").stat().st_size > 10_000
+
+
+def test_of_two_slides_one_is_varied_and_six_joints_with_two_are_refused_by_their_cause():
+    rng = np.random.default_rng(1)
+    joints = [Joint("base")]
+    for i in range(7):
+        kind = Kind.SLIDE if i in (0, 3) else Kind.HINGE
+        joints.append(Joint(f"j{i}", joints[-1].name, kind, at(rng), axis=rng.normal(size=3), limit=sy.Interval(-1, 1)))
+    arm = sy.Skeleton([*joints, Joint("tool", "j6", rest=at(rng))])
+    pose = arm.random_pose(1)
+    ik = sy.IK(arm, sy.PoseGoal("tool"))
+    free = ik.redundancy(pose.transform("tool"))
+    assert free.joint in ("j0", "j3")
+    assert any(one.low <= float(pose[free.joint]) <= one.high for one in free.intervals)
+    six = sy.IK(arm.with_limits({"j6": (0.1, 0.1)}), sy.PoseGoal("tool"))
+    with pytest.raises(sy.errors.UnsupportedError, match=r"lists no branches.*at most one slide; 2 joints slide"):
+        six.branches(pose.transform("tool"))

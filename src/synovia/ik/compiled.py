@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, TypedDict, Unpack, cast
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from synovia.arguments import ChecksArguments, Progress, check_kind, checked_joints, completed, shown
 from synovia.compiling import compile_with_next
 from synovia.errors import InputError, SynoviaError, UnknownNameError, UnsupportedError, restated
-from synovia.goals import Goal, PositionGoal
+from synovia.goals import Goal, PoseGoal, PositionGoal
 from synovia.goals.base import GoalList
 from synovia.ik.clear_branches import ClearBranches, Listed
 from synovia.ik.completeness import Limits, has_all, has_rank
@@ -751,13 +750,17 @@ class CompiledProblem(ChecksArguments):
             UnsupportedError: If no solver lists the branches.
         """
         own = self.solver.closed and type(self.solver).branch_kernel is not Solver.branch_kernel
-        found = [self] if own else []
+        found, chain = [self] if own else [], None
         for other in (Segments(), SixJoints(), Hinges()):
             if found and not found[0].locks_one_of_seven:
                 break
-            with suppress(UnsupportedError):
+            try:
                 found.insert(0, self.with_solver(other))
+            except UnsupportedError as refusal:
+                chain = refusal if isinstance(other, SixJoints) else chain
         if not found:
+            if chain is not None and len(self.goals) == 1 and isinstance(self.goals[0], PoseGoal):
+                raise chain
             self.solver.branch_kernel(self.reduced)
         return found[0]
 

@@ -178,12 +178,18 @@ def held_of(problem: CompiledProblem, joint: str | int | None, *, prove: bool = 
                 "this joint does not belong to the chain", where="redundancy", value=joint, expected=f"one of {names}"
             )
         return _held(problem, rows, row)
-    found: list[Held] = []
+    found, refusal = list[Held](), None
     for row in reversed(rows):
-        one = _held(problem, rows, row)
+        try:
+            one = _held(problem, rows, row)
+        except UnsupportedError as error:  # such as two slides among the others
+            refusal = refusal or error
+            continue
         found.append(one)
         if one.lister.split_cost <= _GOOD and (not prove or (one.curves and one.curves.splits)):
             return one
+    if refusal is not None and not found:
+        raise refusal
     return min(found, key=lambda one: one.lister.split_cost)
 
 

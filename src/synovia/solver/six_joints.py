@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.branches.memory import COMPLETE, SIX_JOINTS
@@ -18,6 +19,7 @@ from synovia.model.geometry import Array
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, is_locked, kinds, named
 from synovia.solver.base import ClosedForm, Kernel
+from synovia.text import counted
 
 _JOINTS: Final = 6
 _SLIDES: Final = 1  # largest number of slides; with two, the equations are dependent
@@ -62,12 +64,27 @@ class SixJoints(ClosedForm):
         ]
         found = kinds(reduced, rows)
         used = reduced.rows[rows, VARIABLE].tolist()
-        fits = len(rows) == _JOINTS and found.count(Kind.HINGE) + found.count(Kind.SLIDE) == _JOINTS
-        fits = fits and found.count(Kind.SLIDE) <= _SLIDES and len(set(used)) == _JOINTS
-        if not fits or not np.abs(reduced.couple[rows, RATIO]).all():
-            expected = "six hinges, or five and a slide, that move on their own"
-            hint = "lock further joints, such as one of seven: skeleton.with_limits({joint: (value, value)})"
-            raise self.refusal(goals[index], named(skeleton, reduced, rows), expected, hint)
+        slides, expected, hint = (
+            found.count(Kind.SLIDE),
+            "",
+            "lock the others: skeleton.with_limits({joint: (value, value)})",
+        )
+        if len(rows) != _JOINTS or found.count(Kind.HINGE) + slides != _JOINTS:
+            expected = "six hinges, or five and a slide"
+            if len(rows) == _JOINTS + 1:
+                hint = "pass redundancy=, or lock one of seven: skeleton.with_limits({joint: (value, value)})"
+            elif len(rows) < _JOINTS:
+                hint = "use solve, which finds a pose"
+        elif slides > _SLIDES:
+            expected = f"at most one slide; {counted(slides, 'joint')} slide"
+            hint = "use solve, which finds a pose"
+        elif len(set(used)) != _JOINTS or not np.abs(reduced.couple[rows, RATIO]).all():
+            expected, hint = "joints that move on their own, without mimic joints", "use solve, which finds a pose"
+        if expected:
+            where, value = f"goal on {goals[index].joint!r}", named(skeleton, reduced, rows)
+            raise UnsupportedError(
+                "the chain lists no branches", where=where, value=value, expected=expected, hint=hint
+            )
         return hold_all_but(skeleton, reduced, rows)
 
     def kernel(self, reduced: Reduced) -> Kernel:
