@@ -140,3 +140,25 @@ def pixel(camera: object, point: np.ndarray, width: int, height: int) -> tuple[f
     local = turn.T @ (np.asarray(point) - camera.position)
     focal = 0.5 * height / np.tan(0.5 * camera.fov)
     return 0.5 * width + focal * local[0] / local[2], 0.5 * height + focal * local[1] / local[2]
+
+
+def grab(tab: object, camera: object, place: Callable[[], tuple[float, float]]) -> np.ndarray:
+    """Press the mouse on a node, once the browser shows that it can be dragged, and return where: (2,), pixels.
+
+    A press before the browser has drawn the node would turn the camera, and every later drag would mean another way.
+    """
+    seen = None
+
+    def over() -> bool:
+        nonlocal seen
+        before, seen = seen, np.array([*camera.wxyz, *camera.position])
+        at = np.array(place())
+        tab.mouse.move(*(at + 1.0))
+        tab.mouse.move(*at)
+        tab.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        cursor = tab.evaluate("([x, y]) => document.elementFromPoint(x, y).style.cursor", at.tolist())
+        return cursor == "pointer" and before is not None and np.array_equal(before, seen)
+
+    until(over, "there is nothing to drag under the pointer")
+    tab.mouse.down()
+    return np.array(place())

@@ -18,7 +18,7 @@ pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install pl
 from viser._messages import GuiUpdateMessage
 
 import synovia as sy
-from browsing import Heard, browser_path, chromium, page_of, paint, pixel, until
+from browsing import Heard, browser_path, chromium, grab, page_of, paint, pixel, until
 from cli_runs import run
 from synovia.files.poses import load_pose
 from synovia.retargeting import read_map
@@ -126,14 +126,21 @@ class Visit:
 
     def drag(self, start: tuple[float, float], by: tuple[float, float]) -> None:
         """Drag by the mouse, as a hand would."""
-        mouse = self.tab.mouse
-        mouse.move(*start)
-        mouse.down()
+        self.tab.mouse.move(*start)
+        self.tab.mouse.down()
+        self.pull(start, by)
+        self.tab.mouse.up()
+
+    def grab(self, place: Callable[[], np.ndarray]) -> np.ndarray:
+        """Press the mouse on what is at a place of the model, and return where on the page."""
+        return grab(self.tab, self.page.client.camera, lambda: self.at(place()))
+
+    def pull(self, start: tuple[float, float], by: tuple[float, float]) -> None:
+        """Move what the mouse holds."""
         for part in np.linspace(0.1, 1.0, 8):
-            mouse.move(start[0] + part * by[0], start[1] + part * by[1])
+            self.tab.mouse.move(start[0] + part * by[0], start[1] + part * by[1])
             self.tab.wait_for_timeout(60)
         self.tab.wait_for_timeout(200)
-        mouse.up()
 
     def answered(self) -> bool:
         """Whether the page rests with an answer to what the session asks now, by the solver and not its stand-in."""
@@ -219,15 +226,11 @@ def follows(visit: Visit, key: int) -> None:
     """Dragging a target by the mouse moves target and body, in the browser's own scene."""
     editor = visit.session.goals.editor(key)
     before = editor.position.copy()
-    for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
-        visit.drawn()
-        hand, root = np.array(visit.at(before)), np.array(visit.at(visit.session.body.pose.positions.mean(axis=0)))
-        by = 0.35 * (root - hand)
-        visit.drag(tuple(hand), tuple(by))
-        if np.linalg.norm(editor.position - before) > 0.02 * visit.session.body.size:
-            break
-    else:
-        raise AssertionError("the target did not move")
+    hand = visit.grab(lambda: editor.position)
+    by = 0.35 * (np.array(visit.at(visit.session.body.pose.positions.mean(axis=0))) - hand)
+    visit.pull(hand, by)
+    visit.tab.mouse.up()
+    visit.wait(lambda: np.linalg.norm(editor.position - before) > 0.02 * visit.session.body.size, "it did not move")
     visit.still()
     assert math.hypot(*(visit.at(editor.position) - hand - by)) < 6.0, "the target is not under the pointer"
     unit = visit.session.body.given.meters_per_unit or 1.7 / visit.session.body.size
@@ -565,21 +568,10 @@ def test_a_drag_on_a_clip_is_its_layer_and_the_saved_file(arm: Visit, tmp_path: 
         editor = session.goals.editors[0]
         clip, size, shown = session.animation.play.motion, session.body.given.size, []
         for part in (0.35, 0.3):  # the second drag changes the layer of the first one
-            mouse = arm.tab.mouse
-            for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
-                arm.drawn()
-                hand = np.array(arm.at(editor.position))
-                by = part * (np.array(arm.at(session.body.pose.positions.mean(axis=0))) - hand)
-                mouse.move(*hand)
-                mouse.down()
-                for step in np.linspace(0.1, 1.0, 8):
-                    mouse.move(*(hand + step * by))
-                    arm.tab.wait_for_timeout(60)
-                arm.tab.wait_for_timeout(500)
-                if session.animation.play.drag is not None:
-                    break
-                mouse.up()
-            assert session.animation.play.drag is not None, "the drag made no layer"
+            hand = arm.grab(lambda: editor.position)
+            by = part * (np.array(arm.at(session.body.pose.positions.mean(axis=0))) - hand)
+            arm.pull(hand, by)
+            arm.wait(lambda: session.animation.play.drag is not None, "the drag made no layer")
             dragged = session.animation.play.drag
             there = lambda to=hand + by: math.hypot(*(arm.at(editor.position) - to)) < 1.5  # noqa: E731
             arm.wait(there, "the target is not under the pointer")
@@ -588,7 +580,7 @@ def test_a_drag_on_a_clip_is_its_layer_and_the_saved_file(arm: Visit, tmp_path: 
             arm.wait(same, "the page does not show the layer that is dragged")
             arm.rests(lambda: np.array(list(arm.joints().values())))
             shown = [arm.page.frame.pose.positions, arm.joints()]
-            mouse.up()
+            arm.tab.mouse.up()
             arm.wait(lambda: session.animation.play.drag is None, "the drag did not end")
             (layer,) = session.layers.all
             assert (layer.frames, layer.name) == ((30, 30), editor.label)
@@ -710,11 +702,9 @@ def test_an_animator_raises_a_hand_and_takes_a_mirrored_loop_home(browser: objec
         field.press("Enter")
         visit.wait(lambda: session.animation.play.frame == 40)
         hand = next(editor for editor in session.goals.editors if editor.label == "right_hand")
-        for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
-            visit.tab.wait_for_timeout(800)
-            visit.drag(visit.at(hand.position), (-30.0, -200.0))
-            if session.layers.all:
-                break
+        visit.pull(visit.grab(lambda: hand.position), (-30.0, -200.0))
+        visit.tab.mouse.up()
+        visit.wait(lambda: session.layers.all and session.animation.play.drag is None, "the drag made no layer")
         visit.open("Animation")
         for label, text in (("Held frames", "25, 54"), ("Fade", "10")):
             visit.put(label, text)
@@ -777,22 +767,14 @@ def test_an_animator_mends_the_worst_frame_of_a_bad_retarget(browser: object, mo
         until(lambda: np.linalg.norm(np.asarray(camera.look_at) - middle) < live.scene.size)  # it sees the body
         hand = next(editor for editor in session.goals.editors if editor.label == "left_hand")
         place = good[0].motion.pose(42).position("left_hand")
-        for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
-            box = tab.locator("canvas").first.bounding_box()
-            ends = [
-                np.array(pixel(camera, at * live.scene.scale, box["width"], box["height"]))
-                for at in (hand.position, place)
-            ]
-            tab.wait_for_timeout(800)
-            tab.mouse.move(*ends[0])
-            tab.mouse.down()
-            for part in np.linspace(0.1, 1.0, 8):
-                tab.mouse.move(*(ends[0] + part * (ends[1] - ends[0])))
-                tab.wait_for_timeout(60)
-            tab.wait_for_timeout(200)
-            tab.mouse.up()
-            if session.layers.all:
-                break
+        box = tab.locator("canvas").first.bounding_box()
+        on_page = lambda at: np.array(pixel(camera, at * live.scene.scale, box["width"], box["height"]))  # noqa: E731
+        start = grab(tab, camera, lambda: on_page(hand.position))
+        for part in np.linspace(0.1, 1.0, 8):
+            tab.mouse.move(*(start + part * (on_page(place) - start)))
+            tab.wait_for_timeout(60)
+        tab.wait_for_timeout(200)
+        tab.mouse.up()
         until(lambda: session.layers.all and session.animation.play.drag is None)
         assert session.layers.all[0].relative  # the body walks
         tab.get_by_role("tab", name="Animation", exact=True).click()
