@@ -152,7 +152,8 @@ def grab(tab: object, camera: object, place: Callable[[], tuple[float, float]]) 
     def over() -> bool:
         nonlocal seen
         before, seen = seen, np.array([*camera.wxyz, *camera.position])
-        for close in tab.locator(".mantine-Notification-closeButton").all():  # a notice stays while the mouse is over it
+        # a notice may cover the node, and stays while the mouse is over it
+        for close in tab.locator(".mantine-Notification-closeButton").all():
             close.dispatch_event("click")
         at = np.array(place())
         for there in ((4.0, 4.0), at):  # viser sees that the pointer comes over a node, not that a node comes under it
