@@ -20,7 +20,6 @@ from synovia.goals import PoseGoal
 from synovia.ik.branches import Branches
 from synovia.ik.completeness import Limits
 from synovia.ik.redundancy import held_of
-from synovia.kernels.layout import BLOCK, SCALAR
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.solver import LevenbergMarquardt
@@ -139,7 +138,7 @@ class _Studied:
             self.held = skeleton.joint_names[row]
             moving = [skeleton.joint_names[int(other)] for other in self.ik.problem.reduced.owner if other != row]
         problem = self.list_branches(skeleton.rest_pose())[0].ik
-        if (problem.reduced.variables[:, BLOCK] != SCALAR).any():
+        if not problem.reduced.is_number.all():
             raise UnsupportedError("the chain has balls", where=joint, expected="hinges and slides")
         self.first = time.perf_counter() - begun
         self._search = IK(
