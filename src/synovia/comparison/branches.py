@@ -138,7 +138,7 @@ class _Studied:
             self.held = skeleton.joint_names[row]
             moving = [skeleton.joint_names[int(other)] for other in self.ik.problem.reduced.owner if other != row]
         problem = self.list_branches(skeleton.rest_pose())[0].ik
-        if not problem.reduced.is_number.all():
+        if any(skeleton.joints[int(row)].kind.v_size != 1 for row in problem.reduced.owner):
             raise UnsupportedError("the chain has balls", where=joint, expected="hinges and slides")
         self.first = time.perf_counter() - begun
         self._search = IK(
