@@ -142,6 +142,11 @@ def pixel(camera: object, point: np.ndarray, width: int, height: int) -> tuple[f
     return 0.5 * width + focal * local[0] / local[2], 0.5 * height + focal * local[1] / local[2]
 
 
+def quiet(tab: object) -> None:
+    """Close the notices of a page: they cover what is below them, and stay while the mouse is over them."""
+    tab.evaluate('document.querySelectorAll(".mantine-Notification-closeButton").forEach(close => close.click())')
+
+
 def grab(tab: object, camera: object, place: Callable[[], tuple[float, float]]) -> np.ndarray:
     """Press the mouse on a node, once the browser shows that it can be dragged, and return where: (2,), pixels.
 
@@ -152,9 +157,7 @@ def grab(tab: object, camera: object, place: Callable[[], tuple[float, float]]) 
     def over() -> bool:
         nonlocal seen
         before, seen = seen, np.array([*camera.wxyz, *camera.position])
-        # a notice may cover the node, and stays while the mouse is over it
-        for close in tab.locator(".mantine-Notification-closeButton").all():
-            close.dispatch_event("click")
+        quiet(tab)
         at = np.array(place())
         for there in ((4.0, 4.0), at):  # viser sees that the pointer comes over a node, not that a node comes under it
             tab.mouse.move(*there)
