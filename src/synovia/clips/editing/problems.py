@@ -136,6 +136,7 @@ class Problems:
         worlds = world_frames(body.skeleton, below) if stage.feet else np.empty((0, 0, 12))
         self._places = [frames_to_transforms(worlds[:, foot.head]) for foot in stage.feet]
         self._cache: dict[tuple[tuple[bool, ...], tuple[int, ...]], tuple[Around, list[int]] | None] = {}
+        self._searches: dict[Around, CompiledProblem] = {}
 
     def retargeted(self, asked: Sequence[Asked]) -> Problems:
         """Replace the goals by the same goals with other targets, and return these problems."""
@@ -213,14 +214,20 @@ class Problems:
             rows: Results near the clip, whose first one misses.
         """
         ik = around.ik
-        search = CompiledProblem(
-            ik.skeleton, ik.goals, FullBody(), tolerance=self._tolerance, root="fixed", moving=self._stage.only
-        )  # fmt: skip
-        found = FrameSolver(search).solve(table[:1], inside_limits(ik.skeleton, reference[:1]))
+        found = FrameSolver(self._search(around)).solve(table[:1], inside_limits(ik.skeleton, reference[:1]))
         if around.missed(found)[0]:
             return rows
         again = around.solve(reference, table, self._watch, (reference[0], found[0, ik.places]))
         return rows if again is None or around.missed(again).sum() >= around.missed(rows).sum() else again
+
+    def _search(self, around: Around) -> CompiledProblem:
+        """Return the same problem with attempts from other poses."""
+        if around not in self._searches:
+            self._searches[around] = CompiledProblem(
+                around.ik.skeleton, around.ik.goals, FullBody(), tolerance=self._tolerance, root="fixed",
+                moving=self._stage.only,
+            )  # fmt: skip
+        return self._searches[around]
 
     def solution(self, place: int) -> Solution | None:
         """Return the solution of one frame alone, which says why goals are missed; None without goals.
@@ -238,7 +245,12 @@ class Problems:
         for goal, k in zip(ik.goals, numbers, strict=False):  # the rest goal is last, and has no target
             if goal.takes:
                 targets[goal.label] = (self._places[-1 - k] if k < 0 else self._asked[k].wanted)[place]
-        return ik.solve(targets, Pose(self._body.skeleton, self._below[place]))
+        pose = Pose(self._body.skeleton, self._below[place])
+        near = ik.solve(targets, pose)
+        if near.reached or self._body.top is not None:
+            return near
+        other = IK.of(self._search(around)).solve(targets, pose)  # as in ``_elsewhere``
+        return other if other.reached else near
 
     def _problem(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
         """Return a problem for planted feet and goals, and the index of each of its goals; -1 - k is foot k."""
