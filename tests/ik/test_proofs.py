@@ -563,3 +563,16 @@ def test_a_claim_rounds_its_bound_down():
         proof = sy.solve(arm, sy.PositionGoal("tool", (far, 0.1, 0.2)), proofs=True).proof
         number, unit = proof.claim.split(" nearer than ")[1].split()[:2]
         assert float(number) * {"mm": 1e-3, "m": 1.0}[unit] <= proof.near
+
+
+def test_a_proof_whose_numbers_make_no_sense_is_refused():
+    arm = sy.bundled("arm7")
+    proof = sy.solve(arm, sy.PositionGoal("tool", (2.0, 0.1, 0.2)), proofs=True).proof
+    wrong = [
+        {"group": 0, "near": 9.0}, {"group": -1}, {"group": 2}, {"kinds": proof.kinds + 7.0}, {"low": proof.high + 1.0},
+        {"low": np.nan * proof.low}, {"cells": np.zeros((3, 3), np.uint8)},
+        {"cells": np.ones((3, 3), np.uint8), "plane": np.array([1.0, np.nan, 0.0])},
+    ]  # fmt: skip
+    assert proof.check()
+    for changes in wrong:
+        assert not replace(proof, **changes).sealed().check(), changes

@@ -9,7 +9,7 @@ import pytest
 import synovia as sy
 from conftest import REPO
 from live.limits import faster_than
-from synovia.errors import FileError, FormatError, InputError
+from synovia.errors import FileError, FormatError, InputError, UnknownNameError
 from synovia.model.anatomy.planting import FootPlaces
 from synovia.retargeting.clearance import pairs_too_near
 from synovia.retargeting.judging.measure import Figures
@@ -218,6 +218,12 @@ def test_what_cannot_be_used_is_refused(walk, character, known):
         sy.LiveRetarget(walk.skeleton, character, rate=30, root="xy")
     with pytest.raises(InputError, match="rate"):
         sy.LiveRetarget(walk.skeleton, character, rate=0)
+    with pytest.raises(InputError, match="time: expected seconds"):
+        live.step(walk[0], time="now")
+    with pytest.raises(InputError, match="up: expected x, y, z"):
+        sy.LiveRetarget(walk.skeleton, character, rate=30, up="q")
+    with pytest.raises(UnknownNameError, match="no joint named 'left_foto'"):
+        sy.LiveRetarget(walk.skeleton, character, rate=30, joint_map={"left_foot": ("left_foto", "left_foot")})
     with pytest.raises(InputError, match="calibration"):
         sy.LiveRetarget(sy.bundled("humanoid"), character, rate=30, calibration=known)
 

@@ -122,7 +122,7 @@ class Proof:
         """
         from synovia.ik.proofs.check import Plane, excludes, excludes_by_map, out_of_lengths
 
-        if self.digest != self._digest():
+        if self.digest != self._digest() or not self._makes_sense():
             return False
         limits = np.stack([self.low, self.high], axis=1)
         near = self.margins + self.near * (np.arange(len(self.margins)) < self.group)
@@ -134,6 +134,13 @@ class Proof:
         if self.kind == "length" and not self.tokens.size and len(near) == 1:
             return out_of_lengths(*single, self.targets[0], float(near[0]))
         return excludes(self.fixed, self.kinds, limits, self.targets, near, self.tokens)
+
+    def _makes_sense(self) -> bool:
+        """Return whether the numbers mean a claim: about some parts, known joints, limits with values, and a map."""
+        k, size, height = self.plane.tolist()
+        known = bool(np.isin(self.kinds, (-1.0, 0.0, 1.0)).all() and (self.low <= self.high).all())
+        drawn = not self.cells.size or (0 <= k < len(self.low) and 0.0 < size < math.inf and math.isfinite(height))
+        return known and drawn and 1 <= self.group <= len(self.margins)
 
     def sealed(self) -> Self:
         """Return the proof with its hash."""

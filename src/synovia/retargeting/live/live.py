@@ -18,6 +18,7 @@ from synovia.goals import PositionGoal
 from synovia.ik import GoalError, Status
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hands_of
+from synovia.model.anatomy.up import given_up
 from synovia.model.geometry import Array, as_numbers, is_finite, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
@@ -26,6 +27,7 @@ from synovia.model.shapes.body import unchecked_links
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import checked_idle
 from synovia.retargeting.follower import Closer, PoseFollower, hurried
+from synovia.retargeting.joint_map import draft_map
 from synovia.retargeting.live.ahead import Ahead, Known
 from synovia.retargeting.live.apart import LiveApart
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
@@ -213,6 +215,10 @@ class LiveRetarget(ChecksArguments):
             raise InputError("learn", value=learn, expected="seconds, 0 or more")
         if ahead is not None and (not is_number(ahead) or not 0.0 <= ahead < math.inf):
             raise InputError("look_ahead", value=ahead, expected="seconds, 0 or more, or None")
+        if chosen.up is not None:
+            given_up(chosen.up)
+        if chosen.joint_map is not None and source_skeleton is not None and chosen.calibration is None:
+            draft_map(source_skeleton, target.with_root("free"), chosen.joint_map)  # refuses unknown names
         self._waits = math.inf if ahead is None else float(ahead)
         self._learning = max(1, round(learn * self.rate)) if self._waits < math.inf else math.inf
         self._how = {name: getattr(chosen, name) for name in ("joint_map", "rest", "up", "root")}
@@ -383,7 +389,7 @@ class LiveRetarget(ChecksArguments):
             time: As in ``step``.
 
         Raises:
-            InputError: If it has another shape, or is a pose of another skeleton.
+            InputError: If it has another shape, is a pose of another skeleton, or its time is no number.
         """
         q = self._values(pose)
         if q is None:
@@ -391,6 +397,8 @@ class LiveRetarget(ChecksArguments):
         if time is None:
             self._sample, self._age = q, 0.0
             self._samples += 1
+        elif not is_number(time):
+            raise InputError("time", value=time, expected="seconds, or None to use the sample at once")
         elif not is_finite(time):
             self._invalid += 1
         else:
