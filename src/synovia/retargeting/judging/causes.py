@@ -68,7 +68,8 @@ def sides_of(actor: Actor, *, moved: bool) -> Sides:
     misnamed: dict[str, list[str]] = {}
     for limb, parts in (("leg", ORDER[0]), ("arm", ORDER[1])):
         roles = [role for side in SIDES for part in parts if (role := f"{side}_{part}") in actor.rows]
-        named = {role: side for role in roles if (side := _named_side(actor.motion.skeleton.joint_names[actor.rows[role]]))}
+        joints = {role: actor.motion.skeleton.joint_names[actor.rows[role]] for role in roles}
+        named = {role: side for role in roles if (side := _named_side(joints[role]))}
         crossed = _crossed_tree(actor, roles)
         certain = facing if limb == "leg" else _arms_agree(shape, facing)
         by_shape = roles if certain < -_FACES else crossed
