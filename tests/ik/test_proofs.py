@@ -1,6 +1,8 @@
 """Proofs are true: no reachable target has one, an independent checker accepts them and refuses damaged ones."""
 
 import math
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -493,15 +495,49 @@ def test_a_map_proves_misses_of_seven_joints_and_no_reachable_target(tmp_path, m
         assert not replace(read, **{name: value}).sealed().check(), name
 
 
-@pytest.mark.compiled
-def test_a_map_is_kept_and_a_damaged_file_is_not_used(tmp_path, monkeypatch):
-    monkeypatch.setattr("synovia.ik.proofs.maps.folder", lambda: tmp_path / "maps")
-    limit = sy.Interval(-0.3, 0.4)
+def five_hinges(width=0.4):
+    """Return an arm of five hinges, which has a map."""
+    limit = sy.Interval(-0.3, width)
     joints = [sy.Joint("j0", None, sy.Kind.HINGE, axis=(0, 0, 1), limit=limit)]
     for k in range(1, 5):
         axis = ((0, 1, 0), (0, 0, 1), (1, 0, 0))[k % 3]
         joints.append(sy.Joint(f"j{k}", f"j{k - 1}", sy.Kind.HINGE, place(0.2, 0.05, 0.1), axis=axis, limit=limit))
-    body = sy.Skeleton([*joints, sy.Joint("tip", "j4", rest=place(0.2, 0.1, 0.0))])
+    return sy.Skeleton([*joints, sy.Joint("tip", "j4", rest=place(0.2, 0.1, 0.0))])
+
+
+@pytest.mark.compiled
+def test_threads_paint_a_map_one_after_the_other(tmp_path, monkeypatch):
+    from synovia.kernels.proofs import maps
+
+    monkeypatch.setattr("synovia.ik.proofs.maps.folder", lambda: tmp_path / "maps")
+    monkeypatch.setattr("synovia.ik.proofs.maps._PORTION", 2_000)
+    found, paint, inside, most = chain(five_hinges(2.0)), maps.paint, [], []
+
+    def counted(*arrays):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(1e-3)
+        code = paint(*arrays)
+        inside.pop()
+        return code
+
+    monkeypatch.setattr(maps, "paint", counted)
+    alone, shared = (ReachMap(found, axis_of(found)) for _ in range(2))
+    alone.paint(Watch())
+    (file,) = (tmp_path / "maps").iterdir()
+    file.unlink()
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(lambda _: shared.paint(Watch()), range(4)))
+    assert max(most) == 1
+    assert len(most) > 4
+    assert shared.spent == alone.spent
+    np.testing.assert_array_equal(shared.cells, alone.cells)
+
+
+@pytest.mark.compiled
+def test_a_map_is_kept_and_a_damaged_file_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr("synovia.ik.proofs.maps.folder", lambda: tmp_path / "maps")
+    body = five_hinges()
     found = chain(body)
     first = ReachMap(found, axis_of(found))
     assert not first.whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import threading
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from hashlib import blake2b
@@ -67,6 +68,7 @@ class ReachMap:
         self._memory = Memory([(chain.fixed, chain.kinds)], _from(chain.low, axis), _from(chain.high, axis))
         self._sums = np.zeros((self._cells.shape[0] + 1, self._cells.shape[1] + 1), np.int32)
         self.whole, self.spent = False, 0
+        self._lock = threading.Lock()  # threads share the boxes that are left to paint
         self._rests, self._error = _around(self._back, self.height, _THROUGH * chain.scale)
         self._file = folder() / f"{chain_key(chain).hex()}.npz"
         self._read()
@@ -81,15 +83,18 @@ class ReachMap:
         from synovia.kernels.proofs import boxes, maps
 
         m, plane = self._memory, self._plane(self._margin, _PORTION, self.axis + 1.0)
-        if not self._sums.any():
-            self._sample()
         while not self.whole and self.spent < most and not watch.passed:
-            code = maps.paint(m.fixed, m.kinds, plane, m.stack, m.memory, self._cells, self._sums, m.state)
-            self._sums[1:, 1:] = self._cells.cumsum(0).cumsum(1)
-            self.spent += _PORTION
-            self.whole = code == boxes.PROVED
-            if self.whole:
-                self._keep()
+            with self._lock:
+                if self.whole:
+                    break
+                if not self._sums.any():
+                    self._sample()
+                code = maps.paint(m.fixed, m.kinds, plane, m.stack, m.memory, self._cells, self._sums, m.state)
+                self._sums[1:, 1:] = self._cells.cumsum(0).cumsum(1)
+                self.spent += _PORTION
+                self.whole = code == boxes.PROVED
+                if self.whole:
+                    self._keep()
         return self.whole
 
     def _read(self) -> None:
