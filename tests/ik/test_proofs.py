@@ -354,6 +354,10 @@ def test_no_conditions_that_a_pose_meets_are_excluded(seed):
             "bounds": [sy.PositionGoal("tip", p + bounds[0], bounds=tuple((0.0, -x) for x in bounds[0]))],
             "in tool": [sy.PositionGoal("tip", p - R @ bounds[1], bounds=shifted, bounds_frame="tool")],
             "two": [sy.PositionGoal("tip", p), sy.PositionGoal("j1", pose.position("j1"))],
+            "aim of a later joint": [
+                sy.PositionGoal("j1", pose.position("j1")),
+                sy.AimGoal("j2", pose.position("j2") + 9.0 * pose.matrix("j2")[:, 2], axis=axis),
+            ],
         }  # fmt: skip
         for name, several in goals.items():
             solution = sy.solve(body, several, lazy if name in ("pose", "rotation") else "full-body")

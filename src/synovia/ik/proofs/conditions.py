@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -212,12 +212,11 @@ def implied(solution: Any, conditions: Sequence[Condition]) -> list[Condition]:
     """
     out: list[Condition] = []
     places = [one for one in conditions if one.what == "position" and one.slack == 0.0]
-    for place, other in (
-        (a, b) for a in places for b in conditions if a.chain.keys == b.chain.keys[: len(a.chain.keys)]
-    ):
+    for place, other in product(places, conditions):
         tip, turn, near = place.part.fixed[-1, :, 3], place.chain.fixed[-1, :, :3], place.part.near
         frame = solution.frames[place.goal]
-        if other.what == "aim" and np.array_equal(other.chain.fixed[-2, :, 3], tip):
+        same = other.chain.keys[:-1] == place.chain.keys  # the last joint of an aim is a slide along its axis
+        if other.what == "aim" and same and np.array_equal(other.chain.fixed[-2, :, 3], tip):
             away = other.part.target - place.part.target
             far, cone = float(np.linalg.norm(away)), solution.goals[other.goal].cone or 0.0
             if far > 2.0 * near:
