@@ -226,6 +226,17 @@ def test_poses_values_and_places_are_the_same(walk, character, known):
     assert np.abs(results[2] - results[0]).max() < 0.1 * known.pairing.target.leg  # places do not show all twists
 
 
+def test_measured_places_are_followed_as_near_as_the_bones_allow(walk, character, known):
+    live = sy.LiveRetarget(walk.skeleton, character, rate=30, calibration=known)
+    size, rng = walk.skeleton.size, np.random.default_rng(0)
+    for frame in walk[:20]:
+        noisy = frame.positions + rng.normal(scale=0.003 * size, size=frame.positions.shape)
+        live.step(noisy)
+        fitted = sy.Pose(walk.skeleton, live._sample).positions
+        assert np.linalg.norm(fitted - noisy) < 1.01 * np.linalg.norm(frame.positions - noisy)
+        assert np.linalg.norm(fitted - frame.positions, axis=1).mean() < 0.005 * size
+
+
 def test_what_cannot_be_used_is_refused(walk, character, known):
     live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known)
     with pytest.raises(InputError, match="shape of the pose"):
