@@ -1,5 +1,6 @@
 """The smallest set of goals that cannot be met together: each goal of it is needed, and a proof of it is true."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 import synovia as sy
 from synovia.errors import FileError, FormatError
+from synovia.ik.interrupts import Watch
+from synovia.ik.proofs.decide import exclude_apart
 from synovia.ik.proofs.together import Step
 from synovia.results import Proof, SharedProof
 
@@ -230,3 +233,46 @@ def test_a_search_that_is_stopped_leaves_out_no_goal():
     ]
     conflict = sy.solve(two_arms(), goals, "full-body").find_conflict(deadline=0.0)
     assert {"left", "right"} <= set(conflict.goals)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_pose_excludes_another_point_of_the_body_by_the_joints_between_them(seed):
+    arm = sy.bundled("arm7")
+    pose, other = arm.random_pose(seed), arm.random_pose(seed + 100)
+    goals = [sy.PoseGoal("tool", transform=pose.transform("tool")), sy.PositionGoal("joint5", other.position("joint5"))]
+    conflict = sy.solve(arm, goals, "full-body").find_conflict()
+    assert set(conflict.goals) == {"tool", "joint5"}
+    assert conflict.proof.check()
+    moved = conflict.proof.targets + np.array([0.0, 0.0, 2.0 * conflict.proof.near])
+    near = np.linalg.norm(pose.rotation("tool").inv().apply(pose.position("joint5") - pose.position("tool")) - moved)
+    assert near > conflict.proof.near or not replace(conflict.proof, targets=moved).sealed().check()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_goals_that_one_pose_meets_are_not_apart(seed):
+    man = sy.bundled("humanoid")
+    pose = man.random_pose(seed)
+    goals = [
+        sy.PoseGoal("left_hand", transform=pose.transform("left_hand")),
+        sy.PoseGoal("head", transform=pose.transform("head")),
+    ]
+    goals += [sy.PositionGoal(name, pose.position(name)) for name in ("right_hand", "left_foot", "spine")]
+    early = sy.IK(man, goals, "full-body").solve(deadline=0.0)
+    assert not early.reached
+    assert exclude_apart(early, Watch()) is None
+
+
+def test_a_deadline_of_a_search_for_a_conflict_is_kept():
+    man = sy.bundled("humanoid")
+    pose = man.random_pose(4)
+    goals = [sy.PositionGoal(name, pose.position(name)) for name in ("right_hand", "left_foot", "right_foot", "head")]
+    goals.append(
+        sy.PoseGoal("left_hand", pose.position("left_hand") + np.array([0.0, 0.0, 1.5]), pose.rotation("left_hand"))
+    )
+    solution = sy.solve(man, goals, "full-body")
+    solution.find_conflict()  # compiles
+    for deadline in (0.0, 0.2):
+        again = sy.solve(man, goals, "full-body")
+        begun = time.perf_counter()
+        assert again.find_conflict(deadline=deadline) is not None
+        assert time.perf_counter() - begun < deadline + 0.5

@@ -1,6 +1,7 @@
 """The door: every wrong input is refused in our own words, and leaves the IK as it was; every fair form is accepted."""
 
 import contextlib
+import pickle
 import threading
 
 import numpy as np
@@ -550,3 +551,14 @@ def test_a_target_with_a_quaternion_names_its_cure(many):
     clip = sy.Motion(arm, [arm.rest_q] * 4, 30.0)
     with pytest.raises(sy.InputError, match=r"sy\.Rotation\.from_quat"):
         sy.edit(clip, [sy.Layer({"tool": ((0.4, 0.1, 0.5), (0.0, 0.0, 0.0, 1.0))}, frames=(1, 2))])
+
+
+def test_targets_out_of_a_pickle_are_read_as_fast_as_others() -> None:
+    """NumPy gives unpickled arrays a data type of their own, which is equal to the usual one but not the same."""
+    ik = sy.IK(sy.bundled("arm7"), sy.PoseGoal("tool"))
+    target = pickle.loads(pickle.dumps(ik.skeleton.rest_pose().transform("tool")))
+    for given in ({"tool": target}, target):
+        workspace = ik.problem.writer.workspace(np.zeros(64))
+        ik.problem.writer.fill(given, workspace)
+        assert workspace.all_given  # without the checks that others need
+        np.testing.assert_array_equal(workspace.table[0, 0, :16].reshape(4, 4), target)

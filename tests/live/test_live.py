@@ -38,6 +38,35 @@ def followed(live, poses):
     return sy.Motion(live.skeleton, np.array([live.step(pose).q for pose in poses]), live.rate)
 
 
+@pytest.mark.shared_data
+def test_bodies_follow_clips_about_as_closely_live_as_whole(shared_data):
+    """Directions of limbs, by the judge: not knowing later frames costs at most 5 %."""
+    body, off = sy.bundled("humanoid"), []
+    for path in sorted((shared_data / "motion").glob("*.bvh")):
+        clip = sy.load_motion(path)[:600]
+        calibration = sy.live.LiveCalibration.learn(clip[: max(2, round(clip.fps))], body)
+        live = sy.LiveRetarget(clip.skeleton, body, rate=clip.fps, calibration=calibration)
+        followed(live, clip)
+        limbs = sy.retarget(clip, body, clearance=None).judgement.figures.limbs
+        off.append([
+            np.mean([limb["mean_deg"] for limb in live.report().facts["limbs"]]),
+            np.degrees(np.mean([limb.mean for limb in limbs])),
+        ])  # fmt: skip
+    now, whole = np.mean(off, axis=0)
+    assert now <= 1.05 * whole
+
+
+def test_toes_that_stood_bent_return_at_a_bounded_speed(walk, character):
+    """The toes are bent by 42° when they leave the ground, at frame 56."""
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, learn=0.2)
+    clip = followed(live, walk)
+    turns = clip.q[:, clip.skeleton.q_slice(clip.skeleton.index("mixamorig:LeftToeBase"))]
+    steps = 2.0 * np.arccos(np.clip(np.abs(np.sum(turns[1:] * turns[:-1], axis=1)), 0.0, 1.0))
+    at_most = 2.0 * 3.0 / walk.fps  # of the correction, and of the foot's turn back to its own direction
+    assert steps[52:64].max() <= at_most
+    assert not [found for found in live.report().facts["findings"] if found["cause"] == "step"]
+
+
 @pytest.mark.compiled
 def test_it_follows_as_closely_as_retarget_and_its_feet_stand(walk, character, known):
     made = sy.retarget(walk, character, clearance=None)

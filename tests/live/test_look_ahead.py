@@ -9,6 +9,8 @@ import pytest
 import synovia as sy
 from cli_runs import run
 from synovia.errors import InputError
+from synovia.retargeting.live import ahead
+from synovia.retargeting.retarget import stages
 from synovia.streams import ClipSource, play
 
 REPO = Path(__file__).parents[2]
@@ -83,6 +85,35 @@ def test_a_body_that_knows_some_poses_ahead_is_nearer_to_the_clip(walk, bodies, 
 
 
 @pytest.mark.compiled
+def test_the_work_of_a_window_is_spread_over_ticks(walk, bodies, monkeypatch):
+    """After the first windows, no tick computes more than half of one, and each pose still knows half of the time."""
+    done, begun = [], []
+
+    def counted(clip, *args, **more):
+        begun.append((len(done), len(clip)))
+        work = stages(clip, *args, **more)
+        while True:
+            done[-1] += 1
+            try:
+                next(work)
+            except StopIteration as end:
+                return end.value
+            yield
+
+    monkeypatch.setattr(ahead, "stages", counted)
+    live = sy.LiveRetarget(walk.skeleton, bodies["character"], rate=walk.fps, look_ahead=1.0, learn=0.2)
+    status = []
+    for pose in walk:
+        done.append(0)
+        status.append(live.step(pose).status.name)
+    first = status.index("REACHED")
+    later = [tick for tick, _ in begun[2:]]
+    whole = sum(done[later[0] - 1 : later[1] - 1])
+    assert whole >= 6
+    assert max(done[first + 15 :]) <= 0.5 * whole
+    assert set(np.diff(later)) == {12}  # three eighths of 30 poses, begun 3 ticks before they are needed
+
+
 def test_a_source_that_is_lost_is_followed_to_its_last_pose(walk, bodies):
     live = sy.LiveRetarget(walk.skeleton, bodies["humanoid"], rate=walk.fps, learn=0, look_ahead=0.2, timeout=0.1)
     for pose in walk[:40]:

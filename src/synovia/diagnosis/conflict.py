@@ -3,7 +3,8 @@
 Goals are left out one after the other: a goal stays in the set if a pose meets all others without it. Limits are then
 left out by QuickXplain (Junker 2004): a limit stays if a pose outside of it meets the goals. So each goal and limit of
 the set is needed, as a pose shows. If ``ik.proofs`` supports the goals, it proves that the whole set cannot hold;
-otherwise no attempt found a pose.
+otherwise no attempt found a pose. With a deadline, each proof takes at most half of the time that is left, and what is
+not tried in time is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from synovia.diagnosis.trials import Variation, solve_variation
 from synovia.goals import ClearanceGoal
 from synovia.ik.conflicts import Conflict, Relaxation, norm
 from synovia.ik.interrupts import Watch
-from synovia.ik.proofs.decide import decide
+from synovia.ik.proofs.decide import decide, exclude_all, exclude_apart
 from synovia.ik.proofs.proof import Proof
 from synovia.ik.proofs.together import SharedProof, aims_of, exclude_together
 from synovia.ik.solution import Solution
@@ -44,9 +45,10 @@ def find_conflict(solution: Solution, watch: Watch) -> Conflict | None:
     ik = solution.ik
     every = [i for i, goal in enumerate(ik.goals) if goal.rows or isinstance(goal, ClearanceGoal)]
     places = list[int]()
-    for rank in sorted({ik.goals[i].rank for i in every}):  # the first level that fails
+    ranks = sorted({ik.goals[i].rank for i in every})
+    for rank in ranks:  # the first level that fails
         places = [i for i in every if ik.goals[i].rank <= rank]
-        if _met(solution, places, watch) is None:
+        if _met(solution, places, watch) is None and (rank == ranks[-1] or not watch.passed):
             break
     else:
         return None
@@ -54,10 +56,12 @@ def find_conflict(solution: Solution, watch: Watch) -> Conflict | None:
     poses: dict[str, Pose] = {}
     for i in sorted(places, key=lambda i: i in solution.missed):  # first those that are met
         rest = [k for k in places if k != i]
-        pose = _met(solution, rest, watch) if rest else None
+        if not rest or watch.passed:
+            break
+        pose = _met(solution, rest, watch)
         if pose is not None:
             poses[ik.goals[i].label] = pose
-        elif rest and not watch.passed:
+        elif not watch.passed:
             places = rest
     proof = _proof(solution, places, ik.given, watch)
     limits = _Limits(solution, places, watch)
@@ -65,16 +69,19 @@ def find_conflict(solution: Solution, watch: Watch) -> Conflict | None:
     outside = {row: limits.met([k for k in rows if k != row]) for row in rows}
     fewer = proof and _proof(solution, places, limits.only(rows), watch)
     names = ik.given.joint_names
+    changes = [] if watch.passed else [*_targets(solution, places, watch), *_tolerance(solution, places, watch)]
     return Conflict(
         tuple(ik.goals[i].label for i in places), poses, proof, tuple(names[row] for row in rows),
         {names[row]: pose for row, pose in outside.items() if pose is not None}, fewer, priority,
-        (*_targets(solution, places, watch), *_tolerance(solution, places, watch), *limits.widened(rows)),
+        (*changes, *limits.widened(rows)),
     )  # fmt: skip
 
 
 def _met(solution: Solution, places: Sequence[int], watch: Watch, skeleton: Skeleton | None = None) -> Pose | None:
     """Return a pose that meets some of the goals, within the limits of a skeleton; None if no attempt found one."""
     for attempts in (_FEW, _ATTEMPTS):
+        if watch.passed:
+            return None
         found = solve_variation(solution, Variation(places, skeleton=skeleton), watch, attempts=attempts)
         if found.reached:
             return found.pose
@@ -83,10 +90,13 @@ def _met(solution: Solution, places: Sequence[int], watch: Watch, skeleton: Skel
 
 def _proof(solution: Solution, places: Sequence[int], skeleton: Skeleton, watch: Watch) -> Proof | SharedProof | None:
     """Return a proof that some goals cannot be met together within the limits of a skeleton; None without one."""
-    tried = solve_variation(solution, Variation(places, skeleton=skeleton), watch, attempts=_FEW)
+    if watch.passed:
+        return None
+    tried, watch = solve_variation(solution, Variation(places, skeleton=skeleton), watch, attempts=_FEW), watch.half()
     if len(places) == 1:
         return decide(tried, watch).proof
-    return exclude_together(aims_of(tried, range(len(places))), watch)
+    together = exclude_apart(tried, watch) or exclude_together(aims_of(tried, range(len(places))), watch)
+    return together or exclude_all(tried, watch)
 
 
 class _Limits:

@@ -133,6 +133,14 @@ class Watch:
 
         return now() >= self._deadline
 
+    def half(self) -> Watch:
+        """Return a watch whose deadline leaves half of the remaining time; without a deadline, it has none either."""
+        if self._deadline == 0.0:
+            return Watch()
+        from synovia.kernels.compiler.watch import now
+
+        return Watch(0.5 * (self._deadline + now()))
+
     def stop(self) -> None:
         """Stop all running kernels now, and later kernels when they begin."""
         with self._lock:

@@ -420,7 +420,8 @@ class Solution(Pictured):
         After a proof, the status is ``CONFLICT``, or ``UNREACHABLE`` if one goal alone cannot be met.
 
         Args:
-            deadline: Seconds after which the search ends; the set may then be larger.
+            deadline: Seconds after which the search ends. The set may then be larger, without a proof, and without
+                limits and changes that would resolve it.
 
         Returns:
             The conflict; None if all goals are met, or an attempt meets them after all.
@@ -431,7 +432,7 @@ class Solution(Pictured):
         if self.reached or self.refusal is not None:
             return None
         found = self._conflict = self.ik.diagnosis.find_conflict(self, Watch(deadline_of(deadline)))
-        if found is not None and isinstance(found.proof, Proof):
+        if found is not None and isinstance(found.proof, Proof) and len(found.goals) == 1:
             self.decided(found.proof)
         elif found is not None and found.proof is not None and self.status is not Status.UNREACHABLE:
             self._row[STATUS] = Status.CONFLICT

@@ -127,7 +127,7 @@ class TargetWriter:
         kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if workspace.only is not None and kind is _ndarray and workspace.all_given:  # fast path for calls in a loop
             shape, _, view, memory = workspace.only
-            if targets.dtype is _DOUBLE and targets.shape == shape:
+            if targets.dtype == _DOUBLE and targets.shape == shape:
                 if shape is _FRAME:
                     memory[_ALL] = targets.tobytes()  # assigning bytes takes a third less time than assigning arrays
                 else:
@@ -145,7 +145,7 @@ class TargetWriter:
                 shape, bit, view, memory = slots[key]
                 value = targets[key]
                 kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
-                if kind is _ndarray and value.dtype is _DOUBLE and value.shape == shape:
+                if kind is _ndarray and value.dtype == _DOUBLE and value.shape == shape:
                     if shape is _FRAME:
                         memory[_ALL] = value.tobytes()
                     else:
@@ -486,7 +486,7 @@ def _filled(view: Array, shape: tuple[int, ...], value: tuple[Any, ...]) -> bool
     position, matrix = value[0], value[1].as_matrix()
     kind: type[object] = type(position)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
     if kind is np.ndarray:
-        if position.dtype is not _DOUBLE or position.shape != _POINT:
+        if position.dtype != _DOUBLE or position.shape != _POINT:
             return False
     elif kind is not tuple or [*map(type, position)] != [float, float, float]:
         return False

@@ -1080,7 +1080,7 @@ class Pose(Pictured):
         This function is for loops over joint values. It loads the kernels, which other poses do not need.
         """
         kind: type[object] = type(q)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
-        if skeleton.loops or kind is not _ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
+        if skeleton.loops or kind is not _ndarray or q.dtype != _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
             return None
         if q.strides != _PACKED:
             q = q.copy()

@@ -12,7 +12,7 @@ moved apart along the floor before the legs are solved.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -208,8 +208,10 @@ class Apart:
         pairs = [pair for pair in both if pair[0] in left and pair[1] in right]
         return np.array(pairs, np.int32).reshape(-1, 2), (left, right)
 
-    def moved(self, q: Array, fps: float, paths: Mapping[str, FootPath], threads: int | None = None) -> Array:
-        """Return joint values (T, nq) in which limbs keep the distance, as far as possible.
+    def moved(
+        self, q: Array, fps: float, paths: Mapping[str, FootPath], threads: int | None = None
+    ) -> Generator[None, None, Array]:
+        """Return joint values (T, nq) in which limbs keep the distance, as far as possible; the work is in stages.
 
         Args:
             q: Joint values, (T, nq).
@@ -229,10 +231,14 @@ class Apart:
                     continue
                 places = world_frames(self.target.skeleton, q)[:, ankles]
                 stage = _Stage(self, limbs, ankles, stands, places)
+                yield
                 around, moves = spread(self.target.skeleton, q, stage.solved(q, bad, pool), round(EARLY * fps))
+                yield
                 if not ankles:  # legs keep all frames, so that ankles return to their positions
                     moves[moves] = whole.overlapping(around[moves], pool, count)
+                    yield
                 q = stage.solved(around, moves, pool)
+                yield
         return q
 
 

@@ -285,7 +285,7 @@ class LiveSoles:
     """Rotates the feet of a live body, and bends its toes up, tick by tick, while they are below the floor.
 
     The angles are those of ``soles_raised``, but a rotation begins only when a sole is below the floor, and fades out
-    over some ticks.
+    over some ticks, at no more than 3 rad/s.
 
     Args:
         target: The body.
@@ -331,7 +331,8 @@ class LiveSoles:
                 return None
             before = np.zeros((2, 1))
         quick = np.minimum(needs, np.maximum(self._quick, before + self._step))
-        angles = np.minimum(np.maximum(quick, self._left * before), rooms)
+        faded = np.maximum(self._left * before, before - self._step)
+        angles = np.minimum(np.maximum(quick, faded), rooms)
         if angles.max() < _NONE:
             self._angles.pop(lever, None)
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Unpack, cast
@@ -410,10 +410,15 @@ def retarget(
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     body = skeleton.skeleton if isinstance(skeleton, Motion) else skeleton
     pair = paired(motion, skeleton, joint_map, rest=chosen.rest, up=chosen.up)
-    return followed(motion, pair, body, chosen, threads=threads, progress=progress)
+    work = stages(motion, pair, body, chosen, threads=threads, progress=progress)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value
 
 
-def followed(
+def stages(
     motion: Motion,
     pair: Pairing,
     body: Skeleton,
@@ -421,15 +426,15 @@ def followed(
     *,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Retargeted:
-    """Return the motion of a paired body that follows a clip; this is the work of ``retarget``.
+) -> Generator[None, None, Retargeted]:
+    """Return the motion of a paired body that follows a clip; this is the work of ``retarget``, in stages.
 
     Args:
         motion: The clip.
         pair: The two bodies.
         body: The target that was given, without an added root.
         chosen: Options of ``retarget`` as attributes; without ``root_motion``, a bone on the floor moves with the body.
-            ``known`` has the floor and the sides of bends of a ``LiveCalibration``; None to find them in the clip.
+            ``known`` is the ``PoseFollower`` of a live body; None to find floor and bends in the clip.
         threads: As in ``retarget``.
         progress: As in ``retarget``.
     """
@@ -452,12 +457,14 @@ def followed(
     most = joint_velocities(own, limits)
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     follower = Follower(target, pair.turns, bounds, motion.fps)
-    closer, poses = Closer(target, roles), PoseFollower(pair, relaxed=chosen.idle_hands == "relaxed")
-    if chosen.known is None:
+    closer, poses = Closer(target, roles), chosen.known
+    if poses is None:
+        poses = PoseFollower(pair, relaxed=chosen.idle_hands == "relaxed")
         poses.learn(frames)
-    else:
-        poses.know(*chosen.known)
+    poses.reset()
+    yield
     q, _ = poses.follow(frames, follower)
+    yield
     if progress is not None:
         progress(len(q), passes * len(q))
     q, forced = closer.closed(keep_velocity(target, q, bounds))
@@ -468,7 +475,9 @@ def followed(
         rise = rise_of(target, roles, mine) if on_floor and chosen.known is None else 0.0
         mine[..., 9:] += rise * target.basis[:, 1]
         q = target.raised(q, np.full(len(q), rise))
+    yield
     paths = Planter(pair, motion.fps).paths(frames, mine) if feet else {}
+    yield
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
     if apart is not None:
@@ -480,6 +489,7 @@ def followed(
             risen, _ = closer.closed(target.raised(q, rise))
             q, paths = on_world(target, risen, paths, motion.fps, threads)
             mine = world_frames(own, q)
+    yield
     alike = alike and not footholds
     if alike:
         paths = {role: path.along(mine, target.roles[role]) for role, path in paths.items()}
@@ -491,19 +501,22 @@ def followed(
         q, off = solve_feet(follower, q, mine, paths, threads, last)
         q, more = closer.closed(q)
         forced = np.maximum(forced, more)
+    yield
     held = props_held(source, frames, motion.fps) if {f"{side}_hand" for side in SIDES} <= set(roles) else []
     before = q
     q, props = keep_props(target, q, motion.fps, held, hands_apart(source, frames))
+    yield
     if q is not before:
         q, more = closer.closed(keep_velocity(target, q, bounds))
         forced = np.maximum(forced, more)
     if apart is not None:
-        q = keep_velocity(target, apart.moved(q, motion.fps, paths, threads), bounds)
+        q = keep_velocity(target, (yield from apart.moved(q, motion.fps, paths, threads)), bounds)
         q, more = closer.closed(q)
         forced = np.maximum(forced, more)
         off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
     elif paths and own.loops:
         off = distances_off(target, q, paths)
+    yield
     if on_floor:
         q = keep_velocity(target, soles_raised(target, paths, q, motion.fps)[0], bounds)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())

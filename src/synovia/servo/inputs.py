@@ -138,6 +138,11 @@ _COLUMNS: Final = np.array(
 _NEVER: Final = -np.inf  # time of the last target of a goal that never had one
 
 
+def some(mask: Bools) -> bool:
+    """Return whether any entry of a mask is true; for the few goals of a body, this is faster than ``any``."""
+    return True in mask.tobytes()
+
+
 class LiveTargets:
     """The present targets of all goals.
 
@@ -146,7 +151,8 @@ class LiveTargets:
 
     Attributes:
         table: The targets, (1, goals, 17); a new array whenever they change.
-        seen: Time of the last target of each goal, -inf for goals that never had one.
+        seen: Time of the last target of each goal, -inf for goals that never had one; a new array, too.
+        aimed: Which goals have a target: one that has come, their own, or a place relative to a joint that is led.
     """
 
     def __init__(self, ik: CompiledProblem) -> None:
@@ -160,15 +166,17 @@ class LiveTargets:
         self._workspace = ik.writer.workspace(new_scratch(0x20))
         self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep their place, or a part of it
         self.own: Bools = self.takes & ~self.anchored  # goals that have a whole target of their own
+        self._relative: Bools = np.array([goal.within_other for goal in ik.goals], bool)
+        self._whole = bool((self._columns == (_MOVED | _TURNED).ravel()).all())  # whether all goals take poses
         self.table = self._own.copy()
-        self.seen = np.full(len(ik.goals), _NEVER)
+        self._see(np.full(len(ik.goals), _NEVER))
         self._ends = [[0.0, 0.0, 0.0, 1.0]] * len(ik.goals)  # last rows of transforms
         self._given: Any = {}  # the targets that were read last
 
     def reset(self, places: Array) -> None:
         """Discard all targets; goals without their own target keep these places, (goals, 16)."""
         self.table = self._own.copy()
-        self.seen[:] = _NEVER
+        self._see(np.full(len(self.seen), _NEVER))
         self.keep(self.anchored, places)
 
     def take_over(self, other: LiveTargets, pairs: Sequence[tuple[int, int]]) -> None:
@@ -178,12 +186,31 @@ class LiveTargets:
             other: The targets before.
             pairs: Indices of these goals now and before.
         """
-        table = self.table.copy()
+        table, seen = self.table.copy(), self.seen.copy()
         for new, old in pairs:
             own = self._own[0, new]
             if not own[GIVEN] or np.array_equal(own, other._own[0, old]):
-                table[0, new], self.seen[new] = other.table[0, old], other.seen[old]
+                table[0, new], seen[new] = other.table[0, old], other.seen[old]
         self.table = table
+        self._see(seen)
+
+    def see(self, goals: Bools, now: float, scheduled: Mapping[int, float]) -> None:
+        """Record that some goals have new targets now, and some of them later ones, by index."""
+        seen = np.where(goals, now, self.seen)
+        for g, end in scheduled.items():
+            seen[g] = max(end, now)
+        if goals is self._aimed_for:  # as in most ticks
+            self.seen = seen
+        else:
+            self._see(seen)
+            self._aimed_for = goals
+
+    def _see(self, seen: Array) -> None:
+        """Set the times of the last targets, (goals,)."""
+        self.seen = seen
+        self._aimed_for: Bools | None = None  # goals of the last targets, if ``aimed`` has them
+        aimed = (seen > _NEVER) | self.own
+        self.aimed: Bools = aimed | self._relative if some(aimed) else aimed
 
     def keep(self, goals: Bools, places: Array) -> None:
         """Set the targets of some goals to these places, (goals, 16)."""
@@ -214,9 +241,12 @@ class LiveTargets:
         """
         workspace, self._given = self._workspace, targets
         self._ik.writer.fill(targets, workspace)
-        new, table = workspace.table[0], self.table.copy()
+        new = workspace.table[0]
         if new[:, TRANSFORM_WIDTH - 4 : TRANSFORM_WIDTH].tolist() != self._ends:
             self.refuse()
+        if workspace.all_given and self._whole:
+            return workspace.table.copy(), self.takes
+        table = self.table.copy()
         if workspace.all_given:
             np.copyto(table[0, :, :TRANSFORM_WIDTH], new[:, :TRANSFORM_WIDTH], where=self._columns)
             table[0, :, GIVEN] = self._takes
@@ -567,7 +597,7 @@ class Inputs:
         if self._scheduled:
             fresh = fresh.copy()
             fresh[list(self._scheduled)] = True
-        if not np.count_nonzero(fresh):
+        if not some(fresh):
             table = None
         elif table is None:
             table = self._live.table
@@ -577,9 +607,7 @@ class Inputs:
 
     def seen(self, goals: Bools, now: float) -> None:
         """Record that some goals have new targets now."""
-        self._live.seen[goals] = now
-        for g, end in self._scheduled.items():
-            self._live.seen[g] = max(end, now)
+        self._live.see(goals, now, self._scheduled)
         self._scheduled.clear()
 
     @property

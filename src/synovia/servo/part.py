@@ -49,6 +49,7 @@ from synovia.servo.inputs import (
     question_time,
     question_velocities,
     seconds,
+    some,
 )
 from synovia.servo.joints import Drives, Orders, joint_ticks
 from synovia.servo.levels import NO_PATH, Guard, TickLevels
@@ -234,8 +235,6 @@ class Part:
     def _build(self) -> None:
         """Build the objects that depend on the goals."""
         self._live = LiveTargets(self.problem)
-        self._relative = np.array([goal.within_other for goal in self.ik.goals], bool)
-        self._relates = bool(self._relative.any())
         self.probe = Probe(self.problem)
         self._answers = Answers(self.problem, self.axes, self.deadline)
         answers = self._answers
@@ -519,9 +518,10 @@ class Part:
                     self._choose_path(table, fresh)
                 self._answer(table)
                 self._live.table = table
-                if np.count_nonzero(fresh):
+                if some(fresh):
                     self._inputs.seen(fresh, now)
-                    self._lost[fresh] = False
+                    if some(self._lost):
+                        self._lost = self._lost & ~fresh
                     self._held = ""
             elif not self._held and (self._answers.row is None or self._answers.drifts):
                 self._answer(self._live.table)
@@ -755,7 +755,7 @@ class Part:
         """Let goals brake and keep the places where they stop; if no other goal is live, the body holds."""
         live = self._live.seen > -np.inf
         new = goals & live & ~self._lost
-        self._lost |= new
+        self._lost = self._lost | new
         self._inputs.forget(goals)
         if self._held or not new.any():
             return
@@ -1117,32 +1117,27 @@ class Part:
         """Whether clearance has changed the last tick."""
         return self._guard is not None and self._guard.blocked
 
-    @property
-    def _aimed(self) -> Bools:
-        """Which goals have a target now: their own, one that has come, or a place relative to a joint that is led."""
-        aimed = (self._live.seen > -np.inf) | self._live.own
-        return aimed | self._relative if self._relates and np.count_nonzero(aimed) else aimed
-
     def _command(self) -> Tick:
         """Return the command of the present state."""
-        axes, q, aimed, unseen, path = self.axes, self._q.copy(), self._aimed, self._inputs.unseen, self._path
+        q, live, lost, unseen, path = self._q.copy(), self._live, self._lost, self._inputs.unseen, self._path
         holding = self._held
-        if np.count_nonzero(unseen) and not (holding or aimed.any() or self._answers.drifts):
-            holding = _UNKNOWN
+        if some(unseen):
+            lost = lost | unseen
+            if not (holding or some(live.aimed) or self._answers.drifts):
+                holding = _UNKNOWN
         self.details = ServoDetails(
             self._view,
             q,
-            axes.table[:, AXIS_VELOCITY : AXIS_ACCELERATION + 1].copy(),
-            axes.table[:, REASON].copy(),
-            table=self._live.table,
+            self.axes.table.copy(),
+            table=live.table,
             row=None if path is not None else self._answers.row,
             wanted=self._feedback.command(self._answers.q),
             drifts=self._answers.drifts,
             offset=self._feedback.found,
             apart=self._feedback.beside,
             holding=holding,
-            lost=self._lost | unseen,
-            aimed=aimed,
+            lost=lost,
+            aimed=live.aimed,
             off_path=_OFF_PATH if self._leaves_path else _WAITS if path is not None and path.waits else "",
             waiting=self._inputs.waiting(),
             due=self._inputs.due(self._time),

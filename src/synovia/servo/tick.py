@@ -17,7 +17,7 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.ik.solution import length_text, unseen_by_clearance
 from synovia.ik.status import REACHED_ONLY
-from synovia.kernels.layout import REACHED, STATUS
+from synovia.kernels.layout import AXIS_ACCELERATION, AXIS_VELOCITY, REACHED, REASON, STATUS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools
 from synovia.servo.answers import Home
@@ -260,8 +260,7 @@ class ServoDetails:
     Args:
         view: The objects of the servo that the tick uses.
         q: Joint values, (nq,).
-        moves: Velocity and acceleration of each axis, (n, 2).
-        reasons: Codes of the limits that hold the axes back.
+        axes: The state of the axes, (n, AXIS_WIDTH).
         table: Targets, (1, goals, 17).
         row: The solution, a row of results; None without any.
         wanted: Joint values of the solution, (nq,).
@@ -284,8 +283,7 @@ class ServoDetails:
 
     view: View
     q: Array
-    moves: Array
-    reasons: Array
+    axes: Array
     table: Array
     row: Array | None
     wanted: Array
@@ -316,12 +314,12 @@ class ServoDetails:
     @property
     def velocity(self) -> Array:
         """See ``Tick.velocity``."""
-        return self.view.axes.as_velocity(self.moves[:, 0])
+        return self.view.axes.as_velocity(self.axes[:, AXIS_VELOCITY])
 
     @property
     def acceleration(self) -> Array:
         """See ``Tick.acceleration``."""
-        return self.view.axes.as_velocity(self.moves[:, 1])
+        return self.view.axes.as_velocity(self.axes[:, AXIS_ACCELERATION])
 
     @property
     def solution(self) -> Solution:
@@ -350,7 +348,7 @@ class ServoDetails:
         A goal whose targets have all had NaN also counts as not met.
         """
         unknown = {*self.waiting, *self.due}
-        if np.count_nonzero(self.lost):
+        if self.lost.any():
             unknown.update(np.flatnonzero(self.lost & ~self.aimed).tolist())
         ik = self.view.problem
         most, most_angle = ik.tolerance
@@ -406,12 +404,12 @@ class ServoDetails:
     def _arrived(self) -> bool:
         """Whether the body is at the wanted joint values, or at rest."""
         left = np.abs(self.view.axes.way(self.q, self.wanted)).max(initial=0.0)
-        return bool(left <= _ARRIVED or np.abs(self.moves[:, 0]).max(initial=0.0) <= _STILL)
+        return bool(left <= _ARRIVED or np.abs(self.axes[:, AXIS_VELOCITY]).max(initial=0.0) <= _STILL)
 
     @property
     def limited(self) -> dict[str, str]:
         """See ``Tick.limited``."""
-        found, concerned = self.view.axes.limits_of(self.reasons), self.view.concerned
+        found, concerned = self.view.axes.limits_of(self.axes[:, REASON]), self.view.concerned
         driven = {joint for joint, state in self.joints.items() if state != "lost"}
         return {
             joint: limit

@@ -171,6 +171,37 @@ def _lengths(chain: Chain) -> tuple[list[float], float, float]:
     return chain.fixed[0, :, 3].tolist(), float(most.sum()), float((least + most).max())
 
 
+def inwards(chain: Chain, axis: int) -> Chain:
+    """Return the chain from joint ``axis`` to the world: the joints before it, reversed."""
+    fixed = [np.column_stack([one[:, :3].T, -one[:, :3].T @ one[:, 3]]) for one in chain.fixed[axis::-1]]
+    before = slice(axis - 1, None, -1) if axis else slice(0, 0)
+    return Chain(
+        np.array(fixed), chain.slides[before], -chain.high[before], -chain.low[before], chain.names[before],
+        chain.places[before],
+    )  # fmt: skip
+
+
+def between(first: Chain, second: Chain) -> Chain:
+    """Return the chain from the tip of one chain of a body to the tip of another: the joints that only one has."""
+    common = sum(a == b for a, b in zip(first.keys, second.keys, strict=False))  # keys of joints of two limbs differ
+    ends = [
+        replace(
+            one, fixed=one.fixed[common:], slides=one.slides[common:], low=one.low[common:], high=one.high[common:],
+            names=one.names[common:], places=one.places[common:],
+        )
+        for one in (first, second)
+    ]  # fmt: skip
+    back, out = inwards(ends[0], len(ends[0].slides)), ends[1]
+    link = np.column_stack(
+        [back.fixed[-1, :, :3] @ out.fixed[0, :, :3], back.fixed[-1] @ np.append(out.fixed[0, :, 3], 1.0)]
+    )
+    return Chain(
+        np.concatenate([back.fixed[:-1], link[None], out.fixed[1:]]), np.append(back.slides, out.slides),
+        np.append(back.low, out.low), np.append(back.high, out.high), back.names + out.names,
+        (-1,) * (len(back.names) + len(out.names)), tuple(dict.fromkeys((*first.held, *second.held))),
+    )  # fmt: skip
+
+
 def held_text(held: Sequence[str]) -> str:
     """Return the text " while these joints stay in place"; "" without any."""
     if not held:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 
 from synovia.goals import PositionGoal
 from synovia.ik.interrupts import Watch
-from synovia.ik.proofs.chain import Chain, chain_of, held_text
+from synovia.ik.proofs.chain import Chain, between, chain_of, held_text
 from synovia.ik.proofs.conditions import Condition, conditions_of, implied, join
 from synovia.ik.proofs.maps import MOST_PAINTED, ReachMap, map_of
 from synovia.ik.proofs.proof import Proof
-from synovia.ik.proofs.search import MOST_TOKENS, Found, pose_near, search, single
+from synovia.ik.proofs.search import MOST_TOKENS, MOST_WORK, Found, pose_near, search, single
 from synovia.kernels.layout import PARTS, POSITION, ROTATION
 from synovia.model.geometry import Array, frames_to_transforms
 
@@ -113,6 +114,7 @@ def decide(solution: Any, watch: Watch) -> Decision:
         if one.slack > 0.0 and one.goal != one.other and not one.exact and one.part.near < one.miss < math.inf:
             given = f" that meets {ik.goals[one.other].label!r}"
             rest.append(_Point(one.goal, one.chain, one.part.target, one.part.near, one.miss, one.slack, given))
+    rest += _between(solution)
     for one in (*short, *((claim, _QUICK) for claim in claims), *rest, *((claim, MOST_TOKENS) for claim in claims)):
         if isinstance(one, _Point):
             proof, found = _proof_of(one, watch, budget)
@@ -121,14 +123,36 @@ def decide(solution: Any, watch: Watch) -> Decision:
             proof, found = _proof_of_claim(*one, watch)
             goal, places = one[0][0].goal, join(one[0]).chain.places
         if proof is not None:
-            unit = math.nan if ik.skeleton.meters_per_unit is None else ik.skeleton.meters_per_unit
             given = one.given if isinstance(one, _Point) else _given(one[0], [goal.label for goal in ik.goals])
-            named = replace(proof, goal=ik.goals[goal].label, unit=unit, given=given)
-            return Decision(named.sealed(), None)
+            return Decision(_named(proof, ik, goal, given), None)
         if found.q is not None and min(places, default=-1) >= 0 and start is None:
             start = q.copy()
             start[[*places]] = found.q
     return Decision(None, start)
+
+
+def exclude_apart(solution: Any, watch: Watch) -> Proof | None:
+    """Return a proof that two goals of a miss are too near or too far from each other; None without one."""
+    for point in _between(solution):
+        proof, _ = _proof_of(point, watch, _Budget(0))
+        if proof is not None:
+            return _named(proof, solution.ik, point.goal, point.given)
+    return None
+
+
+def exclude_all(solution: Any, watch: Watch) -> Proof | None:
+    """Return a proof by one search of all joints that no pose meets all goals of a miss; None without one."""
+    ik, claims = solution.ik, _claims(solution)
+    if not claims or len({one.goal for one in claims[-1]}) < 2:
+        return None
+    proof, _ = _proof_of_claim(claims[-1], MOST_TOKENS, watch)
+    return proof and _named(proof, ik, claims[-1][0].goal, _given(claims[-1], [goal.label for goal in ik.goals]))
+
+
+def _named(proof: Proof, ik: Any, goal: int, given: str) -> Proof:
+    """Return a proof with the label of its goal and its hash."""
+    unit = math.nan if ik.skeleton.meters_per_unit is None else ik.skeleton.meters_per_unit
+    return replace(proof, goal=ik.goals[goal].label, unit=unit, given=given).sealed()
 
 
 def _claims(solution: Any) -> list[list[Condition]]:
@@ -194,6 +218,29 @@ def _points(solution: Any, g: int) -> list[_Point]:
     return [point for point in out if point.near < point.miss < math.inf]
 
 
+def _between(solution: Any) -> list[_Point]:
+    """Return the positions of goals as the tool of a pose goal sees them: joints before both do not matter."""
+    ik, q = solution.ik, np.asarray(solution.q)
+    links: dict[int, Chain] = {}
+    for g, parts in enumerate(ik.reduced.goals.table[:, PARTS].tolist() if len(solution.goals) > 1 else ()):
+        found = chain_of(ik.reduced, ik.skeleton.joint_names, q, g, along=False) if parts & POSITION else None
+        if found is not None:
+            links[g] = found
+    out: list[_Point] = []
+    for a, b in permutations(links, 2):
+        tool, target, frame = solution.targets[a], solution.targets[b, :3, 3], solution.frames[a]
+        if not int(ik.reduced.goals.table[a, PARTS]) & ROTATION or {a, b}.isdisjoint(solution.missed):
+            continue
+        wanted = tool[:3, :3].T @ (target - tool[:3, 3])
+        now = frame[:3, :3].T @ (solution.frames[b, :3, 3] - frame[:3, 3])
+        near, other = (ik.goals[g].own_tolerance or ik.tolerance[0] for g in (b, a))
+        slack = other + ik.tolerance[1] * float(np.linalg.norm(wanted))
+        miss, given = float(np.linalg.norm(now - wanted)), f" that meets {ik.goals[a].label!r}"
+        if miss > near + slack:
+            out.append(_Point(b, between(links[a], links[b]).trimmed(), wanted, near + slack, miss, slack, given))
+    return out
+
+
 def _proof_of_claim(conditions: list[Condition], most: int, watch: Watch) -> tuple[Proof | None, Found]:
     """Search for a proof that no pose meets all conditions; try to exclude half of the miss of the first one, too.
 
@@ -211,7 +258,7 @@ def _proof_of_claim(conditions: list[Condition], most: int, watch: Watch) -> tup
         others = [one for one in kept if (one.goal, one.what) != (first.goal, first.what)]
         chain, parts = join([*group, *others])
         slack = np.array([one.slack for one in group])
-        found = search(parts.within(distance + slack), watch, most)
+        found = search(parts.within(distance + slack), watch, min(most, MOST_WORK // max(parts.size, 1)))
         if found.tokens is not None:
             fixed, kinds, _, targets, margins = parts.within(slack).arrays()
             kind = "limits" if len(found.tokens) == 1 else "search"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import SynoviaError
 from synovia.ik.interrupts import Watch
-from synovia.ik.proofs.chain import PARALLEL, Chain
+from synovia.ik.proofs.chain import PARALLEL, Chain, inwards
 from synovia.ik.proofs.search import Memory, levels
 from synovia.io.base import write_bytes
 from synovia.io.npz import read_arrays, texts_of
@@ -214,16 +214,6 @@ def chain_key(chain: Chain) -> bytes:
 def _digest(cells: NDArray[Any], spent: NDArray[Any]) -> str:
     """Return the hash of the content of a file."""
     return blake2b(cells.tobytes() + spent.tobytes(), digest_size=16).hexdigest()
-
-
-def inwards(chain: Chain, axis: int) -> Chain:
-    """Return the chain from an axis to the world: the joints before the axis, reversed."""
-    fixed = [np.column_stack([one[:, :3].T, -one[:, :3].T @ one[:, 3]]) for one in chain.fixed[axis::-1]]
-    before = slice(axis - 1, None, -1) if axis else slice(0, 0)
-    return Chain(
-        np.array(fixed), chain.slides[before], -chain.high[before], -chain.low[before], chain.names[before],
-        chain.places[before],
-    )  # fmt: skip
 
 
 def _height(frame: Array) -> float:

@@ -15,6 +15,7 @@ from synovia.kernels.layout import FRAME_WIDTH
 from synovia.model.geometry import Array
 
 MOST_TOKENS: Final = 200_000  # most tokens of a proof: a tenth of a second, 800 kB
+MOST_WORK: Final = 40_000_000  # most tokens of a proof for several goals, times ``Parts.size``: about a second
 _PORTION: Final = 2_000  # boxes between two readings of the clock: about a millisecond
 _DEPTH: Final = 1024  # largest number of boxes on the stack
 _FITS: Final = 30  # largest number of evaluations of a fit in ``pose_near``
@@ -65,6 +66,11 @@ class Parts(NamedTuple):
     low: Array
     high: Array
     parts: tuple[Part, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of parts times the square of the number of joints: the time of a token is about proportional to it."""
+        return len(self.parts) * len(self.low) ** 2
 
     def within(self, near: Array) -> Parts:
         """Return the parts with other distances for the first ones."""

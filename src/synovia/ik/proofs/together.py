@@ -17,7 +17,7 @@ from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import held_text
 from synovia.ik.proofs.conditions import conditions_of, join
 from synovia.ik.proofs.proof import write_proof
-from synovia.ik.proofs.search import Part, Parts, search
+from synovia.ik.proofs.search import MOST_WORK, Part, Parts, search
 from synovia.io.base import as_path
 from synovia.io.npz import read_arrays, texts_of
 from synovia.model.geometry import Array
@@ -27,7 +27,6 @@ _NAMES: Final = ("labels", "held", "sizes", "numbers", "shared", "steps", "token
 _KIND: Final = "a proof that SharedProof.save wrote"
 
 _MOST_BOXES: Final = 2_000
-_MOST_TOKENS: Final = 2_000_000  # most tokens of all searches together: some seconds
 _TOKENS: Final = 2_000  # most tokens of the proof for one goal in one box: more would cost more than halving the box
 
 
@@ -198,14 +197,14 @@ def exclude_together(aims: list[Aim], watch: Watch) -> SharedProof | None:
     for _ in range(_MOST_BOXES):
         if not stack:
             return SharedProof(tuple(aims), shared, tuple(steps))
-        if watch.passed or spent > _MOST_TOKENS:
+        if watch.passed or spent > MOST_WORK:
             return None
         box = stack.pop()
         for g in order:
             low, high = aims[g].parts.low.copy(), aims[g].parts.high.copy()
             low[shared[:, g]], high[shared[:, g]] = box.T
             found = search(aims[g].parts._replace(low=low, high=high), watch, _TOKENS)
-            spent += found.spent
+            spent += found.spent * aims[g].parts.size
             if found.tokens is not None:
                 steps.append(Step(-1, g, found.tokens))
                 order.remove(g)

@@ -6,7 +6,8 @@ With residuals e of directions, rotations and positions, and the step Δ of each
 
 Its Gauss-Newton matrix is banded: a frame is connected only to the frames next to it, angle by angle. A step minimizes
 the quadratic model in a box. Repeated solves find the angles at the box's bounds and the steps beyond their bounds (a
-semismooth Newton method): each solve uses the sets that the previous solve found.
+semismooth Newton method): each solve uses the sets that the previous solve found. These change in few frames, so only
+the parts of the matrix around them are factorized again.
 """
 
 import math
@@ -55,7 +56,10 @@ TABLES = (
     Table("far", ("frames_count", "hinges")),  # 1 or -1 for a step from the frame before above or below its bound
     Table("damped", ("frames_count", "hinges")),
     Table("right", ("frames_count", "hinges")),
-    Table("band", ("unknowns", "width")),
+    Table("stale", ("frames_count",)),  # 1 for frames whose rows in the matrix have changed
+    Table("line", ("width",)),
+    Table("band", ("unknowns", "width")),  # the factor L of the matrix: L[i, i - n], ..., L[i, i - 1], 1 / L[i, i]
+    Table("forward", ("unknowns",)),  # L⁻¹ times the right-hand side
     Table("y", ("unknowns",)),
 )
 SIZES = ("joints", "hinges", "rows", "frames_count", "square", "unknowns", "width")
@@ -70,6 +74,7 @@ LARGEST = F(0.7)  # radians: largest step, because the linear model is poor for 
 DAMPING, AFTER_FAILURE, MOST_DAMPING = F(1e-6), F(1e-2), F(1e4)
 LEAST = F(0.02)  # smallest curvature that damping uses, for angles that no term determines
 SETS = 8  # largest number of solves that search for the angles and steps at their bounds
+ROUNDED = F(1e-13)  # relative change of a row that counts as none
 HELD = F(1e9)  # curvature that keeps an angle at its bound
 SHORT = F(1e-9)  # fraction of the chain's length: points at a smaller distance do not define a direction
 
@@ -188,26 +193,6 @@ def evaluate(m, clip, x, blocks, slopes):
     return total
 
 
-@device
-def solve_band(band, y):
-    """Replace y by A⁻¹ y for a positive definite band matrix A: row i of ``band`` holds A[i, i - n], ..., A[i, i]."""
-    n = band.shape[1] - 1
-    for i in range(band.shape[0]):
-        first = max(0, i - n)
-        for j in range(first, i + 1):
-            s = band[i, j - i + n]
-            for k in range(max(first, j - n), j):
-                s -= band[i, k - i + n] * band[j, k - j + n]
-            band[i, j - i + n] = math.sqrt(s) if j == i else s / band[j, n]
-        for k in range(first, i):
-            y[i] -= band[i, k - i + n] * y[k]
-        y[i] /= band[i, n]
-    for i in range(band.shape[0] - 1, -1, -1):
-        y[i] /= band[i, n]
-        for k in range(max(0, i - n), i):
-            y[k] -= band[i, k - i + n] * y[i]
-
-
 @inline
 def lowest(settings, x, t, a):
     """Return the lower bound of angle a of frame t in a step."""
@@ -221,31 +206,76 @@ def highest(settings, x, t, a):
 
 
 @device
-def fill_band(m, bounds, settings, x):
-    """Write the matrix and the right-hand side of a solve that holds angles and steps at their bounds."""
+def write_row(m, bounds, settings, x, t, a):
+    """Write to ``line`` the row of angle a of frame t, with angles and steps held at bounds; return its right side."""
+    n, smooth = x.shape[1], settings[SMOOTHNESS]
+    for k in range(n - a):
+        m.line[k] = F(0)
+    for b in range(a):
+        m.line[n - a + b] = m.blocks[t, a * n + b]
+    diagonal, goal = m.damped[t, a], m.right[t, a]
+    if t > 0:
+        tie = smooth + BEYOND if m.far[t, a] != F(0) else smooth
+        m.line[0] = -tie
+        diagonal += tie
+        goal += BEYOND * m.far[t, a] * bounds[t - 1, a]
+    if t + 1 < x.shape[0]:
+        diagonal += smooth + BEYOND if m.far[t + 1, a] != F(0) else smooth
+        goal -= BEYOND * m.far[t + 1, a] * bounds[t, a]
+    if m.side[t, a] != F(0):
+        diagonal += HELD
+        goal += HELD * (highest(settings, x, t, a) if m.side[t, a] > F(0) else lowest(settings, x, t, a))
+    m.line[n] = diagonal
+    return goal
+
+
+@device
+def eliminate(m, i, goal):
+    """Turn ``line``, row i of the matrix, and its right side to those of the factor; return whether they change."""
+    line, own = m.line, m.band[i]
+    n = line.shape[0] - 1
+    first, changed = max(0, i - n), False
+    diagonal = line[n]
+    for j in range(first, i):
+        other = m.band[j]
+        s = line[j - i + n]
+        for k in range(first, j):
+            s -= line[k - i + n] * other[k - j + n]
+        s *= other[n]
+        line[j - i + n] = s
+        goal -= s * m.forward[j]
+        diagonal -= s * s
+    line[n] = F(1) / math.sqrt(diagonal)
+    goal *= line[n]
+    for k in range(first - i + n, n + 1):
+        changed = changed or abs(line[k] - own[k]) > ROUNDED * abs(own[k])
+        own[k] = line[k]
+    changed = changed or abs(goal - m.forward[i]) > ROUNDED * abs(goal)
+    m.forward[i] = goal
+    return changed
+
+
+@device
+def solve(m, bounds, settings, x):
+    """Write to y the angles that minimize the quadratic model with angles and steps held at their bounds.
+
+    The matrix is factorized again only in stale frames, and after these until its factor stays the same.
+    """
     frames, n = x.shape
-    smooth = settings[SMOOTHNESS]
+    changed = False
     for t in range(frames):
+        if not changed and m.stale[t] == F(0):
+            continue
+        changed, m.stale[t] = False, F(0)
         for a in range(n):
-            i = t * n + a
-            for k in range(n + 1):
-                m.band[i, k] = F(0)
-            for b in range(a):
-                m.band[i, n - (a - b)] = m.blocks[t, a * n + b]
-            diagonal, goal = m.damped[t, a], m.right[t, a]
-            if t > 0:
-                tie = smooth + BEYOND if m.far[t, a] != F(0) else smooth
-                m.band[i, 0] = -tie
-                diagonal += tie
-                goal += BEYOND * m.far[t, a] * bounds[t - 1, a]
-            if t + 1 < frames:
-                diagonal += smooth + BEYOND if m.far[t + 1, a] != F(0) else smooth
-                goal -= BEYOND * m.far[t + 1, a] * bounds[t, a]
-            if m.side[t, a] != F(0):
-                diagonal += HELD
-                goal += HELD * (highest(settings, x, t, a) if m.side[t, a] > F(0) else lowest(settings, x, t, a))
-            m.band[i, n] = diagonal
-            m.y[i] = goal
+            goal = write_row(m, bounds, settings, x, t, a)
+            changed = eliminate(m, t * n + a, goal) or changed
+    for i in range(m.y.shape[0]):
+        m.y[i] = m.forward[i]
+    for i in range(m.y.shape[0] - 1, -1, -1):
+        m.y[i] *= m.band[i, n]
+        for k in range(max(0, i - n), i):
+            m.y[k] -= m.band[i, k - i + n] * m.y[i]
 
 
 @device
@@ -260,9 +290,10 @@ def step(m, bounds, settings, x, damping):
             for b in range(n):
                 s += m.blocks[t, a * n + b] * x[t, b]
             m.right[t, a], m.side[t, a], m.far[t, a] = s, F(0), F(0)
+    for t in range(frames):
+        m.stale[t] = F(1)
     for _ in range(SETS):
-        fill_band(m, bounds, settings, x)
-        solve_band(m.band, m.y)
+        solve(m, bounds, settings, x)
         same = True
         for t in range(frames):
             for a in range(n):
@@ -274,7 +305,9 @@ def step(m, bounds, settings, x, damping):
                 if t > 0:
                     way = y - m.y[(t - 1) * n + a]
                     far = F(1) if way > bounds[t - 1, a] else F(-1) if way < -bounds[t - 1, a] else F(0)
-                same = same and side == m.side[t, a] and far == m.far[t, a]
+                if side != m.side[t, a] or far != m.far[t, a]:
+                    same = False
+                    m.stale[t], m.stale[max(t - 1, 0)] = F(1), F(1)
                 m.side[t, a], m.far[t, a] = side, far
         if same:
             break

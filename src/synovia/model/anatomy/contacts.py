@@ -31,7 +31,7 @@ _SHORTEST: Final = 0.05  # seconds: shorter contacts are feet that swing low
 
 # thresholds of ``ContactWatch``; in each pair, the first one starts a contact and the second one ends it
 _NOW_LOW: Final = (0.06, 0.12)  # leg lengths: height above the ground
-_NOW_SLOW: Final = (0.25, 0.4)  # leg lengths per second: speed
+_NOW_SLOW: Final = (0.25, 0.33)  # leg lengths per second: speed
 _NOW_SPAN: Final = 0.025  # seconds over which the speed is measured
 # leg lengths and seconds: a point that is lower than this, and slow for this time, is also in contact
 _TIPTOE: Final = (0.25, 0.03)

@@ -68,7 +68,8 @@ def sides_of(actor: Actor, *, moved: bool) -> Sides:
     misnamed: dict[str, list[str]] = {}
     for limb, parts in (("leg", ORDER[0]), ("arm", ORDER[1])):
         roles = [role for side in SIDES for part in parts if (role := f"{side}_{part}") in actor.rows]
-        named = {role: side for role in roles if (side := _named_side(actor, role))}
+        joints = {role: actor.motion.skeleton.joint_names[actor.rows[role]] for role in roles}
+        named = {role: side for role in roles if (side := _named_side(joints[role]))}
         crossed = _crossed_tree(actor, roles)
         certain = facing if limb == "leg" else _arms_agree(shape, facing)
         by_shape = roles if certain < -_FACES else crossed
@@ -154,17 +155,18 @@ def sides_of_clip(motion: Motion, rows: Mapping[str, int]) -> dict[str, int]:
     """
     if not all(role in rows for role in NEEDED):
         return dict(rows)
-    actor = Actor(motion, rows, find_up(motion.skeleton, motion.q, rows=rows).vector)
-    if any(role.startswith(SIDES) and _named_side(actor, role) for role in rows):
+    names = motion.skeleton.joint_names
+    if any(role.startswith(SIDES) and _named_side(names[row]) for role, row in rows.items()):
         return dict(rows)
+    actor = Actor(motion, rows, find_up(motion.skeleton, motion.q, rows=rows).vector)
     swapped = sides_of(actor, moved=False).swapped
     turned = {role for limb in whole_limbs(swapped) for role in swapped[limb]}
     return {_other(role) if role in turned else role: row for role, row in rows.items()}
 
 
-def _named_side(actor: Actor, role: str) -> str:
-    """Return the side in the name of a role's joint; "" if the name has none."""
-    word = read_name(actor.motion.skeleton.joint_names[actor.rows[role]])
+def _named_side(joint: str) -> str:
+    """Return the side in the name of a joint; "" if the name has none."""
+    word = read_name(joint)
     return "" if word is None else word.side
 
 

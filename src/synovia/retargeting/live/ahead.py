@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
@@ -12,10 +13,12 @@ import numpy as np
 from synovia.model.change import blend, smooth
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.retargeting.follower import PoseFollower
 from synovia.retargeting.live.calibration import LiveCalibration
-from synovia.retargeting.retarget import followed
+from synovia.retargeting.retarget import stages
 
 _PAST: Final = 1.0  # seconds of poses before a window, so that contacts and steps that are under way are known
+_PARTS: Final = 8  # a window is computed over the last eighth of the look-ahead before its poses are needed
 
 
 class Known(NamedTuple):
@@ -41,22 +44,26 @@ class Known(NamedTuple):
 class Ahead:
     """Follows poses that come one by one; each waits until later poses are known, and ``retarget``'s program is used.
 
-    Poses for half the look-ahead are computed at once, from a window that begins a second earlier and ends with the
-    last pose. Where windows overlap, the target blends from one result to the next. If the look-ahead is the whole
-    clip, there is one window, and the result is that of ``retarget``.
+    Poses for three eighths of the look-ahead are computed together, from a window that begins a second earlier and ends
+    with the last pose. The work is spread over the ticks of the next eighth. Where windows overlap, the target blends
+    from one result to the next. If the look-ahead is the whole clip, there is one window, and the result is that of
+    ``retarget``.
 
     Args:
-        calibration: Calibration of the two bodies. Its floor and bends are used, unless these are found at the end in
-            all poses.
+        calibration: Calibration of the two bodies.
+        follower: The follower that knows the calibration; with an infinite look-ahead, floor and bends are found in all
+            poses instead.
         rate: Poses per second.
         seconds: The look-ahead, seconds; infinite to wait for the end.
         options: Options of ``retarget``; a bone on the floor moves with the body.
     """
 
-    def __init__(self, calibration: LiveCalibration, rate: float, seconds: float, **options: Any) -> None:
+    def __init__(
+        self, calibration: LiveCalibration, follower: PoseFollower, rate: float, seconds: float, **options: Any
+    ) -> None:
         """Start without poses."""
         self._pair, self._body, self._rate = calibration.pairing, calibration.target, rate
-        known = (calibration.floor, calibration.bends) if math.isfinite(seconds) else None
+        known = follower if math.isfinite(seconds) else None
         self._options = SimpleNamespace(**options, known=known, velocity=None, root_motion=None)
         self._count = max(1, round(seconds * rate)) if math.isfinite(seconds) else None
         self.reset()
@@ -67,6 +74,8 @@ class Ahead:
         self._done = 0  # number of poses at the front that have been returned
         self._first = True
         self._ready: deque[tuple[Array, tuple[str, ...], bool]] = deque()
+        self._work: Generator[None, None, None] | None = None  # the window that is being computed
+        self._stages, self._spent = 1, 0  # number of stages of the last window, and of this window so far
         self._last: Array | None = None  # joint values of the last pose that is ready
         self._later = np.zeros((0, 0))  # joint values of later poses, from the same window as the poses that are ready
 
@@ -81,11 +90,17 @@ class Ahead:
 
     def next(self, *, ended: bool = False) -> Known | None:
         """Return the next pose; None if it waits for later poses. If the source has ``ended``, none will come."""
-        waiting = self.waiting
-        if not waiting or not (ended or (self._count is not None and waiting > self._count)):
+        if self._count is not None and not ended:
+            lead = self._count // _PARTS
+            if self._work is None and self.waiting - len(self._ready) > self._count - lead:
+                self._work = self._window(max(1, (self._count + 1) // 2 - lead))
+            for _ in range(-(-self._stages // max(lead, 1))):
+                self._go_on()
+        if not self.waiting or not (ended or (self._count is not None and self.waiting > self._count)):
             return None
-        if not self._ready:
-            self._compute(waiting if ended or self._count is None else (self._count + 1) // 2)
+        while not self._ready:
+            self._work = self._work or self._window(self.waiting)
+            self._go_on()
         q, stands, missed = self._ready.popleft()
         found = Known(q, *self._heard[self._done], self._first, stands, missed)
         self._done, self._first = self._done + 1, False
@@ -95,11 +110,19 @@ class Ahead:
             self._done = past
         return found
 
-    def _compute(self, count: int) -> None:
-        """Follow all stored poses as one window, and keep the next ``count`` poses."""
+    def _go_on(self) -> None:
+        """Compute the next stage of the window, if there is one."""
+        if self._work is not None:
+            self._spent += 1
+            if next(self._work, self) is self:
+                self._work, self._stages, self._spent = None, self._spent, 0
+
+    def _window(self, count: int) -> Generator[None, None, None]:
+        """Follow all stored poses as one window, stage by stage; then the next ``count`` poses are ready."""
         clip = Motion(self._pair.source.skeleton, np.array([q for q, _ in self._heard]), self._rate)
-        answer = followed(clip, self._pair, self._body, self._options)
-        begin, missed = self._done, frozenset(answer.missed_frames)
+        begin = self._done + len(self._ready)
+        answer = yield from stages(clip, self._pair, self._body, self._options, threads=1)
+        missed = frozenset(answer.missed_frames)
         q = np.array(answer.motion.q[begin:])
         if self._last is not None:
             t = answer.motion.skeleton.tables

@@ -316,8 +316,8 @@ class LiveRetarget(ChecksArguments):
         self._judge = Judge(pair, self.rate, self._world)
         if self._waits:
             self._ahead = Ahead(
-                calibration, self.rate, self._waits, hold_feet=self._hold_feet, clearance=self._distance,
-                idle_hands="relaxed" if self._relaxed else "rest", world=self._world,
+                calibration, self._follower, self.rate, self._waits, hold_feet=self._hold_feet,
+                clearance=self._distance, idle_hands="relaxed" if self._relaxed else "rest", world=self._world,
             )  # fmt: skip
         feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles) and not self._waits
         self._planter = Planter(pair, self.rate, calibration.grounds) if feet else None
