@@ -146,7 +146,7 @@ class Proof:
         found = blake2b(repr(simple).encode(), digest_size=32)
         for value in values:
             if isinstance(value, np.ndarray):
-                found.update(np.ascontiguousarray(value))
+                found.update(value.tobytes())
         return found.hexdigest()
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
