@@ -495,6 +495,29 @@ def test_a_map_proves_misses_of_seven_joints_and_no_reachable_target(tmp_path, m
         assert not replace(read, **{name: value}).sealed().check(), name
 
 
+@pytest.mark.compiled
+def test_a_map_about_the_first_joint_proves_misses_and_no_reachable_target(tmp_path, monkeypatch):
+    monkeypatch.setattr("synovia.ik.proofs.maps.folder", lambda: tmp_path / "maps")
+    limit = sy.Interval(-0.3, 0.4)
+    joints = [sy.Joint("j0", None, sy.Kind.HINGE, axis=(0, 0, 1))]
+    for k in range(1, 4):
+        axis = ((0, 1, 0), (0, 0, 1), (1, 0, 0))[k % 3]
+        joints.append(sy.Joint(f"j{k}", f"j{k - 1}", sy.Kind.HINGE, place(0.2, 0.05, 0.1), axis=axis, limit=limit))
+    body = sy.Skeleton([*joints, sy.Joint("tip", "j3", rest=place(0.2, 0.1, 0.0))])
+    found = chain(body)
+    area = map_of(found)
+    assert area.axis == 0
+    assert area.paint(Watch())
+    for k in range(200):
+        assert area.excludes(body.random_pose(k).position("tip").copy(), 0.0) is None
+    solution = sy.IK(body, sy.PositionGoal("tip", (0.05, 0.0, 0.2)), "lm", proofs=True).solve()
+    assert solution.proof.kind == "map"
+    assert solution.proof.check()
+    cells = np.unpackbits(solution.proof.cells, axis=1)
+    cells[:, : cells.shape[1] // 2] = 0
+    assert not replace(solution.proof, cells=np.packbits(cells, axis=1)).sealed().check()
+
+
 def five_hinges(width=0.4):
     """Return an arm of five hinges, which has a map."""
     limit = sy.Interval(-0.3, width)

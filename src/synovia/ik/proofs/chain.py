@@ -73,8 +73,7 @@ class Chain:
 
     def freed(self) -> Chain:
         """Return the chain without limits of its hinges."""
-        low, high = np.where(self.slides, self.low, -math.pi), np.where(self.slides, self.high, math.pi)
-        return replace(self, low=low, high=high)
+        return _freed(self)
 
     def to(self, point: Array) -> Chain:
         """Return the chain to another point (3,), given in the frame of the last joint."""
@@ -117,14 +116,26 @@ class Chain:
 
     def length_rounding(self, target: Array) -> float:
         """Return more than the rounding error of ``length_gap``, length units."""
-        moved = np.maximum(abs(self.low), abs(self.high))[self.slides].sum()
-        return _EXACT * (self.scale + float(moved) + float(np.linalg.norm(target)))
+        return _EXACT * (_longest(self) + math.hypot(*target.tolist()))
 
 
 @lru_cache(_KEPT)
 def _scale(chain: Chain) -> float:
     """Return the sum of the absolute coordinates of all offsets."""
     return float(np.abs(chain.fixed[:, :, 3]).sum())
+
+
+@lru_cache(_KEPT)
+def _longest(chain: Chain) -> float:
+    """Return the scale of a chain plus the largest motions of its slides."""
+    return _scale(chain) + float(np.maximum(abs(chain.low), abs(chain.high))[chain.slides].sum())
+
+
+@lru_cache(_KEPT)
+def _freed(chain: Chain) -> Chain:
+    """Return the chain without limits of its hinges."""
+    low, high = np.where(chain.slides, chain.low, -math.pi), np.where(chain.slides, chain.high, math.pi)
+    return replace(chain, low=low, high=high)
 
 
 @lru_cache(_KEPT)

@@ -15,7 +15,7 @@ from synovia.goals import PositionGoal
 from synovia.ik.interrupts import Watch
 from synovia.ik.proofs.chain import Chain, between, chain_of, held_text
 from synovia.ik.proofs.conditions import Condition, conditions_of, implied, join
-from synovia.ik.proofs.maps import MOST_PAINTED, ReachMap, map_of
+from synovia.ik.proofs.maps import MOST_BY_MAP, MOST_PAINTED, ReachMap, map_of
 from synovia.ik.proofs.proof import Proof
 from synovia.ik.proofs.search import MOST_TOKENS, MOST_WORK, Found, pose_near, search, single
 from synovia.kernels.layout import PARTS, POSITION, ROTATION
@@ -27,7 +27,7 @@ _ROUNDING: Final = 1e-8  # fraction of a chain's scale: rounding error; above ``
 _EXACT: Final = 1e-12  # fraction of a target's distance from the origin: rounding error
 _ALMOST: Final = 10.0  # tolerances: if no part is missed by more, a pose within all tolerances is tried first
 _WORTH: Final = 1.01  # a proof by limits must exclude more than the simpler proof by lengths, by this factor
-_SHORT: Final = 800  # most tokens for proving a share of a miss by a map: some tenths of a millisecond
+_SHORT: Final = 200  # most tokens for proving a share of a miss by a map: a tenth or two of a millisecond
 _QUICK: Final = 20_000  # most tokens for proving a share of a miss by a search
 _NAMES: Final = {
     "position": "position", "bounds": "position", "rotation": "rotation", "direction": "direction", "aim": "direction",
@@ -160,10 +160,10 @@ def _claims(solution: Any) -> list[list[Condition]]:
 
     The first condition of each list is missed.
     """
-    missed, every = solution.missed, range(len(solution.goals))
-    goal = solution.goals[0]
+    every, goal = range(len(solution.goals)), solution.goals[0]
     if len(every) == 1 and isinstance(goal, PositionGoal) and not goal.bounded_parts:
         return []
+    missed = solution.missed
     found = {g: conditions_of(solution, g) for g in every}
     missed = [g for g in missed if found[g] and found[g][0].miss > found[g][0].part.near]
     claims = [found[g] for g in missed if len(found[g]) > 1 or found[g][0].what != "position"]
@@ -196,7 +196,8 @@ def _points(solution: Any, g: int) -> list[_Point]:
     if chain is None:
         return []
     near, most = ik.goals[g].own_tolerance or ik.tolerance[0], ik.tolerance[1]
-    target, frame = solution.targets[g], solution.frames[g]
+    target = solution.targets[g]
+    frame = np.eye(4) if len(chain.slides) and not parts & ROTATION else solution.frames[g]
     if not len(chain.slides) and np.linalg.norm(chain.fixed[0, :, 3] - frame[:3, 3]) > _ROUNDING * chain.scale:
         return []
     out = [_Point(g, chain.trimmed(), target[:3, 3].copy(), near, solution.errors[g].position)]
@@ -297,7 +298,8 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
 
     def by_map(area: ReachMap) -> Proof | None:
         shares = [share * miss for share in _FINE if share * miss > distances[-1]]
-        found = area.excludes(target, distances[-1], shares, _SHORT)
+        most = _SHORT if gap > near else MOST_BY_MAP  # a short search has a proof if the gap excludes more than needed
+        found = area.excludes(target, distances[-1], most, shares, _SHORT)
         return None if found is None else proof("map", *found, area)
 
     def by_lengths() -> Proof:
@@ -320,7 +322,7 @@ def _proof_of(point: _Point, watch: Watch, budget: _Budget) -> tuple[Proof | Non
     for distance in distances:
         if distance <= short:
             return by_lengths(), none
-        found = search(single(chain, target, distance), watch, _QUICK)
+        found = search(single(chain, target, distance), watch, _SHORT if known and gap > near else _QUICK)
         if found.tokens is not None:
             name = "length" if chain.freed().gap(target) > distance else "limits"
             return proof(name if len(found.tokens) == 1 else "search", distance, found.tokens), found

@@ -24,18 +24,18 @@ from synovia.io.npz import read_arrays, texts_of
 from synovia.model.geometry import Array
 
 _VERSION: Final = 2  # version of map files
-_CELLS: Final = 200  # cells from the point of the axis to the largest distance
+_CELLS: Final = 180  # cells from the point of the axis to the largest distance
 _COLUMNS: Final = 8 * round(math.pi * _CELLS / 8)  # cells of half a turn
 _THROUGH: Final = 1e-6  # fraction of the scale: axes that miss the point by less pass through it; as in ``check``
 _TAIL: Final = 3  # number of joints after the axis that move the tip; more would take minutes to paint
 _HEAD: Final = 3  # largest number of joints before the axis; the search halves all of them
 _ON_AXIS: Final = 1e-5  # fraction of the scale: a tip nearer to the last axis counts as on it
-_SAMPLES: Final = 200_000
+_SAMPLES: Final = 400_000
 _MAPS: Final[dict[bytes, ReachMap]] = {}
 _KEPT: Final = 16  # largest number of maps that are kept
-MOST_PAINTED: Final = 40_000_000  # boxes for the maps of one call: four to five seconds
-_PORTION: Final = 100_000  # boxes between two readings of the clock: about ten milliseconds
-_MOST: Final = 20_000  # most tokens of a proof by a map
+MOST_PAINTED: Final = 25_000_000  # boxes for the maps of one call: four to five seconds
+_PORTION: Final = 50_000  # boxes between two readings of the clock: about ten milliseconds
+MOST_BY_MAP: Final = 20_000  # most tokens of a proof by a map
 
 
 class ReachMap:
@@ -143,15 +143,16 @@ class ReachMap:
         return np.array([self.cell, _COLUMNS / math.pi, self.height, *rest])
 
     def excludes(
-        self, target: Array, near: float, more: Sequence[float] = (), most: int = _MOST
+        self, target: Array, near: float, most: int = MOST_BY_MAP, more: Sequence[float] = (), short: int = 0
     ) -> tuple[float, NDArray[np.int32]] | None:
         """Return a distance from a target at which the tip stays, and the tokens of a proof; None without one.
 
         Args:
             target: The target (3,).
             near: The least distance.
+            most: Largest number of tokens for this distance.
             more: Larger distances, increasing; the largest of them that has a short proof is returned.
-            most: Largest number of tokens for these.
+            short: Largest number of tokens for these.
         """
         from synovia.kernels.proofs import boxes, maps
 
@@ -168,20 +169,20 @@ class ReachMap:
             plane = self._plane(distance + self._margin + self._error, most)
             tokens = np.empty((most, 2), np.int32)
             code = maps.search_map(m.fixed, m.kinds, plane, self._sums, m.stack, m.memory, tokens, m.state)
-            return levels(tokens, m.state) if code == boxes.PROVED else None
+            return tokens[: int(m.state[boxes.TOKENS])] if code == boxes.PROVED else None
 
-        tokens = proved(near, _MOST)
+        tokens = proved(near, most)
         if tokens is None:
             return None
-        first, last = 0, len(more) if len(tokens) < most else 0
+        first, last = 0, len(more) if len(tokens) < short else 0
         while first < last:
             middle = (first + last) // 2
-            found = proved(more[middle], most)
+            found = proved(more[middle], short)
             if found is None:
                 last = middle
             else:
                 near, tokens, first = more[middle], found, middle + 1
-        return near, tokens
+        return near, levels(tokens)
 
 
 @lru_cache(_KEPT)
@@ -247,7 +248,7 @@ def axis_of(chain: Chain) -> int | None:
     if not chain.slides[-1] and math.hypot(*chain.fixed[n, :2, 3]) < _ON_AXIS * chain.scale:
         last -= 1
     axis = last - 1 - _TAIL
-    return axis if 0 < axis <= _HEAD and not chain.slides[axis] else None
+    return axis if 0 <= axis <= _HEAD and not chain.slides[axis] else None
 
 
 def _from(limits: Array, axis: int) -> Array:

@@ -148,10 +148,13 @@ class Proof:
 
     def _digest(self) -> str:
         """Return the hash of all other values."""
-        values = [getattr(self, one.name) for one in fields(self) if one.name != "digest"]
+        values = [getattr(self, name) for name in self.__dataclass_fields__ if name != "digest"]
         simple = [value if isinstance(value, str | int | float) else (value.dtype.str, value.shape) for value in values]
-        parts = [value.tobytes() for value in values if isinstance(value, np.ndarray)]
-        return blake2b(repr(simple).encode() + b"".join(parts), digest_size=32).hexdigest()
+        found = blake2b(repr(simple).encode(), digest_size=32)
+        for value in values:
+            if isinstance(value, np.ndarray):
+                found.update(value.tobytes())
+        return found.hexdigest()
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the proof as a compressed NumPy archive, without pickle.

@@ -116,7 +116,7 @@ def search(parts: Parts, watch: Watch, most: int = MOST_TOKENS) -> Found:
         return Found(None, m.memory[: len(parts.low), boxes.CENTRE].copy(), nearest, spent)
     if code != boxes.PROVED:
         return Found(None, None, nearest, spent)
-    return Found(levels(tokens, m.state), None, nearest, spent)
+    return Found(levels(tokens[:spent]), None, nearest, spent)
 
 
 def pose_near(parts: Parts, q: Array) -> Array | None:
@@ -180,9 +180,8 @@ class Memory:
         self.state = np.array([1.0, 0.0, math.inf])
 
 
-def levels(tokens: NDArray[np.int32], state: Array) -> NDArray[np.int32]:
-    """Return the tokens of a finished search level by level; the search writes them depth first."""
-    from synovia.kernels.proofs.boxes import TOKENS
-
-    written = tokens[: int(state[TOKENS])]
-    return written[np.argsort(written[:, 1].astype(np.int16), kind="stable"), 0]  # a fast radix sort
+def levels(tokens: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return tokens (t, 2) of a finished search level by level; the search writes them depth first, with depths."""
+    if len(tokens) == 1:
+        return tokens[:, 0].copy()
+    return tokens[np.argsort(tokens[:, 1].astype(np.int16), kind="stable"), 0]  # a fast radix sort
