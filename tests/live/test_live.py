@@ -253,6 +253,9 @@ def test_what_cannot_be_used_is_refused(walk, character, known):
         sy.LiveRetarget(walk.skeleton, character, rate=30, up="q")
     with pytest.raises(UnknownNameError, match="no joint named 'left_foto'"):
         sy.LiveRetarget(walk.skeleton, character, rate=30, joint_map={"left_foot": ("left_foto", "left_foot")})
+    for rest in ("nope", character.rest_pose()):
+        with pytest.raises(InputError, match="rest: expected"):
+            sy.LiveRetarget(walk.skeleton, character, rate=30, rest=rest)
     with pytest.raises(InputError, match="calibration"):
         sy.LiveRetarget(sy.bundled("humanoid"), character, rate=30, calibration=known)
 

@@ -427,6 +427,18 @@ def _stored(body: Body) -> dict[str, Array]:
     return poses
 
 
+def check_rest(source: Skeleton, rest: Rest | None) -> None:
+    """Check a rest pose before there is a clip of the source; numbers of frames are left to its clip.
+
+    Raises:
+        InputError: If no clip of the source can have it.
+    """
+    numbered = isinstance(rest, int | np.integer) or (isinstance(rest, str) and rest.removeprefix("-").isdecimal())
+    found = isinstance(rest, str) and rest in {"tpose", *_stored(Body.of(source))}
+    if rest is not None and not numbered and not found:
+        _given(Motion(source, source.rest_pose().q[None], 1.0), rest)
+
+
 def _given(motion: Motion, rest: object) -> tuple[str, Array, bool]:
     """Return the name of a pose that the user gave, its world frames (n, 12), and whether it is a frame of the clip."""
     if isinstance(rest, Pose):

@@ -36,6 +36,7 @@ from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import Judge, report_of
 from synovia.retargeting.options import LiveOptions, checked_world
 from synovia.retargeting.planter import Planter
+from synovia.retargeting.rest_pose import check_rest
 from synovia.retargeting.root_motion import OnFloor, RootMover, checked_root_motion, root_bone
 from synovia.servo.joints import LimitedBody
 from synovia.servo.limits import Axes
@@ -228,6 +229,8 @@ class LiveRetarget(ChecksArguments):
             _, self._stays = kept_values(self._unseen, target, target)
         elif chosen.rest in ("keep", "rest"):
             raise InputError("rest", value=chosen.rest, expected="a pose of the source", hint="those are for landmarks")
+        else:
+            check_rest(source_skeleton, chosen.rest)
         self._limits = {name: getattr(chosen, name) for name in ("velocity", "acceleration", "jerk")}
         self._hold_feet, self._distance = chosen.hold_feet, checked_clearance(chosen.clearance)
         if self._distance is not None and not target.shapes:
