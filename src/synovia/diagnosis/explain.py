@@ -78,7 +78,8 @@ def explain(solution: Solution) -> list[str]:
     lines += _reason_sentences(solution, reasons)
     if conflict is not None:
         levels = len({goal.rank for goal in ik.goals if goal.rows})
-        stated = conflict.proof is not None and conflict.proof is solution.known_proof
+        known = solution.known_proof
+        stated = conflict.proof is not None and known is not None and conflict.proof.claim == known.claim
         lines += conflict.sentences(ik.skeleton.meters_per_unit, levels, stated)
     lines += _undecided(solution)
     lines += contact_sentences(solution)
