@@ -67,6 +67,40 @@ def test_it_ends_where_the_recording_does(body: sy.Skeleton) -> None:
     np.testing.assert_allclose(last.q, whole.motion.q[-1], atol=0.05)
 
 
+@pytest.mark.parametrize("clearance", [None, 0.0])
+def test_a_recording_that_is_known_as_a_whole_has_the_answer_of_retarget_hand(
+    body: sy.Skeleton, clearance: float | None
+) -> None:
+    target = sy.with_shapes(body) if clearance is not None else body
+    points, options = closing(body), {"side": "left", "source_side": "right", "clearance": clearance}
+    live = sy.hands.LiveHand(target, rate=RATE, look_ahead=None, **options)
+    assert {live.step(frame).status for frame in points} == {sy.Status.HOLDING}
+    ticks, whole = live.finish(), sy.retarget_hand(points, target, fps=RATE, **options)
+    np.testing.assert_array_equal([tick.q for tick in ticks], whole.motion.q)
+    assert live.scale == whole.scale
+    (pinch,) = whole.pinches
+    assert [k for k, tick in enumerate(ticks) if tick.pinching] == list(range(pinch.first, pinch.end))
+    np.testing.assert_array_equal([[one.position for one in tick.errors] for tick in ticks], whole.errors)
+
+
+def test_a_hand_that_knows_some_frames_ahead_is_nearer_to_the_recording(body: sy.Skeleton) -> None:
+    """It keeps the velocity where windows meet, follows what waits when points are lost, and then holds."""
+    points = closing(body, 120)
+    whole = sy.retarget_hand(points, body, fps=RATE, side="right", source_side="right").motion.q
+    off = []
+    for seconds in (0.0, 0.8):
+        live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right", look_ahead=seconds)
+        ticks = [live.step(frame) for frame in points]
+        ticks += [live.step(None) for _ in range(24)]
+        follows = [tick for tick in ticks if tick.status is not sy.Status.HOLDING]
+        assert len(follows) == len(points)
+        q = np.array([tick.q for tick in follows])
+        assert speeds(np.array([tick.q for tick in ticks])).max() <= 15.0 + 1e-6
+        off.append(np.abs(q - whole)[10:].mean())
+        assert live.step(None).status is sy.Status.HOLDING
+    assert off[1] < 0.5 * off[0]
+
+
 def test_lost_points_hold_and_return_without_a_jump(body: sy.Skeleton) -> None:
     points = closing(body)
     live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=4.0)

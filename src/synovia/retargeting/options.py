@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from synovia.arguments import check_kind, completed
 from synovia.clips.resting import Rest
+from synovia.errors import InputError
+from synovia.model.geometry import is_number
 from synovia.model.shapes.world import World
 from synovia.options import (
     CALIBRATION,
@@ -86,6 +89,23 @@ class HandOptions(TypedDict, total=False):
     origin: Annotated[str | int | None, ORIGIN]
     velocity: Annotated[Any, VELOCITY]
     clearance: Annotated[float | None, FINGERS_APART]
+
+
+class LiveHandOptions(HandOptions, total=False):
+    """Options of ``LiveHand``, with their defaults."""
+
+    look_ahead: Annotated[float | None, LOOK_AHEAD]
+
+
+def checked_look_ahead(value: float | None) -> float:
+    """Return the seconds by which poses are late; infinite for None.
+
+    Raises:
+        InputError: If it is no time.
+    """
+    if value is not None and (not is_number(value) or not 0.0 <= value < math.inf):
+        raise InputError("look_ahead", value=value, expected="seconds, 0 or more, or None")
+    return math.inf if value is None else float(value)
 
 
 def checked_options(given: RetargetOptions) -> Any:

@@ -32,7 +32,7 @@ _OWN_ALONG: Final = 0.1  # the same for landmarks of this very hand, which can r
 _REST: Final = 3e-4  # weight of the rest pose; the position of a tip has weight 1
 STEPS, _PINCH_STEPS, _TIE_STEPS = 4, 12, 60  # largest numbers of steps per frame: usual, with a pinch, with loops
 _SEEKING_STEPS: Final = 20  # largest number of steps when a pose is searched for
-_ALL: Final = 1.0 - 1e-12  # a share above this counts as the whole displacement, because of rounding
+ALL: Final = 1.0 - 1e-12  # a share above this counts as the whole displacement, because of rounding
 _TIE_CONVERGED: Final = 1e-4  # radians: tolerance for convergence; steps along a loop are short
 _BELOW_TIES: Final = 1e-3  # weight of a pinch; loops have weight 1 and so stay closed if the pinch cannot close
 _ROUNDED: Final = 1.0 + 1e-9
@@ -219,7 +219,7 @@ class HandFollower:
 
     def may_go(self, before: Array, after: Array) -> bool:
         """Return whether the hand can move from one pose (nq,) to another in one frame."""
-        return self.share(before, after) >= _ALL
+        return self.share(before, after) >= ALL
 
     def share(self, before: Array, after: Array) -> float:
         """Return the share of the way from one pose (nq,) to another that is possible in one frame, at most 1."""

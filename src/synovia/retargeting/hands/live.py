@@ -19,17 +19,19 @@ from synovia.kernels.layout import BEFORE_Q, FOLLOWS, FREE_Q, HAND_Q, HELD_BACK,
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_of, palms_and_side_of
+from synovia.model.change import blend
 from synovia.model.clip_tools.derivatives import steps
 from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
+from synovia.retargeting.hands.ahead import HandAhead, HandFrame
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance
-from synovia.retargeting.hands.follower import STEPS, HandFollower
+from synovia.retargeting.hands.follower import ALL, STEPS, HandFollower, Moving
 from synovia.retargeting.hands.judge import OFF, TOUCH
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.tracked import TrackedHand
-from synovia.retargeting.options import HandOptions
+from synovia.retargeting.options import HandOptions, LiveHandOptions, checked_look_ahead
 from synovia.servo.tick import Tick
 from synovia.text import length_text
 
@@ -158,7 +160,9 @@ class LiveHand(ChecksArguments):
     Args:
         skeleton: The skeleton of the hand, or a body with one.
         rate: Frames per second.
-        options: As in ``retarget_hand``. Give ``source_side`` if the first frame may be one of straight fingers. With
+        options: As in ``retarget_hand``, and ``look_ahead`` as in ``LiveRetarget``. With a look-ahead, the program of
+            ``retarget_hand`` follows the frames, and side and scale come from the frames that are known at the first
+            one. Without one, give ``source_side`` if the first frame may be one of straight fingers. With
             ``clearance``, a frame in which surfaces would overlap takes some milliseconds.
 
     Attributes:
@@ -179,24 +183,30 @@ class LiveHand(ChecksArguments):
         ('REACHED', ())
     """
 
-    @takes(HandOptions)
+    @takes(LiveHandOptions)
     def __init__(
         self,
         skeleton: Skeleton,
         *,
         rate: float,
-        **options: Unpack[HandOptions],
+        **options: Unpack[LiveHandOptions],
     ) -> None:
         """Start at rest."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         if not is_number(rate) or not 0.0 < rate < math.inf:
             raise InputError("rate", value=rate, expected="frames per second above 0")
-        self._chosen = chosen = completed(HandOptions, options, "LiveHand")
+        self._chosen = chosen = completed(LiveHandOptions, options, "LiveHand")
         self.skeleton, self.hand = skeleton, hand_of(skeleton, chosen.side)
         self._rate, self._distance = float(rate), checked_clearance(chosen.clearance, skeleton)
         self._touch = TOUCH / (skeleton.meters_per_unit or 1.0)
         self._all = np.ones(COUNT)
         self._tracked: TrackedHand | None = None
+        given: dict[str, Any] = {name: getattr(chosen, name) for name in HandOptions.__annotations__}
+        seconds = checked_look_ahead(chosen.look_ahead)
+        self._ahead: HandAhead | None = None
+        if seconds:
+            self._ahead = HandAhead(skeleton, self._rate, seconds, given)
+            self._follower = HandFollower(skeleton, Moving(self.hand.fingers), self._rate, chosen.velocity)
         self.reset()
 
     def reset(self, pose: Pose | None = None) -> None:
@@ -213,9 +223,11 @@ class LiveHand(ChecksArguments):
             if pose.skeleton is not self.skeleton:
                 raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
         self._q = np.array(self.skeleton.rest_pose().q if pose is None else self._inside(pose.q))
-        self._began = pose is not None
+        self._began = self._given = pose is not None
         self._trail, self._ticks = (self._q,) * 3, 0
         self._tracked, self._side = None, self._chosen.source_side
+        if self._ahead is not None:
+            self._ahead.reset()
 
     def _inside(self, q: Array) -> Array:
         """Return joint values (nq,) clamped to the limits.
@@ -238,11 +250,15 @@ class LiveHand(ChecksArguments):
     @property
     def fingers(self) -> tuple[str, ...]:
         """Names of the fingers that follow, thumb first; empty before the first frame."""
+        if self._ahead is not None:
+            return () if self._ahead.answer is None else self._ahead.answer.fingers
         return tuple(one.name for one in self._aims.fingers) if self._tracked is not None else ()
 
     @property
     def scale(self) -> float | None:
         """Length on the target hand per unit of the points; None before the first frame."""
+        if self._ahead is not None:
+            return None if self._ahead.answer is None else self._ahead.answer.scale
         return self._aims.scale if self._tracked is not None else None
 
     def step(self, points: Any = None, confidence: Any = None) -> Tick:
@@ -256,9 +272,13 @@ class LiveHand(ChecksArguments):
             InputError: If a shape is wrong.
         """
         if points is None:
-            return self._tick(Status.HOLDING)
+            waits = self._ahead is None or self._chosen.look_ahead is None
+            return self._tick(Status.HOLDING) if waits else self._later(ended=True)
         places = as_numbers(points, (COUNT, 3), "points", finite=False)
         trust = self._all if confidence is None else np.array(confidence_of(confidence, 1, COUNT)[0])
+        if self._ahead is not None:
+            self._ahead.add((np.array(places), trust))
+            return self._later(ended=False)
         if self._tracked is None or self._left:
             seen = np.isfinite(places).all(axis=1) & (trust > 0.0)
             shown = {one.name for one in self.hand.fingers if seen[list(FINGER_POINTS[one.name])].all()}
@@ -271,6 +291,28 @@ class LiveHand(ChecksArguments):
                 return self._tick(Status.HOLDING)
         self._points = places
         return self._judged(self._tracked, self._tracked.step(places, trust))
+
+    def finish(self) -> list[Tick]:
+        """Return the ticks of the frames that wait for later ones, because the source has ended; see ``look_ahead``."""
+        out = list[Tick]()
+        while self._ahead is not None and self._ahead.waiting:
+            out.append(self._later(ended=True))
+        return out
+
+    def _later(self, *, ended: bool) -> Tick:
+        """Return the tick of a frame whose later ones are known; the hand holds its pose while none is."""
+        known = None if self._ahead is None else self._ahead.next(ended=ended)
+        if known is None:
+            return self._tick(Status.HOLDING)
+        frame, self._points = known.facts, known.sample[0]
+        status = Status.STALLED if frame.missed.any() else Status.REACHED
+        free = known.first and self._chosen.look_ahead is None and not self._given
+        share = 1.0 if free else self._follower.share(self._q, known.q)
+        self._q = known.q.copy()
+        if share < ALL:
+            status = Status.LATE
+            (self._q,) = blend(self.skeleton, self._trail[-1][None], known.q[None], np.array([share]))
+        return self._tick(status, frame)
 
     def _learned(self, places: Array) -> TrackedHand:
         """Return the hand that follows; fingers, side and scale come from a frame of points (21, 3)."""
@@ -327,7 +369,9 @@ class LiveHand(ChecksArguments):
                 (tracked.errors, OFF[1] * self._aims.reach) if became == OFF_TARGET else (tracked.gaps, self._touch)
             )
             missed = (off > most) & (tracked.seen if became == OFF_TARGET else tracked.closed)
-        return self._tick(_STATUS[became], tracked, missed)
+        pinching = self._named(tracked.closed)
+        frame = HandFrame(self.fingers, tracked.errors, tracked.seen, missed, pinching, self._side or "right")
+        return self._tick(_STATUS[became], frame)
 
     def _pads_touch(self, tracked: TrackedHand) -> bool:
         """Return whether the pad of each pinching finger touches the thumb's pad."""
@@ -339,24 +383,23 @@ class LiveHand(ChecksArguments):
         """Return the names of the fingers in a mask."""
         return tuple(name for name, one in zip(self.fingers, which, strict=True) if one) if which.any() else ()
 
-    def _tick(self, status: Status, tracked: TrackedHand | None = None, missed: Bools | None = None) -> Tick:
-        """Return the tick of this frame; without ``tracked``, the hand holds its pose."""
+    def _tick(self, status: Status, frame: HandFrame | None = None) -> Tick:
+        """Return the tick of a frame; without one, the hand holds its pose."""
         self._ticks += 1
         q = self._q.copy()
         self._trail = (*self._trail[1:], q) if self._began else (q, q, q)
         self._began = True
-        moves = {} if self._tracked is None else self._follower.moves
-        seen = np.zeros(len(self.fingers), bool) if tracked is None else tracked.seen
+        none = np.zeros(len(self.fingers), bool)
         details = HandDetails(
             self.skeleton,
             self._trail,
             self._rate,
-            moves,
+            {} if self._tracked is None and self._ahead is None else self._follower.moves,
             self._ticks / self._rate,
             status,
-            np.zeros(0) if tracked is None else tracked.errors,
-            (self.fingers, seen, seen if missed is None else missed),
-            () if tracked is None else self._named(tracked.closed),
-            None if tracked is None or self._side is None else (self._points, self._side),
+            np.zeros(0) if frame is None else frame.errors,
+            (self.fingers, none, none) if frame is None else (frame.fingers, frame.seen, frame.missed),
+            () if frame is None else frame.pinching,
+            None if frame is None else (self._points, frame.side),
         )
         return Tick(self.skeleton, q, details)

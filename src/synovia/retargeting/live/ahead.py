@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,59 +22,50 @@ _PAST: Final = 1.0  # seconds of poses before a window, so that contacts and ste
 _PARTS: Final = 8  # a window is computed over the last eighth of the look-ahead before its poses are needed
 
 
-class Known(NamedTuple):
+Sample = TypeVar("Sample")
+Facts = TypeVar("Facts")
+
+
+class Known(NamedTuple, Generic[Sample, Facts]):
     """A pose of the target that was computed with knowledge of later poses.
 
     Args:
         q: Joint values of the target, (nq,).
-        source: Joint values of the source, (nq,).
-        gone: Arms and legs that are not seen, such as ``"left_leg"``.
+        sample: What was heard of the source.
         first: Whether no pose came before this one.
-        stands: Roles of the planted feet.
-        missed: Whether a planted foot misses its place.
+        facts: What else the window says about the pose.
     """
 
     q: Array
-    source: Array
-    gone: frozenset[str]
+    sample: Sample
     first: bool
-    stands: tuple[str, ...]
-    missed: bool
+    facts: Facts
 
 
-class Ahead:
-    """Follows poses that come one by one; each waits until later poses are known, and ``retarget``'s program is used.
+class Windows(Generic[Sample, Facts]):
+    """Follows samples that come one by one; each waits until later ones are known, as part of a window.
 
     Poses for three eighths of the look-ahead are computed together, from a window that begins a second earlier and ends
-    with the last pose. The work is spread over the ticks of the next eighth. Where windows overlap, the target blends
-    from one result to the next. If the look-ahead is the whole clip, there is one window, and the result is that of
-    ``retarget``.
+    with the last sample. The work is spread over the ticks of the next eighth. Where windows overlap, the target blends
+    from one result to the next. If the look-ahead is the whole clip, there is one window.
 
     Args:
-        calibration: Calibration of the two bodies.
-        follower: The follower that knows the calibration; with an infinite look-ahead, floor and bends are found in all
-            poses instead.
-        rate: Poses per second.
+        rate: Samples per second.
         seconds: The look-ahead, seconds; infinite to wait for the end.
-        options: Options of ``retarget``; a bone on the floor moves with the body.
     """
 
-    def __init__(
-        self, calibration: LiveCalibration, follower: PoseFollower, rate: float, seconds: float, **options: Any
-    ) -> None:
-        """Start without poses."""
-        self._pair, self._body, self._rate = calibration.pairing, calibration.target, rate
-        known = follower if math.isfinite(seconds) else None
-        self._options = SimpleNamespace(**options, known=known, velocity=None, root_motion=None)
+    def __init__(self, rate: float, seconds: float) -> None:
+        """Start without samples."""
+        self._rate = rate
         self._count = max(1, round(seconds * rate)) if math.isfinite(seconds) else None
         self.reset()
 
     def reset(self) -> None:
         """Discard all poses."""
-        self._heard: list[tuple[Array, frozenset[str]]] = []
+        self._heard: list[Sample] = []
         self._done = 0  # number of poses at the front that have been returned
         self._first = True
-        self._ready: deque[tuple[Array, tuple[str, ...], bool]] = deque()
+        self._ready: deque[tuple[Array, Facts]] = deque()
         self._work: Generator[None, None, None] | None = None  # the window that is being computed
         self._stages, self._spent = 1, 0  # number of stages of the last window, and of this window so far
         self._last: Array | None = None  # joint values of the last pose that is ready
@@ -84,11 +76,11 @@ class Ahead:
         """Number of poses that wait for later ones."""
         return len(self._heard) - self._done
 
-    def add(self, q: Array, gone: frozenset[str]) -> None:
-        """Add joint values (nq,) of the source, and the limbs that are not seen."""
-        self._heard.append((q, gone))
+    def add(self, sample: Sample) -> None:
+        """Add what was heard of the source."""
+        self._heard.append(sample)
 
-    def next(self, *, ended: bool = False) -> Known | None:
+    def next(self, *, ended: bool = False) -> Known[Sample, Facts] | None:
         """Return the next pose; None if it waits for later poses. If the source has ``ended``, none will come."""
         if self._count is not None and not ended:
             lead = self._count // _PARTS
@@ -101,8 +93,8 @@ class Ahead:
         while not self._ready:
             self._work = self._work or self._window(self.waiting)
             self._go_on()
-        q, stands, missed = self._ready.popleft()
-        found = Known(q, *self._heard[self._done], self._first, stands, missed)
+        q, facts = self._ready.popleft()
+        found = Known(q, self._heard[self._done], self._first, facts)
         self._done, self._first = self._done + 1, False
         past = round(_PAST * self._rate)
         if self._done > 2 * past and self._count is not None:
@@ -117,22 +109,63 @@ class Ahead:
             if next(self._work, self) is self:
                 self._work, self._stages, self._spent = None, self._spent, 0
 
+    @abstractmethod
+    def _followed(self, heard: Sequence[Sample]) -> Generator[None, None, tuple[Motion, list[Facts]]]:
+        """Follow the samples of a window, stage by stage; return the motion, and further facts of each frame."""
+
     def _window(self, count: int) -> Generator[None, None, None]:
-        """Follow all stored poses as one window, stage by stage; then the next ``count`` poses are ready."""
-        clip = Motion(self._pair.source.skeleton, np.array([q for q, _ in self._heard]), self._rate)
+        """Follow all stored samples as one window, stage by stage; then the next ``count`` poses are ready."""
         begin = self._done + len(self._ready)
-        answer = yield from stages(clip, self._pair, self._body, self._options, threads=1)
-        missed = frozenset(answer.missed_frames)
-        q = np.array(answer.motion.q[begin:])
+        motion, facts = yield from self._followed(self._heard.copy())
+        q, skeleton = np.array(motion.q[begin:]), motion.skeleton
         if self._last is not None:
-            t = answer.motion.skeleton.tables
+            t = skeleton.tables
             for turn in (slice(at, at + 4) for at in t.places[~t.is_number].tolist()):
                 q[:, turn] *= 1.0 if q[0, turn] @ self._last[turn] >= 0.0 else -1.0
         over = min(len(self._later), count)
         if over:
             share = np.asarray(smooth(np.linspace(0.0, 1.0, over + 2)[1:-1]))
-            q[:over] = blend(answer.motion.skeleton, self._later[:over], q[:over], share)
-        for k in range(begin, begin + count):
-            stands = [role for role, spans in answer.contacts.items() if any(a <= k < b for a, b in spans)]
-            self._ready.append((q[k - begin], tuple(stands), k in missed))
+            q[:over] = blend(skeleton, self._later[:over], q[:over], share)
+        self._ready.extend(zip(q[:count], facts[begin:], strict=False))
         self._later, self._last = q[count:], q[count - 1]
+
+
+class Standing(NamedTuple):
+    """The planted feet of a pose: their roles, and whether one misses its place."""
+
+    roles: tuple[str, ...]
+    missed: bool
+
+
+class Ahead(Windows[tuple[Array, frozenset[str]], Standing]):
+    """Follows poses of a body by ``retarget``'s program: joint values of the source, and the limbs that are not seen.
+
+    Args:
+        calibration: Calibration of the two bodies.
+        follower: The follower that knows the calibration; with an infinite look-ahead, floor and bends are found in all
+            poses instead.
+        rate: Poses per second.
+        seconds: The look-ahead, seconds; infinite to wait for the end.
+        options: Options of ``retarget``; a bone on the floor moves with the body.
+    """
+
+    def __init__(
+        self, calibration: LiveCalibration, follower: PoseFollower, rate: float, seconds: float, **options: Any
+    ) -> None:
+        """Start without poses."""
+        self._pair, self._body = calibration.pairing, calibration.target
+        known = follower if math.isfinite(seconds) else None
+        self._options = SimpleNamespace(**options, known=known, velocity=None, root_motion=None)
+        super().__init__(rate, seconds)
+
+    def _followed(
+        self, heard: Sequence[tuple[Array, frozenset[str]]]
+    ) -> Generator[None, None, tuple[Motion, list[Standing]]]:
+        """Retarget the poses of a window."""
+        clip = Motion(self._pair.source.skeleton, np.array([q for q, _ in heard]), self._rate)
+        answer = yield from stages(clip, self._pair, self._body, self._options, threads=1)
+        missed, spans = frozenset(answer.missed_frames), answer.contacts.items()
+        return answer.motion, [
+            Standing(tuple(role for role, own in spans if any(a <= k < b for a, b in own)), k in missed)
+            for k in range(len(heard))
+        ]

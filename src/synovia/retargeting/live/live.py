@@ -28,13 +28,13 @@ from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.fingers import checked_idle
 from synovia.retargeting.follower import Closer, PoseFollower, hurried
 from synovia.retargeting.joint_map import draft_map
-from synovia.retargeting.live.ahead import Ahead, Known
+from synovia.retargeting.live.ahead import Ahead, Known, Standing
 from synovia.retargeting.live.apart import LiveApart
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.landmarks import ALL_LIMBS, COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import Judge, report_of
-from synovia.retargeting.options import LiveOptions, checked_world
+from synovia.retargeting.options import LiveOptions, checked_look_ahead, checked_world
 from synovia.retargeting.planter import Planter
 from synovia.retargeting.rest_pose import check_rest
 from synovia.retargeting.root_motion import OnFloor, RootMover, checked_root_motion, root_bone
@@ -204,7 +204,7 @@ class LiveRetarget(ChecksArguments):
             refuse_loops(source_skeleton, "LiveRetarget")
         _refuse_hand(target)
         chosen = completed(LiveOptions, options, "LiveRetarget")
-        root, learn, ahead = chosen.root, chosen.learn, chosen.look_ahead
+        root, learn = chosen.root, chosen.learn
         calibration: LiveCalibration | str | os.PathLike[str] | None = chosen.calibration
         if root not in ("free", "fixed"):
             raise InputError("root", value=root, expected="'free' or 'fixed'")
@@ -214,13 +214,11 @@ class LiveRetarget(ChecksArguments):
         self.timeout = _seconds("timeout", chosen.timeout, "seconds")
         if not is_number(learn) or not 0.0 <= learn < math.inf:
             raise InputError("learn", value=learn, expected="seconds, 0 or more")
-        if ahead is not None and (not is_number(ahead) or not 0.0 <= ahead < math.inf):
-            raise InputError("look_ahead", value=ahead, expected="seconds, 0 or more, or None")
         if chosen.up is not None:
             given_up(chosen.up)
         if chosen.joint_map is not None and source_skeleton is not None and chosen.calibration is None:
             draft_map(source_skeleton, target.with_root("free"), chosen.joint_map)  # refuses unknown names
-        self._waits = math.inf if ahead is None else float(ahead)
+        self._waits = checked_look_ahead(chosen.look_ahead)
         self._learning = max(1, round(learn * self.rate)) if self._waits < math.inf else math.inf
         self._how = {name: getattr(chosen, name) for name in ("joint_map", "rest", "up", "root")}
         self._stays = True
@@ -445,7 +443,7 @@ class LiveRetarget(ChecksArguments):
         if learns and self._learn() and self._ahead is not None:
             self._began = self._given
             for q, gone in heard:
-                self._ahead.add(q, gone)
+                self._ahead.add((q, gone))
         while self._ahead is not None and self._ahead.waiting:
             self._ticks += 1
             out.append(self._follow(None, restarted=False))
@@ -502,18 +500,19 @@ class LiveRetarget(ChecksArguments):
         self._lost = q is None
         if jumps:
             self._judge.pause()
-        known: Known | None = None
+        known: Known[tuple[Array, frozenset[str]], Standing] | None = None
+        source = q
         found = _NO_FRAMES
         if ahead is not None:
             if jumps and self._waits < math.inf:
                 ahead.reset()
             if q is not None:
-                ahead.add(q, gone)
+                ahead.add((q, gone))
             known = ahead.next(ended=q is None)
             if known is None:
                 return self._tick(self._body.go(None), Status.HOLDING)[0]
-            wanted, gone, jumps = known.q.copy(), known.gone, known.first
-            poses = world_frames(self.source, known.source[None])
+            wanted, (source, gone), jumps = known.q.copy(), known.sample, known.first
+            poses = world_frames(self.source, source[None])
         else:
             poses = world_frames(self.source, cast("Array", q)[None])
             (wanted,), (found,) = self._follower.follow(poses)
@@ -544,10 +543,10 @@ class LiveRetarget(ChecksArguments):
             return tick
         if self._apart is not None:
             self._near += self._apart.is_near(own)
-        self._judge.feed(self._ticks - 1, cast("Array", q) if known is None else known.source, led, gone)
+        self._judge.feed(self._ticks - 1, cast("Array", source), led, gone)
         if known is not None:
-            details.standing = known.stands
-            details.missing = known.stands if known.missed else ()
+            details.standing = known.facts.roles
+            details.missing = known.facts.roles if known.facts.missed else ()
         if planter is not None:
             planter.judge(own)
             details.missing = planter.missing
