@@ -329,9 +329,17 @@ def test_plots(body, tmp_path):
     pytest.importorskip("matplotlib")
     motion = sy.Motion(body, way(body), FPS)
     sy.plots.plot_joints(motion, tmp_path / "joints.png")
-    sy.plots.plot_reach(body, "tip", tmp_path / "reach.png")
     clip = sy.IK(body, goals()).track(places(body, way(body)), fps=FPS)
     sy.plots.plot_errors(clip, tmp_path / "errors.png")
+
+
+@pytest.mark.nightly
+@bodies
+def test_the_plot_of_its_reach(body, tmp_path):
+    """Half a minute for each body."""
+    pytest.importorskip("matplotlib")
+    sy.plots.plot_reach(body, "tip", tmp_path / "reach.png")
+    assert (tmp_path / "reach.png").stat().st_size > 0
 
 
 @bodies

@@ -35,7 +35,7 @@ def test_no_target_makes_an_end_effector_faster_than_its_limits(seed):
     for k in range(300):
         if target is None or rng.uniform() < 0.02:
             target = servo.skeleton.random_pose(int(rng.integers(1 << 30))).transform("tool").copy()
-        if rng.uniform() < 0.01:
+        if rng.uniform() < 0.01 and np.linalg.norm(target[:3, 3]) < 5.0:  # the servo warns of targets much farther away
             target[:3, 3] *= 2.0
         dt = 10.0 ** rng.uniform(-0.4, 0.4) / rate if rng.uniform() < 0.3 else 1.0 / rate
         times.append(dt)
