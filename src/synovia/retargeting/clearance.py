@@ -211,7 +211,7 @@ class Apart:
     def moved(
         self, q: Array, fps: float, paths: Mapping[str, FootPath], threads: int | None = None
     ) -> Generator[None, None, Array]:
-        """Return joint values (T, nq) in which limbs keep the distance, as far as possible; the work is in stages.
+        """Move limbs so that they keep the distance, as far as possible; yield after each stage, and return (T, nq).
 
         Args:
             q: Joint values, (T, nq).

@@ -428,7 +428,7 @@ def _stored(body: Body) -> dict[str, Array]:
 
 
 def check_rest(source: Skeleton, rest: Rest | None) -> None:
-    """Check a rest pose before there is a clip of the source; numbers of frames are left to its clip.
+    """Check a rest pose before there is a clip of the source; whether a numbered frame exists is checked later.
 
     Raises:
         InputError: If no clip of the source can have it.

@@ -136,7 +136,7 @@ class Proof:
         return excludes(self.fixed, self.kinds, limits, self.targets, near, self.tokens)
 
     def _makes_sense(self) -> bool:
-        """Return whether the numbers mean a claim: about some parts, known joints, limits with values, and a map."""
+        """Return whether the numbers state a claim: parts, known kinds of joints, valid limits and a valid map."""
         k, size, height = self.plane.tolist()
         known = bool(np.isin(self.kinds, (-1.0, 0.0, 1.0)).all() and (self.low <= self.high).all())
         drawn = not self.cells.size or (0 <= k < len(self.low) and 0.0 < size < math.inf and math.isfinite(height))

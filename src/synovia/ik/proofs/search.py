@@ -69,7 +69,7 @@ class Parts(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of parts times the square of the number of joints: the time of a token is about proportional to it."""
+        """Number of parts times the squared number of joints, to which the time of a token is about proportional."""
         return len(self.parts) * len(self.low) ** 2
 
     def within(self, near: Array) -> Parts:

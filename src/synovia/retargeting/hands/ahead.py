@@ -36,7 +36,7 @@ class HandFrame(NamedTuple):
 
 
 class HandAhead(Windows[tuple[Array, Array], HandFrame]):
-    """Follows frames of points, (21, 3), with their confidence, (21,), by the program of ``retarget_hand``.
+    """Follows frames of points, (21, 3), and their confidences, (21,), with the program of ``retarget_hand``.
 
     Side and scale of the tracked hand are those of the first window.
 
@@ -54,7 +54,7 @@ class HandAhead(Windows[tuple[Array, Array], HandFrame]):
         super().__init__(rate, seconds)
 
     def reset(self) -> None:
-        """Discard all frames, and side and scale of the tracked hand."""
+        """Discard all frames, and what is known of the side and the scale of the tracked hand."""
         super().reset()
         self.answer = None
 

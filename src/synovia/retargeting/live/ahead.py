@@ -138,7 +138,7 @@ class Standing(NamedTuple):
 
 
 class Ahead(Windows[tuple[Array, frozenset[str]], Standing]):
-    """Follows poses of a body by ``retarget``'s program: joint values of the source, and the limbs that are not seen.
+    """Follows poses of a body, each with the limbs that are not seen, with the program of ``retarget``.
 
     Args:
         calibration: Calibration of the two bodies.

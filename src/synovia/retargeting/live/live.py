@@ -703,7 +703,7 @@ class LiveRetarget(ChecksArguments):
         if self._fit is None:
             goals = [PositionGoal(row) for row in range(len(self.source))]
             root = "free" if len(self.source.with_root("free")) == len(self.source) else "fixed"
-            # of measured points no pose meets all; this solver finds the nearest one in a tenth of FullBody's time
+            # No pose meets all measured points. This solver finds the nearest pose in a tenth of FullBody's time.
             self._fit = IK(self.source, goals, LevenbergMarquardt(attempts=10), root=root)
             self._before: Pose | None = None
         found = self._fit.solve(dict(enumerate(points)), start=self._before, follow=self._before is not None)
